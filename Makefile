@@ -1,0 +1,30 @@
+# The README's two commands are `make demo` and `make test`; both set up what they need.
+BIN := .venv/bin
+
+.PHONY: demo test setup check peers bench clean
+
+demo: setup
+	$(BIN)/reveil demo
+
+test: setup peers check
+	$(BIN)/pytest -n auto
+
+setup: .venv/.ready
+peers: .venv-peers/.ready
+
+.venv/.ready: pyproject.toml constraints.txt scripts/make-venv
+	scripts/make-venv .venv -c constraints.txt -e '.[dev]'
+
+# pyCANON pins old versions of what we use, so it lives apart and is called as a program.
+.venv-peers/.ready: scripts/make-venv constraints-peers.txt
+	scripts/make-venv .venv-peers -r constraints-peers.txt
+
+check: setup
+	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
+
+bench: setup peers
+	$(BIN)/reveil bench single
+
+clean:
+	rm -rf .venv .venv-peers demo-output .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
