@@ -1,0 +1,120 @@
+"""Is everything still as it was recorded? Chain, key and every byte of every release.
+
+The chain shows accidents, edits and mixed-up backups. It cannot stop somebody who may write to the home and
+rebuilds the whole chain: for that, keep the id of each release where they cannot write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from reveil.errors import Fault, TamperedError
+from reveil.ledger import store
+from reveil.ledger.catalog import Catalog
+from reveil.ledger.record import Identity, Record, chain_id
+from reveil.ledger.recover import locate
+
+# What is at stake, by part of a release: the public files matter least, because the world has them.
+_STAKES = {
+    "public": "publishing can go on; verifying and auditing release {n} needs it",
+    "private": "publishing can go on; the certificate or report of release {n} cannot be relied on",
+    "memory": "no further release can be planned safely without it, so publishing stops until it is back",
+}
+
+
+def check(home: Path, catalog: Catalog, identity: Identity, numbers: set[int] | None) -> list[Fault]:
+    """Every fault of the series; `numbers` limits which releases' files are read again."""
+    faults = list(_key_faults(home, identity))
+    try:
+        records = catalog.records()
+    except TamperedError as error:  # without readable entries there is nothing to compare files with
+        return [*faults, *error.faults]
+    faults += _chain_faults(records, identity)
+    for record in records:
+        if numbers is None or record.number in numbers:
+            faults += _file_faults(home, record)
+    return faults + list(_unknown_folders(home, records))
+
+
+def _key_faults(home: Path, identity: Identity) -> Iterator[Fault]:
+    fault = store.key_fault(home, identity.fingerprint)
+    if fault:
+        yield fault
+
+
+def _chain_faults(records: list[Record], identity: Identity) -> Iterator[Fault]:
+    edited = [record.number for record in records if not _intact(record, identity)]
+    remedy = "restore ledger.sqlite from the newest backup of the home"
+    if len(edited) > 1 and len(edited) == len(records):
+        message = "series name, policy or key fingerprint are not those that all releases were recorded with"
+        yield Fault("R521", "ledger.sqlite", message, remedy)
+    else:
+        for number in edited:
+            message = "its entry in the ledger was changed later; what is planned on it may be wrong"
+            yield Fault("R521", f"release {number}", message, remedy)
+    number, previous = 0, ""
+    for record in records:
+        gone = list(range(number + 1, record.number))
+        if gone:
+            names = ", ".join(map(str, gone))
+            message = f"no entry in the ledger for release {names}, though release {record.number} follows"
+            yield Fault(
+                "R522", "ledger.sqlite", f"{message}; a later release may give people of it away", remedy
+            )
+        elif record.previous != previous:
+            message = f"it was recorded after another release {number} than the one now in the ledger"
+            yield Fault("R521", f"release {record.number}", message, remedy)
+        number, previous = record.number, record.id
+
+
+def _intact(record: Record, identity: Identity) -> bool:
+    return record.id == chain_id(
+        identity, record.previous, record.number, record.made, record.facts, record.manifest
+    )
+
+
+def _file_faults(home: Path, record: Record) -> list[Fault]:
+    where = f"release {record.number}"
+    folder = locate(home, record)
+    if folder is None:
+        message = f"the folder releases/{record.number:04d} is missing"
+        remedy = f"restore it from a backup; {_STAKES['memory']}"
+        return [Fault("R523", where, message, remedy)]
+    difference = store.compare(folder, record.manifest)
+    if difference and not folder.exists():  # a publisher revealed it while we read
+        return _file_faults(home, record)
+    faults = [
+        Fault("R523", f"{where}, {name}", "the file is missing", _restore(record, name))
+        for name in difference.missing
+    ]
+    for name in difference.changed:
+        message = "the file is not the one that was recorded"
+        faults.append(Fault("R524", f"{where}, {name}", message, _restore(record, name)))
+    for name in difference.extra:
+        message = "the file was not there when the release was recorded"
+        remedy = f"move it out of releases/{record.number:04d}; the release itself is not affected"
+        faults.append(Fault("R525", f"{where}, {name}", message, remedy))
+    return faults
+
+
+def _restore(record: Record, name: str) -> str:
+    stakes = _STAKES.get(name.split("/", 1)[0], _STAKES["memory"]).format(n=record.number)
+    return f"restore this file from a backup (sha256 {record.manifest[name]['sha256'][:12]}...); {stakes}"
+
+
+def _unknown_folders(home: Path, records: list[Record]) -> Iterator[Fault]:
+    known = {store.release_folder(home, record.number).name for record in records}
+    newest = records[-1].number if records else 0
+    for name in store.released(home):
+        if name in known:
+            continue
+        if name.isdigit() and int(name) > newest:
+            message = "the ledger ends before it: the ledger comes from an older backup, or was edited"
+            remedy = (
+                "restore the ledger.sqlite that belongs to it; until then a new release would ignore this one"
+            )
+        else:
+            message = "the ledger does not know it"
+            remedy = "move it out of releases/, or restore the ledger.sqlite that belongs to it"
+        yield Fault("R526", f"releases/{name}", message, remedy)
