@@ -100,7 +100,7 @@ class Catalog:
     # --- the series ----------------------------------------------------------------------------------------
 
     def found(self, series: str, make_fingerprint: Callable[[], str]) -> Identity:
-        """Enter a new series and its key in one transaction; of two that try, the second finds the first's."""
+        """Enter a new series and its key in one transaction; the second of two finds the first's."""
         with self._writing() as connection:
             if not sa.inspect(connection).get_table_names():
                 _tables.create_all(connection)

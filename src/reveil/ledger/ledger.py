@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def discover(home: Path) -> bool:
-    """Is there a series in this folder? A start that was cut off before anything was written does not count."""
+    """Is there a series in this folder? A start cut off before anything was written does not count."""
     file = store.catalog_file(Path(home))
     with _usable(Path(home)):
         return (file.is_file() and file.stat().st_size > 0) or bool(store.released(Path(home)))

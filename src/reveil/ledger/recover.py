@@ -70,7 +70,7 @@ def _unusable(home: Path, record: Record) -> Fault | None:
         f"release {record.number}",
         f"it was recorded ({record.made}), a stop came before it was revealed, and now its files {state}",
         f"restore the folder '{staged}' from a backup and run the command again; without a backup this "
-        "series cannot go on, because nobody can say whether the release was seen: start a new one in a new home",
+        "series cannot go on, as nobody can say whether the release was seen: start a new one in a new home",
     )
 
 

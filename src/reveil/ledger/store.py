@@ -6,7 +6,7 @@
     home/staging/<token>.lock     held by the publisher that makes it, for as long as it lives
     home/releases/0001/           public/ private/ memory/, moved here by one rename
 
-The lock lies beside its folder, not in it: so it exists before the folder does and never travels with a release.
+The lock lies beside its folder, not in it: it exists before the folder and never travels with a release.
 """
 
 from __future__ import annotations
@@ -157,8 +157,8 @@ def sync(path: Path) -> None:
 def take_lock(path: Path, *, new: bool) -> int | None:
     """Lock a file without waiting; None when somebody living holds it or has just removed it.
 
-    `flock` belongs to the open file, so it also keeps two publishers of one process apart, and it is free again
-    the moment its process is dead, however it died.
+    `flock` belongs to the open file, so it also keeps two publishers of one process apart, and it is free
+    again the moment its process is dead, however it died.
     """
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | (os.O_EXCL if new else 0), 0o600)

@@ -1,0 +1,196 @@
+"""Values to integers: quasi-identifiers to positions in their hierarchies, sensitive values to codes.
+
+All planning works on these small matrices. Sensitive codes are append-only over a series: a value keeps its code for
+ever, new values get the next one. A quasi-identifier value keeps its generalisations for ever (`changed_paths`).
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from reveil.errors import Fault, InputError
+from reveil.hierarchies import scales
+from reveil.hierarchies.files import nested_paths, read_paths
+from reveil.hierarchies.tree import Hierarchy, grow
+from reveil.policy import Column, Policy
+
+Codes = NDArray[np.int32]
+CodeBook = Mapping[str, Sequence[Any]]  # sensitive column -> its values by code, over the whole series
+
+
+@dataclass(frozen=True, eq=False)
+class Sensitive:
+    """One sensitive column: the value of each code, and how alike values are where that is known."""
+
+    name: str
+    values: tuple[Any, ...]  # by code; None is the missing value
+    numeric: bool
+    hierarchy: Hierarchy | None  # for the hierarchical distance
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """A table as integers, one row per person."""
+
+    quasi: tuple[Hierarchy, ...]
+    positions: Codes  # rows x quasi
+    sensitive: tuple[Sensitive, ...]
+    codes: Codes  # rows x sensitive
+    population: Codes | None = None  # people x quasi, where presence is protected
+
+    @property
+    def rows(self) -> int:
+        return int(self.positions.shape[0])
+
+
+def encode(
+    frame: pl.DataFrame, policy: Policy, known: CodeBook | None = None, population: pl.DataFrame | None = None
+) -> Encoded:
+    """Encode a table whose columns have been checked by `roles.prepare`.
+
+    `known` are the sensitive values of earlier releases by code; `population` has the same quasi-identifiers.
+    """
+    faults: list[Fault] = []
+    quasi, columns, others = [], [], []
+    for name in policy.named("quasi"):
+        values = frame[name] if population is None else pl.concat([frame[name], population[name]])
+        try:
+            hierarchy, positions = positions_of(name, policy.columns[name], values, policy.folder)
+        except InputError as error:
+            faults += error.faults
+            continue
+        quasi.append(hierarchy)
+        columns.append(positions[: frame.height])
+        others.append(positions[frame.height :])
+    sensitive, codes = [], []
+    for name in policy.named("sensitive"):
+        try:
+            column, coded = _sensitive(frame[name], policy, (known or {}).get(name, ()))
+        except InputError as error:
+            faults += error.faults
+            continue
+        sensitive.append(column)
+        codes.append(coded)
+    if faults:
+        raise InputError(faults)
+    return Encoded(
+        quasi=tuple(quasi),
+        positions=np.ascontiguousarray(np.column_stack(columns)),
+        sensitive=tuple(sensitive),
+        codes=np.column_stack(codes) if codes else np.empty((frame.height, 0), dtype=np.int32),
+        population=None if population is None else np.ascontiguousarray(np.column_stack(others)),
+    )
+
+
+def positions_of(name: str, spec: Column, values: pl.Series, folder: Path) -> tuple[Hierarchy, Codes]:
+    """The hierarchy of a column and the position of each of its values in it."""
+    distinct = values.unique().drop_nulls().sort()
+    missing = values.null_count() > 0
+    hierarchy, leaf = _build(name, spec, distinct, missing, folder)
+    place = {value: position for position, value in enumerate(hierarchy.leaves)}
+    known = [value for value in distinct if value in leaf]
+    if len(known) < len(distinct):
+        raise InputError(_uncovered(name, spec, values, set(leaf)))
+    table = np.array([place[leaf[value]] for value in distinct], dtype=np.int32)
+    return hierarchy, _look_up(values, distinct, table)
+
+
+def _build(name: str, spec: Column, distinct: pl.Series, missing: bool, folder: Path) -> scales.Built:
+    values = distinct.to_list()
+    if spec.widths is not None:
+        return scales.widths(name, values, spec.widths, missing)
+    if spec.cuts is not None:
+        levels = spec.cuts if isinstance(spec.cuts[0], tuple) else (spec.cuts,)
+        return scales.cuts(name, values, levels, missing)  # type: ignore[arg-type]
+    if spec.prefixes is not None:
+        return scales.prefixes(name, values, spec.prefixes, missing)
+    if spec.order is not None:
+        return scales.ordered(name, values, spec.order, missing)
+    if spec.hierarchy is not None:
+        paths: Mapping[Hashable, tuple[str, ...]] = taxonomy(name, spec.hierarchy, folder)
+        return grow(name, paths, missing=missing), {value: value for value in paths}
+    if distinct.dtype == pl.Date:
+        return scales.dates(name, values, spec.levels, missing)
+    if distinct.dtype.is_numeric():
+        return scales.numbers(name, values, missing)
+    return scales.flat(name, values, missing)
+
+
+def taxonomy(name: str, source: str | dict[str, Any], folder: Path) -> dict[Hashable, tuple[str, ...]]:
+    """The leaves and labels of a stated hierarchy, from a file beside the policy or from the policy itself."""
+    if isinstance(source, str):
+        return dict(read_paths(name, folder / source))
+    return dict(nested_paths(source, f"hierarchy of column {name!r}"))
+
+
+def _look_up(values: pl.Series, distinct: pl.Series, table: Codes) -> Codes:
+    """The entry of `table` that belongs to each value; a missing value is at position 0."""
+    if len(distinct) == 0:
+        return np.zeros(len(values), dtype=np.int32)
+    if values.dtype == pl.String:
+        index = values.cast(pl.Enum(distinct)).to_physical()
+    else:
+        keys = distinct.to_physical().to_numpy()
+        physical = values.to_physical().fill_null(keys[0]).to_numpy()
+        index = pl.Series(_index(physical, keys))
+    found = table[index.fill_null(0).to_numpy()]
+    if values.null_count():
+        found[values.is_null().to_numpy()] = 0
+    return found
+
+
+def _index(values: NDArray[Any], keys: NDArray[Any]) -> NDArray[np.int64]:
+    """Index of each value among the sorted keys: by a table for small whole numbers, otherwise by bisection."""
+    if np.issubdtype(keys.dtype, np.integer) and int(keys[-1]) - int(keys[0]) < 1 << 20:
+        ranks = np.zeros(int(keys[-1]) - int(keys[0]) + 1, dtype=np.int64)
+        ranks[keys - keys[0]] = np.arange(len(keys))
+        return ranks[values - keys[0]]
+    return np.searchsorted(keys, values)
+
+
+def _uncovered(name: str, spec: Column, values: pl.Series, leaves: set[Hashable]) -> Fault:
+    counts = values.drop_nulls().value_counts(sort=True, name="rows")
+    unknown = [(value, rows) for value, rows in counts.iter_rows() if value not in leaves]
+    texts = [str(leaf) for leaf in leaves]
+    shown = []
+    for value, rows in unknown[:10]:
+        near = difflib.get_close_matches(str(value), texts, n=1)
+        shown.append(f"{value!r} ({rows:,} rows{f', nearest {near[0]!r}' if near else ''})")
+    more = f" and {len(unknown) - 10} more" if len(unknown) > 10 else ""
+    source = spec.hierarchy if isinstance(spec.hierarchy, str) else "its hierarchy" if spec.hierarchy else "order"
+    return Fault(
+        "R301",
+        f"column {name!r}",
+        f"{source} does not cover {len(unknown)} values: {', '.join(shown)}{more}",
+        f"add these values to {source}, or correct them in the table",
+        sum(rows for _, rows in unknown),
+    )
+
+
+def _sensitive(values: pl.Series, policy: Policy, known: Sequence[Any]) -> tuple[Sensitive, Codes]:
+    spec = policy.columns[values.name]
+    distinct = values.unique().drop_nulls().sort()
+    fresh = [value for value in distinct.to_list() if value not in set(known)]
+    if values.null_count() and None not in known:
+        fresh.append(None)
+    book = (*known, *fresh)
+    code = {value: number for number, value in enumerate(book)}
+    table = np.array([code[value] for value in distinct.to_list()], dtype=np.int32)
+    found = _look_up(values, distinct, table)
+    if values.null_count():
+        found[values.is_null().to_numpy()] = code[None]
+    hierarchy = None
+    if spec.hierarchy is not None:
+        paths = taxonomy(values.name, spec.hierarchy, policy.folder)
+        if set(distinct.to_list()) - set(paths):
+            raise InputError(_uncovered(values.name, spec, values, set(paths)))
+        hierarchy = grow(values.name, paths, missing=None in book)
+    return Sensitive(values.name, book, distinct.dtype.is_numeric(), hierarchy), found

@@ -1,0 +1,135 @@
+"""Hierarchies from files: ARX's CSV, and taxonomies as nested JSON or TOML. Also written as ARX CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from reveil.errors import Fault, InputError
+from reveil.hierarchies.tree import ANY, Hierarchy
+from reveil.hierarchies.tree import Path as LabelPath
+
+
+def read_paths(name: str, file: Path) -> dict[str, LabelPath]:
+    """The leaves of a hierarchy file, each with its labels from just below the root down to the leaf."""
+    where = f"hierarchy {file.name} of column {name!r}"
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise _fault("R302", where, error.strerror or "cannot be read", "correct the file name in the policy") from None
+    except UnicodeDecodeError as error:
+        raise _fault("R302", where, f"is not UTF-8 text (byte {error.start})", "save it as UTF-8") from None
+    if file.suffix.lower() in (".json", ".toml"):
+        return nested_paths(_parse(where, file.suffix.lower(), text), where)
+    return arx_paths(text, where)
+
+
+def _parse(where: str, suffix: str, text: str) -> dict[str, Any]:
+    try:
+        content = json.loads(text) if suffix == ".json" else tomllib.loads(text)
+    except ValueError as error:
+        raise _fault("R302", where, f"cannot be parsed: {error}", "correct that line") from None
+    if not isinstance(content, dict):
+        raise _fault("R302", where, "is not a table of names", "write { \"group\": [\"value\", ...] }")
+    return content
+
+
+def arx_paths(text: str, where: str) -> dict[str, LabelPath]:
+    """ARX's form: no header, leaf first, then rising levels; `;` or `,` or a tab between them.
+
+    >>> arx_paths("a;letters;*\\nb;letters;*\\n1;digits;*\\n", "example")
+    {'a': ('letters', 'a'), 'b': ('letters', 'b'), '1': ('digits', '1')}
+    """
+    first = text.split("\n", 1)[0]
+    delimiter = max(";,\t", key=first.count)
+    rows = [row for row in csv.reader(io.StringIO(text), delimiter=delimiter) if row]
+    if not rows:
+        raise _fault("R302", where, "is empty", "write one line per value: value;level 1;...;*")
+    faults = _shape_faults(rows, where)
+    paths: dict[str, LabelPath] = {}
+    for row in rows:
+        top_down = tuple(reversed(row))
+        path = top_down[1:] if top_down[0] == ANY and len(row) > 1 else top_down
+        if paths.setdefault(row[0], path) != path:
+            faults.append(
+                Fault("R303", where, f"value {row[0]!r} stands on two lines that differ", "keep one of them")
+            )
+    faults += _parent_faults(rows, where)
+    if faults:
+        raise InputError(faults)
+    return paths
+
+
+def _shape_faults(rows: list[list[str]], where: str) -> list[Fault]:
+    width = len(rows[0])
+    odd = [number for number, row in enumerate(rows, 1) if len(row) != width]
+    if not odd:
+        return []
+    shown = ", ".join(map(str, odd[:5]))
+    message = f"{len(odd)} lines do not have {width} fields like the first (lines {shown})"
+    return [Fault("R303", where, message, "give every value the same number of levels")]
+
+
+def _parent_faults(rows: list[list[str]], where: str) -> list[Fault]:
+    """The same label on the same level must always have the same parent."""
+    faults, parents = [], dict[tuple[int, str], str]()
+    for row in rows:
+        for level in range(1, len(row) - 1):
+            known = parents.setdefault((level, row[level]), row[level + 1])
+            if known != row[level + 1]:
+                message = f"label {row[level]!r} lies under {known!r} and under {row[level + 1]!r}"
+                faults.append(Fault("R303", where, message, "use one parent, or two different labels"))
+                parents[(level, row[level])] = row[level + 1]
+    return faults
+
+
+def nested_paths(tree: Mapping[str, Any], where: str) -> dict[str, LabelPath]:
+    """A taxonomy as nested tables whose ends are lists of values.
+
+    >>> nested_paths({"Europe": ["DE", "FR"], "Asia": {"East": ["JP"]}}, "example")
+    {'DE': ('Europe', 'DE'), 'FR': ('Europe', 'FR'), 'JP': ('Asia', 'East', 'JP')}
+    """
+    paths: dict[str, LabelPath] = {}
+    faults: list[Fault] = []
+
+    def visit(content: object, path: LabelPath) -> None:
+        if isinstance(content, Mapping):
+            for label, below in content.items():
+                visit(below, (*path, str(label)))
+        elif isinstance(content, list):
+            for value in content:
+                if str(value) in paths:
+                    faults.append(Fault("R303", where, f"value {value!r} stands in two places", "keep one of them"))
+                paths[str(value)] = (*path, str(value))
+        else:
+            message = f"{'.'.join(path)} is {content!r}, neither a table nor a list of values"
+            faults.append(Fault("R302", where, message, "write label = [\"value\", ...]"))
+
+    visit(tree, ())
+    if not paths and not faults:
+        faults.append(Fault("R302", where, "names no values", "write label = [\"value\", ...]"))
+    if faults:
+        raise InputError(faults)
+    return paths
+
+
+def to_arx_csv(hierarchy: Hierarchy) -> str:
+    """The hierarchy in ARX's form, every leaf with the same number of levels and `*` last."""
+    start = int(hierarchy.has_missing)
+    rows = [list(hierarchy.ancestors(position)) for position in range(start, len(hierarchy))]
+    depth = max(map(len, rows), default=0)
+    out = io.StringIO()
+    writer = csv.writer(out, delimiter=";", lineterminator="\n")
+    for row in rows:
+        # Short branches repeat their top label below the root, so that all lines have the same length.
+        writer.writerow([*row[:-1], *[row[-2]] * (depth - len(row)), row[-1]] if len(row) > 1 else row)
+    return out.getvalue()
+
+
+def _fault(code: str, where: str, message: str, remedy: str) -> InputError:
+    return InputError(Fault(code, where, message, remedy))

@@ -1,0 +1,197 @@
+"""Hierarchies that follow from the values: numbers, dates, prefixes, ordered and plain categories.
+
+Each builder takes the distinct values of a column, sorted, without missing ones, and returns a `Hierarchy` and the key
+under which each value is found among its leaves. The first level that a policy names is the finest ever published.
+"""
+
+from __future__ import annotations
+
+import datetime
+from bisect import bisect_right
+from collections.abc import Callable, Hashable, Sequence
+from fractions import Fraction
+from itertools import pairwise
+
+from reveil.errors import Fault, InputError
+from reveil.hierarchies.tree import Hierarchy, Path, grow
+from reveil.policy import DATE_LEVELS, DateLevel
+
+Number = int | float
+Built = tuple[Hierarchy, dict[Hashable, Hashable]]  # value -> leaf
+
+
+def numbers(name: str, values: Sequence[Number], missing: bool) -> Built:
+    """Numbers without levels: any interval from one value to another.
+
+    >>> hierarchy, _ = numbers("age", [20, 25, 40], missing=False)
+    >>> hierarchy.label(0, 1), hierarchy.label(2, 2), hierarchy.loss(0, 1)
+    ('[20-25]', '40', 0.25)
+    """
+    paths = {value: (number_text(value),) for value in values}
+    place = {value: float(value) for value in values}
+    tree = grow(name, paths, missing=missing, free=True, place=place, span=number_span)
+    return tree, {value: value for value in values}
+
+
+def number_text(value: Hashable) -> str:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def number_span(first: Hashable, last: Hashable) -> str:
+    return f"[{number_text(first)}-{number_text(last)}]"
+
+
+def widths(name: str, values: Sequence[Number], steps: Sequence[Fraction], missing: bool) -> Built:
+    """Numbers in intervals of fixed widths, each a multiple of the one before.
+
+    >>> hierarchy, leaf = widths("age", [20, 23, 37], [Fraction(5), Fraction(10)], missing=False)
+    >>> leaf[23], hierarchy.label(0, 0), list(hierarchy.ancestors(1))
+    ('[20-24]', '[20-24]', ['[35-39]', '*'])
+    """
+    bad = [f"{b} is not a multiple of {a}" for a, b in pairwise(steps) if b % a or b == a]
+    if bad or not steps or min(steps) <= 0:
+        reason = "; ".join(bad) or "widths must be positive"
+        raise InputError(Fault("R202", f"column {name!r}, widths", reason, "let each width be a multiple of the last"))
+    whole = all(isinstance(value, int) for value in values) and all(step.denominator == 1 for step in steps)
+
+    def path(value: Number) -> Path:
+        starts = [Fraction(value) // step * step for step in reversed(steps)]
+        return tuple(bucket_label(a, a + step, whole) for a, step in zip(starts, reversed(steps), strict=True))
+
+    return _buckets(name, values, path, missing)
+
+
+def cuts(name: str, values: Sequence[Number], levels: Sequence[Sequence[Fraction]], missing: bool) -> Built:
+    """Numbers between stated cut points; each level keeps some of the cut points of the one before.
+
+    >>> hierarchy, leaf = cuts("age", [9, 30, 70], [[Fraction(18), Fraction(65)], [Fraction(18)]], missing=False)
+    >>> leaf[30], list(hierarchy.ancestors(1))
+    ('[18-64]', ['[18-64]', '>=18', '*'])
+    """
+    bad = [f"{sorted(set(b) - set(a))[0]} is not a cut of the finer level" for a, b in pairwise(levels) if set(b) - set(a)]
+    if bad or not all(levels):
+        reason = "; ".join(bad) or "a level names no cut"
+        remedy = "let each level keep some of the cuts of the level before"
+        raise InputError(Fault("R202", f"column {name!r}, cuts", reason, remedy))
+    whole = all(isinstance(value, int) for value in values) and all(c.denominator == 1 for c in levels[0])
+    ladders = [sorted(set(level)) for level in reversed(levels)]
+
+    def path(value: Number) -> Path:
+        return tuple(_between(value, ladder, whole) for ladder in ladders)
+
+    return _buckets(name, values, path, missing)
+
+
+def _between(value: Number, ladder: Sequence[Fraction], whole: bool) -> str:
+    place = bisect_right(ladder, Fraction(value))
+    if place == 0:
+        return f"<{fraction_text(ladder[0])}"
+    if place == len(ladder):
+        return f">={fraction_text(ladder[-1])}"
+    return bucket_label(ladder[place - 1], ladder[place], whole)
+
+
+def bucket_label(start: Fraction, end: Fraction, whole: bool) -> str:
+    """`[20-24]` for whole numbers (both ends included), `[20-25[` for others (the right end is not)."""
+    if whole:
+        return fraction_text(start) if end == start + 1 else f"[{start}-{end - 1}]"
+    return f"[{fraction_text(start)}-{fraction_text(end)}["
+
+
+def fraction_text(value: Fraction) -> str:
+    return str(value) if value.denominator == 1 else number_text(float(value))
+
+
+def _buckets(
+    name: str, values: Sequence[Number], path: Callable[[Number], Path], missing: bool
+) -> Built:
+    paths: dict[Hashable, Path] = {}
+    ends: dict[Hashable, list[float]] = {}
+    leaf: dict[Hashable, Hashable] = {}
+    for value in values:
+        labels = path(value)
+        paths[labels[-1]] = labels
+        ends.setdefault(labels[-1], []).append(float(value))
+        leaf[value] = labels[-1]
+    place = {label: (numbers[0] + numbers[-1]) / 2 for label, numbers in ends.items()}
+    return grow(name, paths, missing=missing, place=place), leaf
+
+
+def dates(
+    name: str, values: Sequence[datetime.date], levels: Sequence[DateLevel] | None, missing: bool
+) -> Built:
+    """Dates: any interval of days, or calendar levels, finest first.
+
+    >>> day = datetime.date(2026, 3, 14)
+    >>> hierarchy, leaf = dates("seen", [day], ["month", "quarter", "year"], missing=False)
+    >>> leaf[day]
+    '2026-03'
+    """
+    place = {value: float(value.toordinal()) for value in values}
+    if levels is None:
+        paths: dict[Hashable, Path] = {value: (value.isoformat(),) for value in values}
+        tree = grow(name, paths, missing=missing, free=True, place=dict(place), span=date_span)
+        return tree, {value: value for value in values}
+    rising = [level for level in DATE_LEVELS if level in levels]
+    if list(levels) != rising:
+        remedy = f"write levels = {rising}"
+        raise InputError(Fault("R202", f"column {name!r}, levels", "are not in rising order", remedy))
+    labels = {value: tuple(date_label(value, level) for level in reversed(rising)) for value in values}
+    leaf_paths: dict[Hashable, Path] = {path[-1]: path for path in labels.values()}
+    middle: dict[Hashable, float] = {path[-1]: place[value] for value, path in labels.items()}
+    leaf: dict[Hashable, Hashable] = {value: path[-1] for value, path in labels.items()}
+    return grow(name, leaf_paths, missing=missing, place=middle), leaf
+
+
+def date_span(first: Hashable, last: Hashable) -> str:
+    return f"[{first}/{last}]"
+
+
+def date_label(value: datetime.date, level: DateLevel) -> str:
+    return {
+        "day": value.isoformat(),
+        "month": f"{value.year:04d}-{value.month:02d}",
+        "quarter": f"{value.year:04d}-Q{(value.month + 2) // 3}",
+        "year": f"{value.year:04d}",
+        "decade": f"{value.year // 10 * 10:04d}s",
+    }[level]
+
+
+def prefixes(name: str, values: Sequence[str], lengths: Sequence[int], missing: bool) -> Built:
+    """Codes such as zip codes by their first characters; the rest is shown as `*`.
+
+    >>> hierarchy, leaf = prefixes("zip", ["47602", "47677", "47905"], [4, 3], missing=False)
+    >>> leaf["47677"], list(hierarchy.ancestors(0))
+    ('4767*', ['4760*', '476**', '*'])
+    """
+    if list(lengths) != sorted(set(lengths), reverse=True) or not lengths or lengths[-1] < 1:
+        remedy = "write the lengths to keep in falling order, such as [4, 3, 2]"
+        raise InputError(Fault("R202", f"column {name!r}, prefixes", f"{list(lengths)} do not fall", remedy))
+    longest = max(map(len, values), default=0)
+
+    def label(value: str, length: int) -> str:
+        return value[:length] + "*" * (max(len(value), longest) - length) if length < longest else value
+
+    paths = {value: tuple(label(value, length) for length in reversed(lengths)) for value in values}
+    leaves: dict[Hashable, Path] = {path[-1]: path for path in paths.values()}
+    return grow(name, leaves, missing=missing), {value: path[-1] for value, path in paths.items()}
+
+
+def ordered(name: str, values: Sequence[str], order: Sequence[str], missing: bool) -> Built:
+    """Categories with an order: any run of neighbours.
+
+    >>> hierarchy, _ = ordered("stage", ["II"], ["I", "II", "III", "IV"], missing=False)
+    >>> hierarchy.label(0, 2)
+    '[I-III]'
+    """
+    if len(set(order)) != len(order):
+        raise InputError(Fault("R202", f"column {name!r}, order", "names a value twice", "keep it once"))
+    paths: dict[Hashable, Path] = {value: (value,) for value in order}
+    tree = grow(name, paths, missing=missing, free=True, span=lambda a, b: f"[{a}-{b}]")
+    return tree, {value: value for value in order}
+
+
+def flat(name: str, values: Sequence[str], missing: bool) -> Built:
+    """Categories without a hierarchy: the value itself, or `*`."""
+    paths: dict[Hashable, Path] = {value: (value,) for value in values}
+    return grow(name, paths, missing=missing), {value: value for value in values}

@@ -1,0 +1,193 @@
+"""One thing for all hierarchies: leaves in an order such that every generalisation is an interval of positions.
+
+A `Hierarchy` is a handful of arrays. Node 0 is the root; a node covers the leaf positions `lo..hi`; parents come before
+their children. Numbers and ordered categories are *free*: besides the nodes, any run of neighbouring leaves may be
+published. A missing value, where there is one, is a leaf of its own at position 0, a child of the root.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reveil.errors import Fault, InputError
+
+ANY = "*"
+Positions = NDArray[np.int32]
+Path = tuple[str, ...]  # labels from just below the root down to the leaf
+
+
+@dataclass(frozen=True, eq=False)
+class Hierarchy:
+    """How one column may be generalised."""
+
+    name: str
+    leaves: tuple[Hashable, ...]  # the value, or the label of the bucket of values, at each position
+    lo: Positions
+    hi: Positions
+    parent: Positions
+    labels: tuple[str, ...]
+    cost: NDArray[np.float64]  # loss of publishing a node: 0 for a leaf, 1 for the root
+    scale: NDArray[np.float64]  # where each leaf lies between 0 and 1; loss of a free run is the difference
+    free: bool
+    has_missing: bool
+    span: Callable[[Hashable, Hashable], str] | None = None  # label of a free run, from its two ends
+
+    def __len__(self) -> int:
+        return len(self.leaves)
+
+    def __repr__(self) -> str:
+        kind = "any interval" if self.free else f"{len(self.labels)} nodes"
+        return f"Hierarchy({self.name!r}, {len(self)} leaves, {kind})"
+
+    @cached_property
+    def leaf_node(self) -> Positions:
+        """The node of each single leaf."""
+        single = np.flatnonzero(self.lo == self.hi).astype(np.int32)
+        nodes = np.zeros(len(self), dtype=np.int32)
+        nodes[self.lo[single]] = single
+        return nodes
+
+    @cached_property
+    def by_label(self) -> Mapping[str, tuple[int, int]]:
+        """The interval of positions that each node label stands for."""
+        return {label: (int(a), int(b)) for label, a, b in zip(self.labels, self.lo, self.hi, strict=True)}
+
+    def node(self, a: int, b: int) -> int:
+        """The smallest node that covers positions a..b."""
+        node = int(self.leaf_node[a])
+        while self.hi[node] < b or self.lo[node] > a:
+            node = int(self.parent[node])
+        return node
+
+    def label(self, a: int, b: int) -> str:
+        """What is published for positions a..b: the run itself where it is free, otherwise the smallest node."""
+        if a != b and self.free and self.span is not None and not (self.has_missing and a == 0):
+            return self.span(self.leaves[a], self.leaves[b])
+        return self.labels[self.node(a, b)]
+
+    def loss(self, a: int, b: int) -> float:
+        """The normalised certainty penalty of publishing `label(a, b)`."""
+        if self.free and not (self.has_missing and a == 0 and b > 0):
+            return float(self.scale[b] - self.scale[a])
+        return float(self.cost[self.node(a, b)])
+
+    def ancestors(self, position: int) -> Iterator[str]:
+        """Labels from the leaf up to the root."""
+        node = int(self.leaf_node[position])
+        while node:
+            yield self.labels[node]
+            node = int(self.parent[node])
+        yield self.labels[0]
+
+
+def grow(
+    name: str,
+    paths: Mapping[Hashable, Path],
+    *,
+    missing: bool,
+    free: bool = False,
+    place: Mapping[Hashable, float] | None = None,
+    span: Callable[[Hashable, Hashable], str] | None = None,
+) -> Hierarchy:
+    """Lay the tree out depth first. `paths` gives each leaf its labels from just below the root to the leaf itself.
+
+    `place` says where a leaf lies on a scale of loss; without it, leaves count equally.
+    """
+    root = _Branch(ANY)
+    if missing:
+        root.children[""] = _Branch("", leaf=None, is_leaf=True)
+    for leaf, path in paths.items():
+        root.add(leaf, path)
+    nodes, leaves = _lay_out(root)
+    _refuse_ambiguous(name, nodes)
+    lo = np.array([node.lo for node in nodes], dtype=np.int32)
+    hi = np.array([node.hi for node in nodes], dtype=np.int32)
+    scale = _scale(leaves, missing, place)
+    cost = scale[hi] - scale[lo]
+    cost[0] = 1.0 if len(leaves) > 1 else 0.0
+    return Hierarchy(
+        name=name,
+        leaves=tuple(leaves),
+        lo=lo,
+        hi=hi,
+        parent=np.array([node.parent for node in nodes], dtype=np.int32),
+        labels=tuple(node.label for node in nodes),
+        cost=cost,
+        scale=scale,
+        free=free,
+        has_missing=missing,
+        span=span,
+    )
+
+
+class _Branch:
+    """A node while the tree grows."""
+
+    def __init__(self, label: str, leaf: Hashable = None, is_leaf: bool = False) -> None:
+        self.label, self.leaf, self.is_leaf = label, leaf, is_leaf
+        self.children: dict[str, _Branch] = {}
+        self.lo = self.hi = self.parent = 0
+
+    def add(self, leaf: Hashable, path: Path) -> None:
+        branch = self
+        for label in path[:-1]:
+            branch = branch.children.setdefault(label, _Branch(label))
+        branch.children[f"\0{path[-1]}"] = _Branch(path[-1], leaf=leaf, is_leaf=True)
+
+    def collapsed(self) -> _Branch:
+        """Without chains: a node whose only child covers the same leaves is that child."""
+        branch = self
+        while len(branch.children) == 1 and not branch.is_leaf:
+            branch = next(iter(branch.children.values()))
+        return branch
+
+
+def _lay_out(root: _Branch) -> tuple[list[_Branch], list[Hashable]]:
+    nodes: list[_Branch] = []
+    leaves: list[Hashable] = []
+
+    def visit(branch: _Branch, parent: int) -> None:
+        number = len(nodes)
+        nodes.append(branch)
+        branch.parent, branch.lo = parent, len(leaves)
+        if branch.is_leaf:
+            leaves.append(branch.leaf)
+        for child in branch.children.values():
+            visit(child.collapsed(), number)
+        branch.hi = len(leaves) - 1
+
+    visit(root, 0)
+    return nodes, leaves
+
+
+def _refuse_ambiguous(name: str, nodes: Sequence[_Branch]) -> None:
+    """A published label must say which values it stands for; two nodes of the same name would not."""
+    counts = Counter(node.label for node in nodes)
+    twice = [label for label, count in counts.items() if count > 1]
+    if twice:
+        shown = ", ".join(repr(label) for label in twice[:5])
+        raise InputError(
+            Fault(
+                "R304",
+                f"hierarchy of column {name!r}",
+                f"{len(twice)} labels stand for two different sets of values: {shown}",
+                "give each group of values a name of its own",
+            )
+        )
+
+
+def _scale(
+    leaves: Sequence[Hashable], missing: bool, place: Mapping[Hashable, float] | None
+) -> NDArray[np.float64]:
+    if place is None:
+        return np.arange(len(leaves), dtype=np.float64) / max(1, len(leaves) - 1)
+    known = np.array([place[leaf] for leaf in leaves[missing:]], dtype=np.float64)
+    width = known[-1] - known[0] if len(known) else 0.0
+    known = (known - known[0]) / width if width else np.zeros(len(known))
+    return np.concatenate(([0.0], known)) if missing else known

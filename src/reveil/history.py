@@ -1,0 +1,52 @@
+"""What a series remembers about its past, as a read-only value.
+
+Planner, verifier and ledger meet here and nowhere else: the ledger makes a `History` from its files, planning and
+verification read it, and none of them knows the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+PERSONS = {"hi": pl.UInt64, "lo": pl.UInt64}
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """The past of a series, up to the head it was read at.
+
+    `persons` are the keyed hashes of everybody ever published, in order of arrival: a person's number is their row.
+    `members` has one row per person and release: person, release, group (-1 withheld), and the code of their value in
+    each sensitive column. `groups` has one row per release and group: release, group, rows, counterfeits.
+    """
+
+    head: int = 0
+    head_id: str = ""
+    persons: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PERSONS))
+    members: pl.DataFrame = field(default_factory=pl.DataFrame)
+    groups: pl.DataFrame = field(default_factory=pl.DataFrame)
+    codebook: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+
+    def number(self, hashes: pl.DataFrame) -> NDArray[np.int64]:
+        """The person number of each keyed hash; newcomers get the next free numbers in the order given."""
+        known = self.persons.with_row_index("person")
+        found = hashes.join(known, on=["hi", "lo"], how="left", maintain_order="left")["person"]
+        numbers = found.cast(pl.Int64).fill_null(-1).to_numpy().copy()
+        fresh = numbers < 0
+        numbers[fresh] = self.persons.height + np.arange(int(fresh.sum()))
+        return numbers
+
+    def last_codes(self, persons: NDArray[np.int64], column: str) -> NDArray[np.int32]:
+        """The code of each person's value at their most recent appearance, -1 for those never seen."""
+        if self.members.is_empty():
+            return np.full(len(persons), -1, dtype=np.int32)
+        latest = self.members.sort("release").group_by("person").agg(pl.col(column).last())
+        wanted = pl.DataFrame({"person": persons})
+        found = wanted.join(latest, on="person", how="left", maintain_order="left")[column]
+        return found.fill_null(-1).cast(pl.Int32).to_numpy()

@@ -1,0 +1,327 @@
+"""The policy file: what each column is, what is promised, and how to keep the promise.
+
+`reveil.toml`, a dict of the same shape, or a `Policy` object all become one validated `Policy`. Every fault of a
+policy is reported at once, with the nearest spelling where a name is unknown.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import tomllib
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    ValidationError,
+    model_validator,
+)
+
+from reveil.errors import Fault, InputError
+
+Role = Literal["identifier", "quasi", "sensitive", "insensitive", "drop"]
+ColumnType = Literal["auto", "number", "category", "date"]
+DateLevel = Literal["day", "month", "quarter", "year", "decade"]
+DATE_LEVELS: tuple[DateLevel, ...] = ("day", "month", "quarter", "year", "decade")
+
+
+def exact(value: object) -> Fraction:
+    """A threshold as the rational number that was written, not as the float nearest to it.
+
+    >>> exact(0.1), exact("1/3"), exact(2)
+    (Fraction(1, 10), Fraction(1, 3), Fraction(2, 1))
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float, str, Fraction)):
+        raise ValueError("write a number such as 0.2, or a fraction such as \"1/3\"")
+    try:
+        return Fraction(str(value))
+    except (ValueError, ZeroDivisionError):
+        raise ValueError("write a number such as 0.2, or a fraction such as \"1/3\"") from None
+
+
+Exact = Annotated[Fraction, BeforeValidator(exact), PlainSerializer(str)]
+Share = Annotated[Exact, Field(ge=0, le=1)]
+
+
+class Section(BaseModel):
+    """A part of the policy: unknown keys are faults, and nothing changes after it was read."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Column(Section):
+    """One column: its role and, for quasi-identifiers and sensitive columns, how it may be generalised.
+
+    At most one of `hierarchy` (a file, or a nested table), `widths`, `cuts`, `prefixes`, `levels` and `order` is given.
+    """
+
+    role: Role
+    type: ColumnType = "auto"
+    hierarchy: str | dict[str, Any] | None = None
+    widths: tuple[Exact, ...] | None = None
+    cuts: tuple[Exact, ...] | tuple[tuple[Exact, ...], ...] | None = None
+    prefixes: tuple[int, ...] | None = None
+    levels: tuple[DateLevel, ...] | None = None
+    order: tuple[str, ...] | None = None
+    missing: Literal["category", "refuse"] = "category"
+    weight: Annotated[float, Field(ge=0)] = 1.0
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Column:
+        generalisations = ("hierarchy", "widths", "cuts", "prefixes", "levels", "order")
+        ways = [name for name in generalisations if getattr(self, name) is not None]
+        if len(ways) > 1:
+            raise ValueError(f"gives {' and '.join(ways)}; a column is generalised in one way only")
+        if ways and self.role not in ("quasi", "sensitive"):
+            raise ValueError(f"has {ways[0]}, but only quasi and sensitive columns are generalised")
+        wanted = {"widths": "number", "cuts": "number", "levels": "date", "prefixes": "category", "order": "category"}
+        for way in ways:
+            if self.type not in ("auto", wanted.get(way, self.type)):
+                raise ValueError(f"has {way}, which needs type = \"{wanted[way]}\", not \"{self.type}\"")
+        if self.weight != 1.0 and self.role != "quasi":
+            raise ValueError("has a weight, but only quasi columns are weighed against each other")
+        return self
+
+
+def _column(value: object) -> object:
+    return {"role": value} if isinstance(value, str) else value
+
+
+class Series(Section):
+    name: Annotated[str, Field(min_length=1)] = "series"
+
+
+class Values(Section):
+    """How a person's sensitive value changes from release to release. None: nothing is assumed or checked."""
+
+    change: Literal["never", "freely"] | None = None
+
+
+class Guarantee(Section):
+    """The promise. `model` is the headline; every condition whose parameter is given must hold as well."""
+
+    model: str = "k-anonymity"
+    k: Annotated[int, Field(ge=1)] | None = None
+    l: Annotated[Exact, Field(ge=1)] | None = None  # noqa: E741 - the name the field uses
+    diversity: Literal["distinct", "entropy", "recursive"] = "distinct"
+    c: Annotated[Exact, Field(gt=0)] | None = None
+    t: Share | None = None
+    distance: Literal["auto", "equal", "ordered", "hierarchical"] = "auto"
+    alpha: Annotated[Share, Field(gt=0)] | None = None
+    epsilon: Annotated[Exact, Field(ge=0)] | None = None
+    proximity: Literal["absolute", "relative"] = "absolute"
+    m: Annotated[int, Field(ge=1)] | None = None
+    population: str | None = None
+    delta_min: Share = Fraction(0)
+    delta_max: Share | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Guarantee:
+        faults = [
+            *_missing_parameters(self),
+            *_idle_parameters(self),
+        ]
+        if faults:
+            raise ValueError("; ".join(faults))
+        return self
+
+
+MODELS: dict[str, tuple[str, ...]] = {
+    "k-anonymity": ("k",),
+    "l-diversity": ("l",),
+    "t-closeness": ("t",),
+    "alpha-k": ("alpha", "k"),
+    "epsilon-m": ("epsilon", "m"),
+    "presence": ("population", "delta_max"),
+}
+
+
+def _missing_parameters(g: Guarantee) -> list[str]:
+    if g.model not in MODELS:
+        near = difflib.get_close_matches(g.model, MODELS, n=1)
+        hint = f"; did you mean \"{near[0]}\"" if near else ""
+        return [f"model \"{g.model}\" is not one of {', '.join(MODELS)}{hint}"]
+    faults = [f"model \"{g.model}\" needs {name}" for name in MODELS[g.model] if getattr(g, name) is None]
+    if g.diversity == "recursive" and g.c is None:
+        faults.append("diversity = \"recursive\" needs c")
+    if g.epsilon is not None and g.m is None:
+        faults.append("epsilon needs m: at most one in m rows of a group may be that near to any value")
+    if (g.population is None) != (g.delta_max is None):
+        faults.append("population and delta_max belong together")
+    if g.delta_max is not None and g.delta_min > g.delta_max:
+        faults.append("delta_min is larger than delta_max")
+    if g.diversity != "entropy" and g.l is not None and g.l.denominator != 1:
+        faults.append(f"l = {g.l} must be a whole number unless diversity = \"entropy\"")
+    return faults
+
+
+def _idle_parameters(g: Guarantee) -> list[str]:
+    """Parameters that would be accepted and ignored are faults: they would promise what nobody checks."""
+    needs = {
+        "diversity": ("l",),
+        "c": ("l",),
+        "distance": ("t",),
+        "proximity": ("epsilon",),
+        "m": ("epsilon",),
+        "delta_min": ("population",),
+    }
+    given = g.model_fields_set
+    faults = [
+        f"{name} does nothing without {' or '.join(others)}"
+        for name, others in needs.items()
+        if name in given and all(getattr(g, other) is None for other in others)
+    ]
+    if "c" in given and g.l is not None and g.diversity != "recursive":
+        faults.append("c does nothing unless diversity = \"recursive\"")
+    return faults
+
+
+class Method(Section):
+    """How to keep the promise with the least loss."""
+
+    name: Literal["auto", "mondrian"] = "auto"
+    cuts: Literal["strict", "relaxed"] = "strict"
+    recode: Literal["nodes", "sets"] = "nodes"
+    publish: Literal["generalized"] = "generalized"
+    infeasible: Literal["refuse", "withhold"] = "refuse"
+    suppress: Share = Fraction(0)
+
+
+class Output(Section):
+    format: Literal["csv", "parquet"] = "csv"
+
+
+class Input(Section):
+    """How to read the table; None is found out from the file."""
+
+    delimiter: str | None = None
+    encoding: str | None = None
+    decimal: Literal[".", ","] | None = None
+    nulls: tuple[str, ...] = ("",)
+    query: str | None = None
+    sheet: str | None = None
+
+
+class Policy(Section):
+    """A whole policy. `folder` is where its files (hierarchies, population) are looked for."""
+
+    series: Series = Series()
+    columns: dict[str, Annotated[Column, BeforeValidator(_column)]]
+    values: Values = Values()
+    guarantee: Guarantee
+    method: Method = Method()
+    output: Output = Output()
+    input: Input = Input()
+    folder: Path = Field(default=Path(), exclude=True)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Policy:
+        faults = []
+        if not self.named("quasi"):
+            faults.append("no column has the role quasi: there is nothing to protect against linkage")
+        if len(self.named("identifier")) > 1:
+            names = ", ".join(self.named("identifier"))
+            faults.append(f"several identifiers ({names}); join them into one column first")
+        needs_sensitive = [name for name in ("l", "t", "alpha", "epsilon") if getattr(self.guarantee, name) is not None]
+        if needs_sensitive and not self.named("sensitive"):
+            faults.append(f"guarantee.{needs_sensitive[0]} needs a column with the role sensitive")
+        if faults:
+            raise ValueError("; ".join(faults))
+        return self
+
+    def named(self, role: Role) -> tuple[str, ...]:
+        """Names of the columns with this role, in the order of the policy."""
+        return tuple(name for name, column in self.columns.items() if column.role == role)
+
+    @property
+    def identifier(self) -> str | None:
+        names = self.named("identifier")
+        return names[0] if names else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The policy as plain JSON values, defaults included."""
+        return self.model_dump(mode="json")
+
+    def fixed(self) -> dict[str, Any]:
+        """The part that a series fixes with its first release: all that bears on the promise."""
+        everything = self.to_dict()
+        return {name: everything[name] for name in ("series", "columns", "values", "guarantee", "method")}
+
+
+PolicyLike = str | Path | Mapping[str, Any] | Policy
+
+
+def load_policy(source: PolicyLike) -> Policy:
+    """Read and validate a policy from a file, a dict of the same shape, or pass a `Policy` through.
+
+    >>> policy = load_policy({"columns": {"age": "quasi"}, "guarantee": {"k": 5}})
+    >>> policy.guarantee.k, policy.named("quasi")
+    (5, ('age',))
+    """
+    if isinstance(source, Policy):
+        return source
+    if isinstance(source, Mapping):
+        return _validate(dict(source), where="policy")
+    path = Path(source)
+    content = _read_toml(path)
+    return _validate({**content, "folder": path.resolve().parent}, where=path.name)
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        reason = error.strerror or "cannot be read"
+        raise InputError(
+            Fault("R200", f"policy {path}", reason, "run `reveil init TABLE` to make one, or pass --policy FILE")
+        ) from None
+    except UnicodeDecodeError as error:
+        raise InputError(
+            Fault("R200", f"policy {path}", f"is not UTF-8 text (byte {error.start})", "save it as UTF-8")
+        ) from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(Fault("R200", f"policy {path}", f"is not valid TOML: {error}", "correct that line")) from None
+
+
+def _validate(content: dict[str, Any], where: str) -> Policy:
+    try:
+        return Policy.model_validate(content)
+    except ValidationError as error:
+        raise InputError([_fault(where, item) for item in error.errors()]) from None
+
+
+def _fault(where: str, item: Mapping[str, Any]) -> Fault:
+    place = [str(part) for part in item["loc"] if not str(part).startswith(("function-", "tuple[", "dict["))]
+    key = ".".join(place) or "as a whole"
+    message, remedy = item["msg"].removeprefix("Value error, "), "correct this key"
+    if item["type"] == "extra_forbidden":
+        message, remedy = "is not a key of the policy", _nearest_key(place)
+    elif item["type"] == "missing":
+        message, remedy = "is missing", f"add {key}"
+    elif item["type"] == "literal_error":
+        message = f"{json.dumps(item['input'], default=str)} is not allowed"
+        remedy = f"use {item['ctx']['expected']}"
+    return Fault("R201", f"{where}, {key}", message, remedy)
+
+
+def _nearest_key(place: list[str]) -> str:
+    sections: dict[str, type[BaseModel]] = {
+        "series": Series,
+        "values": Values,
+        "guarantee": Guarantee,
+        "method": Method,
+        "output": Output,
+        "input": Input,
+        "columns": Column,
+    }
+    known = sections.get(place[0], Policy) if len(place) > 1 else Policy
+    names = [name for name in known.model_fields if name != "folder"]
+    near = difflib.get_close_matches(place[-1], names, n=1)
+    return f"did you mean {near[0]}" if near else f"use one of {', '.join(names)}"

@@ -1,0 +1,162 @@
+"""A publisher in a process of its own, to be killed, starved or raced by the ledger tests.
+
+ledger_child.py publish HOME STEP    publish one release and die by SIGKILL at STEP ("never": live)
+ledger_child.py loop HOME            publish until killed
+ledger_child.py turns HOME           publish in lock step with another process, told what to do on stdin
+ledger_child.py limited HOME WHERE   publish with a limit on file sizes that is hit in WHERE
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from reveil.errors import ReveilError
+from reveil.ledger import catalog, store
+from reveil.ledger.ledger import Ledger
+
+POLICY = {"guarantee": {"k": 5}}
+
+
+def die(*_: object) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def die_after(owner: Any, name: str) -> None:
+    original: Callable[..., Any] = getattr(owner, name)
+
+    def replacement(*args: Any, **kwargs: Any) -> None:
+        original(*args, **kwargs)
+        die()
+
+    setattr(owner, name, replacement)
+
+
+def die_before(owner: Any, name: str) -> None:
+    setattr(owner, name, die)
+
+
+def die_before_commit(*, spilled: bool) -> None:
+    """Die inside the transaction; `spilled`: with half of it already in the database file and a hot journal."""
+    original = catalog.Catalog.__init__
+
+    def replacement(self: catalog.Catalog, file: Path) -> None:
+        original(self, file)
+        engine = self._engine
+        sa.event.listen(engine, "commit", die)
+        if spilled:
+            sa.event.listen(
+                engine, "begin", lambda connection: connection.exec_driver_sql("PRAGMA cache_size=1")
+            )
+
+    # Only for the recording transaction: founding and reading commit, too.
+    append = catalog.Catalog.append
+
+    def armed(self: catalog.Catalog, *args: Any) -> None:
+        replacement(self, self.file)
+        append(self, *args)
+
+    catalog.Catalog.append = armed  # type: ignore[method-assign]
+
+
+STEPS: dict[str, Callable[[], None]] = {
+    "never": lambda: None,
+    "lock taken": lambda: die_after(store, "take_lock"),
+    "staged": lambda: die_after(Ledger, "stage"),
+    "writing": lambda: None,  # see `write`
+    "sealed": lambda: die_after(store, "seal"),
+    "in transaction": lambda: die_before_commit(spilled=False),
+    "in transaction, spilled": lambda: die_before_commit(spilled=True),
+    "committed": lambda: die_after(catalog.Catalog, "append"),
+    "renamed": lambda: die_before(catalog.Catalog, "mark_revealed"),
+    "marked": lambda: die_after(catalog.Catalog, "mark_revealed"),
+    "key made": lambda: die_after(store, "make_key"),
+}
+
+
+def write(staged: Path, text: str, *, die_halfway: bool = False) -> None:
+    with (staged / "public" / "table.csv").open("w") as file:
+        file.write(text[: len(text) // 2])
+        file.flush()
+        if die_halfway:
+            die()
+        file.write(text[len(text) // 2 :])
+    (staged / "private" / "certificate.json").write_text("{}")
+    (staged / "memory" / "people.parquet").write_bytes(b"not read here")
+
+
+def open_ledger(home: Path) -> Ledger:
+    return Ledger.create_or_open(home, series="demo", policy=POLICY)
+
+
+def publish(home: Path, step: str) -> None:
+    STEPS[step]()
+    ledger = open_ledger(home)
+    staged = ledger.stage()
+    write(staged, "age;n\n" * 1000, die_halfway=step == "writing")
+    record = ledger.record(staged, on=ledger.head(), facts={"rows": 1000, "codes": list(range(30_000))})
+    ledger.reveal(record.number)
+
+
+def loop(home: Path) -> None:
+    print("ready", flush=True)
+    while True:
+        ledger = open_ledger(home)
+        ledger.settle()
+        staged = ledger.stage()
+        write(staged, "age;n\n" * 1000)
+        ledger.reveal(ledger.record(staged, on=ledger.head(), facts={}).number)
+
+
+def turns(home: Path) -> None:
+    ledger, staged, head = open_ledger(home), Path(), None
+    print("ready", flush=True)
+    for line in sys.stdin:
+        answer = "done"
+        match line.strip():
+            case "plan":
+                ledger = open_ledger(home)
+                head, staged = ledger.head(), ledger.stage()
+                write(staged, f"{os.getpid()}\n" * 100)
+            case "settle":
+                answer = repr(ledger.settle())
+            case "go":
+                assert head is not None
+                try:
+                    record = ledger.record(staged, on=head, facts={"by": os.getpid()})
+                    answer = f"won {ledger.reveal(record.number).name}"
+                except ReveilError as error:
+                    answer = f"{type(error).__name__} {error}"
+        print(answer, flush=True)
+
+
+def limited(home: Path, where: str) -> None:
+    """RLIMIT_FSIZE stands in for the full disk: the write that passes the limit fails."""
+    import polars as pl
+
+    ledger = open_ledger(home)
+    staged = ledger.stage()
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+    facts: dict[str, object] = {}
+    try:
+        if where == "memory":
+            ledger.write_memory(staged, "people", pl.DataFrame({"n": os.urandom(400_000)}).cast(pl.Binary))
+        else:
+            facts = {"long": "x" * 400_000}
+        ledger.record(staged, on=ledger.head(), facts=facts)
+    except ReveilError as error:
+        print(type(error).__name__, error)
+
+
+if __name__ == "__main__":
+    job, arguments = sys.argv[1], sys.argv[2:]
+    {"publish": publish, "loop": loop, "turns": turns, "limited": limited}[job](
+        Path(arguments[0]), *arguments[1:]
+    )
