@@ -144,6 +144,13 @@ def test_everybody_ages_until_99() -> None:
     assert (still["now"] == still["now_before"]).all()
 
 
+def test_newcomers_age_from_when_they_came() -> None:
+    series = simulate(Scenario(shape="census", rows=3000, releases=6, years_per_release=5, returns=0))
+    *_, before, last = series.tables
+    came = last.join(before, on="person", how="anti")
+    assert came["age"].min() < 5  # type: ignore[operator]  # would be 25 or older, had they aged from the start
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_moving_touches_the_place_and_nothing_else(shape: Any) -> None:
     still = simulate(Scenario(shape=shape, rows=2000, releases=3, move=0))
