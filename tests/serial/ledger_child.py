@@ -44,26 +44,16 @@ def die_before(owner: Any, name: str) -> None:
 
 
 def die_before_commit(*, spilled: bool) -> None:
-    """Die inside the transaction; `spilled`: with half of it already in the database file and a hot journal."""
-    original = catalog.Catalog.__init__
-
-    def replacement(self: catalog.Catalog, file: Path) -> None:
-        original(self, file)
-        engine = self._engine
-        sa.event.listen(engine, "commit", die)
-        if spilled:
-            sa.event.listen(
-                engine, "begin", lambda connection: connection.exec_driver_sql("PRAGMA cache_size=1")
-            )
-
-    # Only for the recording transaction: founding and reading commit, too.
+    """Die inside the recording transaction; `spilled`: half of it in the database file, journal hot."""
     append = catalog.Catalog.append
 
     def armed(self: catalog.Catalog, *args: Any) -> None:
-        replacement(self, self.file)
+        if spilled:
+            sa.event.listen(self._engine, "begin", lambda begun: begun.exec_driver_sql("PRAGMA cache_size=1"))
+        sa.event.listen(self._engine, "commit", die)
         append(self, *args)
 
-    catalog.Catalog.append = armed  # type: ignore[method-assign]
+    catalog.Catalog.append = armed  # type: ignore[method-assign, assignment]
 
 
 STEPS: dict[str, Callable[[], None]] = {
@@ -156,7 +146,10 @@ def limited(home: Path, where: str) -> None:
 
 
 if __name__ == "__main__":
-    job, arguments = sys.argv[1], sys.argv[2:]
-    {"publish": publish, "loop": loop, "turns": turns, "limited": limited}[job](
-        Path(arguments[0]), *arguments[1:]
-    )
+    jobs: dict[str, Callable[..., None]] = {
+        "publish": publish,
+        "loop": loop,
+        "turns": turns,
+        "limited": limited,
+    }
+    jobs[sys.argv[1]](Path(sys.argv[2]), *sys.argv[3:])

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from reveil.errors import InputError, TamperedError
 from reveil.ledger.ledger import Ledger
 
@@ -44,7 +45,6 @@ def assert_whole(home: Path, releases: int) -> None:
     assert sorted(path.name for path in (home / "releases").iterdir()) == [
         f"{number:04d}" for number in range(1, releases + 1)
     ]
-    assert not (home / "ledger.sqlite-journal").exists()
 
 
 KILLED = {
@@ -78,6 +78,7 @@ def test_a_killed_publisher_leaves_the_old_state_or_the_new_one(step: str, tmp_p
     assert Ledger.open(home).settle() == []
     publish_here(home)
     assert_whole(home, releases + 1)
+    assert not (home / "ledger.sqlite-journal").exists()
 
 
 def test_the_spilled_transaction_was_really_in_the_database_file(tmp_path: Path) -> None:
@@ -186,7 +187,7 @@ def test_recorded_but_lost_before_it_was_revealed(harm: str, tmp_path: Path) -> 
         (folder / "memory" / "people.parquet").write_bytes(b"changed here!")
     leftover = Ledger.open(home).stage()  # of a ledger that is gone at once: it must still be cleared away
 
-    with pytest.raises(TamperedError, match="release 2.*restore the folder") as refusal:
+    with pytest.raises(TamperedError, match=r"release 2.*restore the folder") as refusal:
         Ledger.open(home).settle()
     assert refusal.value.faults[0].code == "R527"
     assert not leftover.exists()
@@ -219,7 +220,7 @@ def _can_mount() -> bool:
         return mounted.returncode == 0 and not subprocess.run(["umount", place], check=False).returncode
 
 
-# Without the right to mount there is nothing to run here; `test_file_size_limit` covers the same paths everywhere.
+# Without the right to mount there is nothing to run here; `test_file_size_limit` runs everywhere.
 if _can_mount():
 
     @pytest.fixture
@@ -243,7 +244,7 @@ if _can_mount():
                 file.write(b"0" * 4096)
         os.truncate(filler, filler.stat().st_size - left)
 
-        with pytest.raises(InputError, match="R506.*Nothing was recorded"):
+        with pytest.raises(InputError, match=r"R506.*Nothing was recorded"):
             ledger.record(staged, on=ledger.head(), facts={"long": "x" * 300_000})
         assert_whole(home, 1)
         filler.unlink()

@@ -82,9 +82,10 @@ class Catalog:
         except (sa.exc.DBAPIError, sqlite3.Error) as error:
             raise self._explained(error) from error
 
-    def _explained(self, error: Exception) -> ReveilError:
+    def _explained(self, error: Exception) -> Exception:
+        """What an error of the database means to a user; any other error is a bug and stays itself."""
         cause = error.orig if isinstance(error, sa.exc.DBAPIError) else error
-        code = getattr(cause, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+        code = getattr(cause, "sqlite_errorcode", -1) & 0xFF
         where = f"ledger '{self.file}'"
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             message = f"another process has been writing to it for more than {WAIT_SECONDS} seconds"
@@ -95,7 +96,9 @@ class Catalog:
         if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
             message = f"the disk did not take it: {cause}. Nothing was recorded"
             return InputError(Fault("R506", where, message, "free some space on that disk and try again"))
-        return TamperedError(_damaged(where, str(cause)))
+        if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR):
+            return TamperedError(_damaged(where, f"it is damaged or not a ledger: {cause}"))
+        return error
 
     # --- the series ----------------------------------------------------------------------------------------
 

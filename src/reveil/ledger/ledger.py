@@ -166,7 +166,7 @@ class Ledger:
         except OSError as error:
             self.discard(staged)
             raise store.refused_by_disk(error) from error
-        except ReveilError:
+        except Exception:
             self.discard(staged)
             raise
         return record
@@ -332,8 +332,8 @@ def _parsed_policy(text: str) -> dict[str, Any]:
 
 def _refuse_change(recorded: Identity, given: Identity) -> None:
     """A series keeps the policy of its first release: its readers were promised that one."""
-    before = _flat({"series": {"name": recorded.series}, **_parsed_policy(recorded.policy or "")})
-    after = _flat({"series": {"name": given.series}, **_parsed_policy(given.policy or "")})
+    before = _flat(_parsed_policy(recorded.policy or "")) | {"series.name": canonical(recorded.series)}
+    after = _flat(_parsed_policy(given.policy or "")) | {"series.name": canonical(given.series)}
     faults = [
         Fault(
             "R502",

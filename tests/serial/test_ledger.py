@@ -1,0 +1,519 @@
+"""The ledger in one process: what it keeps, what it refuses, what it notices."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sqlite3
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+import sqlalchemy as sa
+from polars.testing import assert_frame_equal
+
+from reveil.errors import CommitUnknownError, ConflictError, InputError, TamperedError
+from reveil.ledger import catalog as catalog_module
+from reveil.ledger.ledger import Ledger, discover
+from reveil.ledger.record import Head, Record
+
+POLICY: dict[str, Any] = {"guarantee": {"model": "k-anonymity", "k": 5}, "columns": {"age": "quasi"}}
+PEOPLE = pl.DataFrame({"person": ["a", "b"], "group": [1, 2]})
+
+
+def opened(home: Path, policy: dict[str, Any] = POLICY, series: str = "demo") -> Ledger:
+    return Ledger.create_or_open(home, series=series, policy=policy)
+
+
+def staged_in(ledger: Ledger) -> Path:
+    staged = ledger.stage()
+    (staged / "public" / "table.csv").write_text("age;sex\n1;f\n")
+    (staged / "public" / "more").mkdir()
+    (staged / "public" / "more" / "datapackage.json").write_text("{}")
+    (staged / "private" / "certificate.json").write_text('{"holds": true}')
+    ledger.write_memory(staged, "people", PEOPLE)
+    return staged
+
+
+def publish(ledger: Ledger) -> Record:
+    record = ledger.record(staged_in(ledger), on=ledger.head(), facts={"rows": 1, "codes": {"age": [1, 2]}})
+    ledger.reveal(record.number)
+    return record
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def series(home: Path) -> Ledger:
+    """Three releases."""
+    ledger = opened(home)
+    for _ in range(3):
+        publish(ledger)
+    return ledger
+
+
+def edit(home: Path, statement: str, *values: object) -> None:
+    with closing(sqlite3.connect(home / "ledger.sqlite")) as connection, connection:
+        assert connection.execute(statement, values).rowcount > 0
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+# --- the good days
+
+
+def test_a_release_from_stage_to_reveal(home: Path) -> None:
+    assert not discover(home)
+    ledger = opened(home)
+    assert discover(home)
+    assert ledger.head() == Head(0, "")
+    assert ledger.policy is None
+    assert ledger.records() == []
+
+    staged = staged_in(ledger)
+    record = ledger.record(staged, on=ledger.head(), facts={"rows": 1, "by age": {7: "text"}})
+    assert staged.exists()
+    assert not (home / "releases" / "0001").exists()
+    assert not ledger.records()[0].revealed
+
+    folder = ledger.reveal(1)
+    assert folder == ledger.path(1) == home / "releases" / "0001"
+    assert ledger.reveal(1) == folder
+    assert list((home / "staging").iterdir()) == []
+
+    (kept,) = Ledger.open(home).records()
+    assert kept.revealed
+    assert (kept.id, kept.number, kept.previous) == (record.id, 1, "")
+    assert kept.facts == record.facts == {"rows": 1, "by age": {"7": "text"}}
+    assert kept.manifest["public/table.csv"] == {
+        "sha256": hashlib.sha256(b"age;sex\n1;f\n").hexdigest(),
+        "size": 12,
+    }
+    assert set(kept.manifest) == {
+        "public/table.csv",
+        "public/more/datapackage.json",
+        "private/certificate.json",
+        "memory/people.parquet",
+    }
+    assert kept.made.endswith("+00:00")
+    assert Ledger.open(home).policy == POLICY
+    assert Ledger.open(home).series == "demo"
+    assert_frame_equal(ledger.memory(1, "people"), PEOPLE)
+    assert ledger.check() == []
+
+
+def test_the_chain(series: Ledger) -> None:
+    records = series.records()
+    assert [record.previous for record in records] == ["", records[0].id, records[1].id]
+    assert series.head() == records[2].head
+    assert len({record.id for record in records}) == 3
+    assert series.settle() == []
+    assert series.check() == series.check([2]) == []
+
+
+def test_permissions_do_not_depend_on_the_umask(home: Path) -> None:
+    before = os.umask(0o000)
+    try:
+        publish(opened(home))
+    finally:
+        os.umask(before)
+    release = home / "releases" / "0001"
+    assert mode(home) == mode(release / "private") == mode(release / "memory") == 0o700
+    assert mode(release / "public") == mode(release / "public" / "more") == 0o755
+    assert mode(release / "public" / "table.csv") == 0o644
+    assert (
+        mode(release / "private" / "certificate.json") == mode(release / "memory" / "people.parquet") == 0o600
+    )
+    assert mode(home / "key") == mode(home / "ledger.sqlite") == 0o600
+
+
+def test_the_key_is_random_and_stays(home: Path, tmp_path: Path) -> None:
+    assert opened(home).key == opened(home).key == Ledger.open(home).key
+    assert len(opened(home).key) == 32
+    assert opened(tmp_path / "other").key != opened(home).key
+
+
+def test_a_copied_home_is_the_same_series(series: Ledger, tmp_path: Path) -> None:
+    shutil.copytree(series.home, tmp_path / "copy")
+    copy = Ledger.open(tmp_path / "copy")
+    assert copy.head() == series.head()
+    assert copy.check() == []
+    publish(copy)
+    assert copy.head().number == 4
+    assert series.head().number == 3
+
+
+def test_discard_leaves_nothing(home: Path) -> None:
+    ledger = opened(home)
+    staged = staged_in(ledger)
+    ledger.discard(staged)
+    ledger.discard(staged)
+    assert list((home / "staging").iterdir()) == []
+
+
+def test_discard_keeps_what_is_recorded(home: Path) -> None:
+    ledger = opened(home)
+    staged = staged_in(ledger)
+    ledger.record(staged, on=ledger.head(), facts={})
+    ledger.discard(staged)
+    assert Ledger.open(home).settle() == ["Release 1 was recorded but not yet revealed; it is revealed now."]
+    assert ledger.check() == []
+
+
+def test_check_reads_a_release_that_is_not_yet_revealed(home: Path) -> None:
+    ledger = opened(home)
+    staged = staged_in(ledger)
+    ledger.record(staged, on=ledger.head(), facts={})
+    assert ledger.check() == []
+    assert_frame_equal(ledger.memory(1, "people"), PEOPLE)
+    (staged / "public" / "table.csv").unlink()
+    assert [fault.code for fault in ledger.check()] == ["R523"]
+
+
+def test_importing_the_ledger_is_quick() -> None:
+    heavy = "'sqlalchemy', 'polars', 'numpy', 'pydantic'"
+    code = f"import sys, reveil.ledger.ledger; print([name for name in ({heavy}) if name in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
+
+
+# --- refusals
+
+
+def test_policy_is_free_before_the_first_release_and_fixed_after(home: Path) -> None:
+    opened(home, {"k": 2}, series="draft")
+    early = opened(home, {"k": 3})
+    publish(opened(home))
+    with pytest.raises(InputError) as refusal:
+        opened(home, {"guarantee": {"model": "k-anonymity", "k": 4, "l": [2]}}, series="other")
+    assert [(fault.code, fault.message) for fault in refusal.value.faults] == [
+        ("R502", 'columns.age: "quasi" -> (not set) (recorded -> given)'),
+        ("R502", "guarantee.k: 5 -> 4 (recorded -> given)"),
+        ("R502", "guarantee.l: (not set) -> [2] (recorded -> given)"),
+        ("R502", 'series.name: "demo" -> "other" (recorded -> given)'),
+    ]
+    # A ledger opened before another process fixed its policy cannot go on with its own.
+    with pytest.raises(InputError, match=r"k: \(not set\) -> 3|k: 5"):
+        publish(early)
+    assert opened(home).head().number == 1
+    assert list((home / "staging").iterdir()) == []
+
+
+def test_conflict_names_both_heads_and_leaves_nothing(series: Ledger) -> None:
+    stale, head = series.records()[1].head, series.head()
+    with pytest.raises(ConflictError) as refusal:
+        series.record(staged_in(series), on=stale, facts={})
+    assert stale.id[:12] in str(refusal.value)
+    assert head.id[:12] in str(refusal.value)
+    assert series.head() == head
+    assert list((series.home / "staging").iterdir()) == []
+
+
+def test_nothing_there(home: Path) -> None:
+    with pytest.raises(InputError, match=r"R501.*no series"):
+        Ledger.open(home)
+    assert not home.exists()
+
+
+@pytest.mark.parametrize("call", [opened, Ledger.open])
+def test_home_is_a_file(call: Callable[[Path], Ledger], home: Path) -> None:
+    home.write_text("a table")
+    with pytest.raises(InputError, match=r"R501.*a file, not a folder"):
+        call(home)
+    with pytest.raises(InputError, match=r"R50[13]"):
+        call(home / "inside")
+    assert home.read_text() == "a table"
+
+
+def test_home_with_other_files_is_not_taken_over(home: Path) -> None:
+    home.mkdir(mode=0o755)
+    (home / "thesis.docx").write_text("")
+    with pytest.raises(InputError, match=r"R501.*thesis\.docx"):
+        opened(home)
+    assert mode(home) == 0o755
+
+
+@contextmanager
+def as_nobody() -> Iterator[Path]:
+    """A folder that may be read but not written; root is let past permissions, so it steps down."""
+    with tempfile.TemporaryDirectory() as name:
+        place, root = Path(name), os.geteuid() == 0
+        place.chmod(0o755)
+        if root:
+            os.seteuid(65534)
+        else:
+            place.chmod(0o555)
+        try:
+            yield place
+        finally:
+            if root:
+                os.seteuid(0)
+            place.chmod(0o755)
+
+
+def test_unwritable_home(series: Ledger) -> None:
+    with as_nobody() as place, pytest.raises(InputError, match=r"R503.*Permission denied"):
+        opened(place / "home")
+
+
+def test_series_that_may_be_read_but_not_written() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        home = Path(name) / "home"
+        publish(opened(home))
+        for path in [home.parent, home, *home.rglob("*")]:
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        try:
+            with as_nobody():
+                ledger = opened(home)
+                assert ledger.settle() == []
+                assert ledger.check() == []
+                with pytest.raises(InputError, match=r"R503.*Permission denied"):
+                    ledger.stage()
+        finally:
+            for path in [home.parent, home, *(path for path in home.rglob("*") if path.is_dir())]:
+                path.chmod(0o755)
+
+
+def test_unknown_release_or_memory(series: Ledger) -> None:
+    for ask in (series.path, series.reveal, lambda number: series.check([number])):
+        with pytest.raises(InputError, match=r"R510.*no release 9.*1 to 3"):
+            ask(9)
+    with pytest.raises(InputError, match=r"R510.*no table 'groups'.*people"):
+        series.memory(1, "groups")
+    with pytest.raises(InputError, match="R511"):
+        series.memory(1, "../private/x")
+
+
+def test_staging_of_somebody_else(series: Ledger, tmp_path: Path) -> None:
+    other = opened(series.home)
+    staged = other.stage()
+    for folder in (staged, tmp_path):
+        with pytest.raises(InputError, match="R511"):
+            series.record(folder, on=series.head(), facts={})
+    series.discard(staged)
+    assert staged.exists()
+
+
+@pytest.mark.parametrize("strange", ["loose.csv", "extra/table.csv", "public/link"])
+def test_only_plain_files_in_the_three_folders(strange: str, series: Ledger) -> None:
+    staged = staged_in(series)
+    (staged / strange).parent.mkdir(exist_ok=True)
+    if strange == "public/link":
+        (staged / strange).symlink_to(series.home / "key")
+    else:
+        (staged / strange).write_text("x")
+    with pytest.raises(InputError, match="R511"):
+        series.record(staged, on=series.head(), facts={})
+    assert not staged.exists()
+    assert series.head().number == 3
+
+
+def test_first_release_needs_a_policy(home: Path) -> None:
+    opened(home)
+    with pytest.raises(InputError, match=r"R511.*policy"):
+        publish(Ledger.open(home))
+
+
+# --- a commit that fails
+
+
+def breaking(ledger: Ledger, *, committed: bool, readable: bool = True) -> None:
+    def fail(connection: sa.Connection) -> None:
+        if not connection.get_execution_options().get("reveil_write"):
+            return
+        if committed:
+            connection.exec_driver_sql("COMMIT")
+        if not readable:
+            ledger._catalog.tokens = unreadable  # type: ignore[method-assign]
+        error = sqlite3.OperationalError("disk I/O error")
+        error.sqlite_errorcode = sqlite3.SQLITE_IOERR_FSYNC
+        raise error
+
+    def unreadable() -> set[str]:
+        raise TamperedError([])
+
+    sa.event.listen(ledger._catalog._engine, "commit", fail)
+
+
+def test_failed_commit_that_did_not_take_place(series: Ledger) -> None:
+    ledger = Ledger.open(series.home)
+    staged = staged_in(ledger)
+    head = ledger.head()
+    breaking(ledger, committed=False)
+    with pytest.raises(InputError, match=r"R506.*Nothing was recorded"):
+        ledger.record(staged, on=head, facts={})
+    assert series.head() == head
+    assert list((series.home / "staging").iterdir()) == []
+
+
+@pytest.mark.parametrize(("committed", "readable"), [(True, True), (True, False), (False, False)])
+def test_unknown_commit_is_settled_by_the_next_command(
+    committed: bool, readable: bool, series: Ledger
+) -> None:
+    ledger = Ledger.open(series.home)
+    staged = staged_in(ledger)
+    head = ledger.head()
+    breaking(ledger, committed=committed, readable=readable)
+    with pytest.raises(CommitUnknownError, match="R508"):
+        ledger.record(staged, on=head, facts={})
+    ledger.discard(staged)  # what a caller does on the way out must not destroy a recorded release
+    assert staged.exists()
+
+    assert len(series.settle()) == 1
+    assert series.head().number == (4 if committed else 3)
+    assert series.check() == []
+    assert list((series.home / "staging").iterdir()) == []
+
+
+# --- what is noticed afterwards
+
+
+@pytest.mark.parametrize(
+    ("name", "stake"),
+    [
+        ("public/table.csv", "publishing can go on"),
+        ("private/certificate.json", "publishing can go on"),
+        ("memory/people.parquet", "publishing stops until it is back"),
+    ],
+)
+def test_flipped_byte_and_deleted_file(name: str, stake: str, series: Ledger) -> None:
+    path = series.path(2) / name
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    (fault,) = series.check()
+    assert (fault.code, fault.where) == ("R524", f"release 2, {name}")
+    assert stake in fault.remedy
+    assert series.check([1, 3]) == []
+
+    path.unlink()
+    (fault,) = series.check()
+    assert (fault.code, fault.where) == ("R523", f"release 2, {name}")
+    assert "restore this file" in fault.remedy
+    assert stake in fault.remedy
+
+
+def test_memory_is_not_read_when_changed(series: Ledger) -> None:
+    path = series.path(2) / "memory" / "people.parquet"
+    PEOPLE.with_columns(group=pl.lit(1)).write_parquet(path)
+    with pytest.raises(TamperedError, match=r"R524.*memory/people\.parquet"):
+        series.memory(2, "people")
+    path.unlink()
+    with pytest.raises(TamperedError):
+        series.memory(2, "people")
+    assert_frame_equal(series.memory(1, "people"), PEOPLE)
+
+
+def test_extra_files_and_folders(series: Ledger) -> None:
+    (series.path(1) / "public" / "notes.txt").write_text("hello")
+    (series.home / "releases" / "old").mkdir()
+    (series.home / "releases" / "0004").mkdir()
+    assert [(fault.code, fault.where) for fault in series.check()] == [
+        ("R525", "release 1, public/notes.txt"),
+        ("R526", "releases/0004"),
+        ("R526", "releases/old"),
+    ]
+
+
+def test_missing_release_folder(series: Ledger) -> None:
+    shutil.rmtree(series.path(2))
+    (fault,) = series.check()
+    assert fault.code == "R523"
+    assert "releases/0002 is missing" in fault.message
+
+
+EDITS = {
+    "UPDATE releases SET facts = '{\"rows\":2}' WHERE number = 2": ["R521 release 2"],
+    "UPDATE releases SET made = '2020-01-01T00:00:00+00:00' WHERE number = 3": ["R521 release 3"],
+    "UPDATE releases SET id = 'f00' WHERE number = 1": ["R521 release 1", "R521 release 2"],
+    "UPDATE releases SET facts = 'what' WHERE number = 2": ["R521 release 2"],
+    "UPDATE releases SET manifest = '{\"public/table.csv\":1}' WHERE number = 2": ["R521 release 2"],
+    "DELETE FROM releases WHERE number = 2": ["R522 ledger.sqlite", "R526 releases/0002"],
+    "DELETE FROM releases WHERE number = 3": ["R526 releases/0003"],
+    "UPDATE meta SET value = '{\"k\":2}' WHERE name = 'policy'": ["R521 ledger.sqlite"],
+    "UPDATE meta SET value = 'other' WHERE name = 'series'": ["R521 ledger.sqlite"],
+}
+
+
+@pytest.mark.parametrize("statement", EDITS)
+def test_catalog_edited_by_hand(statement: str, series: Ledger) -> None:
+    edit(series.home, statement)
+    found = [f"{fault.code} {fault.where.rsplit(', ', 1)[-1]}" for fault in Ledger.open(series.home).check()]
+    assert found == EDITS[statement]
+
+
+def test_swapped_key(series: Ledger) -> None:
+    (series.home / "key").write_bytes(bytes(32))
+    (fault,) = series.check()
+    assert fault.code == "R520"
+    with pytest.raises(TamperedError, match="R520"):
+        _ = series.key
+    # Adjusting the fingerprint does not help: the releases were recorded with the old one.
+    edit(
+        series.home,
+        "UPDATE meta SET value = ? WHERE name = 'fingerprint'",
+        hashlib.sha256(bytes(32)).hexdigest(),
+    )
+    assert [fault.code for fault in Ledger.open(series.home).check()] == ["R521"]
+
+    (series.home / "key").unlink()
+    with pytest.raises(TamperedError, match="R520"):
+        _ = series.key
+
+
+def test_an_older_catalog_does_not_publish_over_a_release(series: Ledger) -> None:
+    edit(series.home, "DELETE FROM releases WHERE number = 3")
+    with pytest.raises(TamperedError, match=r"R526.*does not know it"):
+        publish(series)
+    assert series.head().number == 2
+    assert series.check([1, 2])[0].code == "R526"
+    assert list((series.home / "staging").iterdir()) == []
+
+
+@pytest.mark.parametrize("harm", ["gone", "empty", "text", "cut", "foreign", "no series"])
+def test_lost_catalog_is_not_a_new_beginning(harm: str, series: Ledger) -> None:
+    file = series.home / "ledger.sqlite"
+    if harm == "cut":
+        file.write_bytes(file.read_bytes()[:5000])
+    elif harm == "no series":
+        edit(series.home, "DELETE FROM meta WHERE name = 'series'")
+    else:
+        file.unlink()
+    if harm == "foreign":
+        with closing(sqlite3.connect(file)) as connection:
+            connection.execute("CREATE TABLE runs (id)")
+    elif harm in ("empty", "text"):
+        file.write_text("" if harm == "empty" else "this is not a database " * 100)
+    assert discover(series.home)
+    for call in (opened, Ledger.open):
+        with pytest.raises(TamperedError, match=r"R504.*restore ledger\.sqlite"):
+            call(series.home)
+
+
+def test_newer_schema(series: Ledger) -> None:
+    edit(series.home, "UPDATE meta SET value = '2' WHERE name = 'schema'")
+    with pytest.raises(InputError, match=r"R505.*newer Reveil.*upgrade"):
+        Ledger.open(series.home)
+
+
+def test_busy_ledger(series: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalog_module, "WAIT_SECONDS", 0.1)
+    staged, head = staged_in(series), series.head()
+    with closing(sqlite3.connect(series.home / "ledger.sqlite", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(InputError, match="R512"):
+            series.record(staged, on=head, facts={})
+    assert not staged.exists()
+    assert publish(series).number == 4
