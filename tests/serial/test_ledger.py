@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -22,6 +23,7 @@ from polars.testing import assert_frame_equal
 
 from reveil.errors import CommitUnknownError, ConflictError, InputError, TamperedError
 from reveil.ledger import catalog as catalog_module
+from reveil.ledger import store
 from reveil.ledger.ledger import Ledger, discover
 from reveil.ledger.record import Head, Record
 
@@ -181,6 +183,54 @@ def test_check_reads_a_release_that_is_not_yet_revealed(home: Path) -> None:
     assert_frame_equal(ledger.memory(1, "people"), PEOPLE)
     (staged / "public" / "table.csv").unlink()
     assert [fault.code for fault in ledger.check()] == ["R523"]
+
+
+def test_bytes_are_on_the_disk_before_the_record_and_the_record_before_the_rename(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger, steps = opened(home), []
+    staged = staged_in(ledger)
+    inside = list(staged.rglob("*"))
+    sync, rename = os.fsync, Path.rename
+
+    def synced(handle: int) -> None:
+        steps.append(str(Path(f"/proc/self/fd/{handle}").readlink()))
+        sync(handle)
+
+    def renamed(path: Path, target: Path) -> Path:
+        steps.append("rename")
+        return rename(path, target)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(Path, "rename", renamed)
+    sa.event.listen(ledger._catalog._engine, "commit", lambda begun: steps.append(_kind(begun)))
+    ledger.reveal(ledger.record(staged, on=ledger.head(), facts={}).number)
+
+    recorded = steps.index("write")
+    assert {str(path) for path in [*inside, staged, staged.parent]} <= set(steps[:recorded])
+    after = [step for step in steps[recorded + 1 :] if step != "read"]
+    assert after == ["rename", str(home / "releases"), str(home / "staging"), "write"]
+
+
+def _kind(connection: sa.Connection) -> str:
+    return "write" if connection.get_execution_options().get("reveil_write") else "read"
+
+
+def test_a_commit_survives_a_power_cut(home: Path) -> None:
+    with opened(home)._catalog._reading() as connection:
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 3  # EXTRA
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "delete"
+
+
+def test_a_lock_whose_name_is_gone_is_no_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, flock = tmp_path / "x.lock", fcntl.flock
+
+    def removed_meanwhile(handle: int, how: int) -> None:
+        path.unlink()
+        flock(handle, how)
+
+    monkeypatch.setattr(fcntl, "flock", removed_meanwhile)
+    assert store.take_lock(path, new=True) is None
 
 
 def test_importing_the_ledger_is_quick() -> None:

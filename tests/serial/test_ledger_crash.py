@@ -155,6 +155,25 @@ def test_two_publishers_at_once(tmp_path: Path) -> None:
     assert [record.facts["by"] for record in Ledger.open(home).records()] == winners
 
 
+def test_settling_and_checking_all_the_time_does_not_disturb_a_publisher(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    publish_here(home)
+    process, ledger = child("loop", home), Ledger.open(home)
+    assert process.stdout is not None
+    process.stdout.readline()
+    until = time.monotonic() + 1.5
+    while time.monotonic() < until:
+        for sentence in ledger.settle():
+            assert "it is revealed now" in sentence
+        assert ledger.check() == []
+    assert process.poll() is None
+    process.kill()
+    process.communicate()
+    ledger.settle()
+    assert ledger.head().number > 2
+    assert_whole(home, ledger.head().number)
+
+
 def test_a_living_publisher_keeps_its_staging_and_a_dead_one_does_not(tmp_path: Path) -> None:
     home = tmp_path / "home"
     publish_here(home)

@@ -23,24 +23,28 @@ _STAKES = {
 }
 
 
-def check(home: Path, catalog: Catalog, identity: Identity, numbers: set[int] | None) -> list[Fault]:
+def check(home: Path, catalog: Catalog, fingerprint: str, numbers: set[int] | None) -> list[Fault]:
     """Every fault of the series; `numbers` limits which releases' files are read again."""
-    faults = list(_key_faults(home, identity))
+    # In this order, because publishing goes on meanwhile: a folder is there only after its entry, and an
+    # entry only together with the policy it was made under.
+    folders = store.released(home)
     try:
         records = catalog.records()
+        identity = catalog.identity()
     except TamperedError as error:  # without readable entries there is nothing to compare files with
-        return [*faults, *error.faults]
-    faults += _chain_faults(records, identity)
+        return [*_key_faults(home, fingerprint), *error.faults]
+    faults = _key_faults(home, identity.fingerprint if identity else fingerprint)
+    if identity is not None:
+        faults += _chain_faults(records, identity)
     for record in records:
         if numbers is None or record.number in numbers:
             faults += _file_faults(home, record)
-    return faults + list(_unknown_folders(home, records))
+    return faults + list(_unknown_folders(folders, records))
 
 
-def _key_faults(home: Path, identity: Identity) -> Iterator[Fault]:
-    fault = store.key_fault(home, identity.fingerprint)
-    if fault:
-        yield fault
+def _key_faults(home: Path, fingerprint: str) -> list[Fault]:
+    fault = store.key_fault(home, fingerprint)
+    return [fault] if fault else []
 
 
 def _chain_faults(records: list[Record], identity: Identity) -> Iterator[Fault]:
@@ -78,7 +82,7 @@ def _file_faults(home: Path, record: Record) -> list[Fault]:
     where = f"release {record.number}"
     folder = locate(home, record)
     if folder is None:
-        message = f"the folder releases/{record.number:04d} is missing"
+        message = f"the folder releases/{store.release_name(record.number)} is missing"
         remedy = f"restore it from a backup; {_STAKES['memory']}"
         return [Fault("R523", where, message, remedy)]
     difference = store.compare(folder, record.manifest)
@@ -93,7 +97,9 @@ def _file_faults(home: Path, record: Record) -> list[Fault]:
         faults.append(Fault("R524", f"{where}, {name}", message, _restore(record, name)))
     for name in difference.extra:
         message = "the file was not there when the release was recorded"
-        remedy = f"move it out of releases/{record.number:04d}; the release itself is not affected"
+        remedy = (
+            f"move it out of releases/{store.release_name(record.number)}; the release itself is not affected"
+        )
         faults.append(Fault("R525", f"{where}, {name}", message, remedy))
     return faults
 
@@ -103,10 +109,10 @@ def _restore(record: Record, name: str) -> str:
     return f"restore this file from a backup (sha256 {record.manifest[name]['sha256'][:12]}...); {stakes}"
 
 
-def _unknown_folders(home: Path, records: list[Record]) -> Iterator[Fault]:
-    known = {store.release_folder(home, record.number).name for record in records}
+def _unknown_folders(folders: list[str], records: list[Record]) -> Iterator[Fault]:
+    known = {store.release_name(record.number) for record in records}
     newest = records[-1].number if records else 0
-    for name in store.released(home):
+    for name in folders:
         if name in known:
             continue
         if name.isdigit() and int(name) > newest:

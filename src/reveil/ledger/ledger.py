@@ -212,7 +212,7 @@ class Ledger:
             raise TamperedError(
                 Fault(
                     "R526",
-                    f"releases/{number:04d}",
+                    f"releases/{store.release_name(number)}",
                     f"release {number} exists already, but the ledger does not know it. Nothing was recorded",
                     "restore the newest ledger.sqlite from a backup: this one is older than the releases",
                 )
@@ -261,9 +261,8 @@ class Ledger:
 
         try:
             wanted = None if numbers is None else {self._find(number).number for number in numbers}
-            recorded = self._catalog.identity() or self._identity
             with _usable(self.home):
-                return check(self.home, self._catalog, recorded, wanted)
+                return check(self.home, self._catalog, self._identity.fingerprint, wanted)
         except TamperedError as error:
             return list(error.faults)
 

@@ -33,8 +33,12 @@ def catalog_file(home: Path) -> Path:
     return home / "ledger.sqlite"
 
 
+def release_name(number: int) -> str:
+    return f"{number:04d}"
+
+
 def release_folder(home: Path, number: int) -> Path:
-    return home / "releases" / f"{number:04d}"
+    return home / "releases" / release_name(number)
 
 
 def staging_folder(home: Path, token: str) -> Path:
@@ -287,6 +291,13 @@ class Difference:
 
 def compare(folder: Path, manifest: Manifest) -> Difference:
     """Read every byte of a release again and say where it is not what was recorded."""
+    try:
+        return _compare(folder, manifest)
+    except FileNotFoundError:  # moved away while we read: to the caller, nothing is there
+        return Difference(missing=list(manifest), changed=[], extra=[])
+
+
+def _compare(folder: Path, manifest: Manifest) -> Difference:
     found = {path.relative_to(folder).as_posix(): path for path in files_in(folder)}
     common = [name for name in manifest if name in found]
     return Difference(
