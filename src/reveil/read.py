@@ -7,6 +7,7 @@ categories and columns without any value become text. A pandas index is always d
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import re
@@ -14,21 +15,19 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from datetime import date
+from decimal import Decimal
 from itertools import islice, tee
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import polars as pl
 
 from reveil.errors import Fault, InputError, stop_if
 
-if TYPE_CHECKING:
-    from sqlalchemy import URL
-
 TEXT = (".csv", ".tsv", ".tab", ".txt")
-ARROW = (".arrow", ".feather", ".ipc")
 STATS = {".dta": "read_dta", ".sav": "read_sav", ".sas7bdat": "read_sas7bdat"}
-SUFFIXES = (*TEXT, *(suffix + ".gz" for suffix in TEXT), ".parquet", *ARROW, ".xlsx", *STATS)
+BINARY = (".parquet", ".arrow", ".feather", ".ipc", ".xlsx", *STATS)
+SUFFIXES = (*TEXT, *(suffix + ".gz" for suffix in TEXT), *BINARY)
 DELIMITERS = ("\t", ";", "|", ",")  # on a tie the comma loses: it is the one that also occurs inside text
 SAMPLE_BYTES, SAMPLE_ROWS = 1 << 15, 1000
 BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
@@ -50,10 +49,7 @@ class ReadOptions:
     sheet: str | None = None
 
 
-DEFAULTS = ReadOptions()
-
-
-def read_table(source: Any, options: ReadOptions = DEFAULTS) -> pl.DataFrame:
+def read_table(source: Any, options: ReadOptions = ReadOptions()) -> pl.DataFrame:  # noqa: B008 it is frozen
     """Read a path, a frame (Polars, pandas, Arrow) or `sqlite:///file.db` / `postgresql://...` with a query.
 
     >>> import tempfile, pathlib
@@ -69,13 +65,20 @@ def read_table(source: Any, options: ReadOptions = DEFAULTS) -> pl.DataFrame:
     else:
         frame = _from_frame(source, options)
     frame.columns = _checked_names(frame.columns, "table")
-    kinds = frame.schema.items()
-    text = [name for name, kind in kinds if kind in (pl.Null, pl.Categorical) or isinstance(kind, pl.Enum)]
-    return frame.with_columns(pl.col(text).cast(pl.String)) if text else frame
+    frame = frame.with_columns(pl.col(pl.Null, pl.Categorical, pl.Enum).cast(pl.String))
+    return frame.with_columns(
+        _as_text(name, frame[name]) for name, kind in frame.schema.items() if kind == pl.Object
+    )
 
 
 def _fail(code: str, where: str, message: str, remedy: str, rows: int | None = None) -> NoReturn:
     raise InputError(Fault(code, where, message, remedy, rows))
+
+
+def _as_text(name: str, values: Iterable[Any]) -> pl.Series:
+    """Text for values of several types, such as labels amid codes that have none; 3.0 becomes 3."""
+    plain = (int(v) if isinstance(v, float) and v.is_integer() else v for v in values)
+    return pl.Series(name, [None if v is None else str(v) for v in plain], pl.String)
 
 
 def _first_line(error: BaseException) -> str:
@@ -91,10 +94,12 @@ def _refuse_unused(options: ReadOptions, used: tuple[str, ...], where: str) -> N
 
 def _checked_names(names: Iterable[str], where: str) -> list[str]:
     stripped = [name.strip() for name in names]
-    faults = []
-    if empty := [str(place) for place, name in enumerate(stripped, 1) if not name]:
-        what = f"column {', '.join(empty)} of {len(stripped)} has no name"
-        faults.append(Fault("R107", where, what, "name it, or write the file without a row index"))
+    places = ", ".join(str(place) for place, name in enumerate(stripped, 1) if not name)
+    what, remedy = (
+        f"column {places} of {len(stripped)} has no name",
+        "name it; write files without a row index",
+    )
+    faults = [Fault("R107", where, what, remedy)] if places else []
     for name, count in Counter(filter(None, stripped)).items():
         if count > 1:
             what = f"the column name '{name}' occurs {count} times"
@@ -112,21 +117,19 @@ def _from_frame(source: Any, options: ReadOptions) -> pl.DataFrame:
         if where == "pandas DataFrame":
             source = source.set_axis(_checked_names(map(str, source.columns), where), axis=1)
             return pl.from_pandas(source, include_index=False)
+        if not hasattr(source, "__arrow_c_stream__") and hasattr(source, "__dataframe__"):
+            from pyarrow.interchange import from_dataframe
+
+            source = from_dataframe(source)
         if hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__"):
             _checked_names(getattr(getattr(source, "schema", None), "names", ()), where)
             return pl.DataFrame(source)
-        if hasattr(source, "__dataframe__"):
-            from pyarrow.interchange import from_dataframe
-
-            return pl.DataFrame(from_dataframe(source))
     except InputError:
         raise
     except Exception as error:  # each library has its own errors for what it cannot express
-        _fail(
-            "R113", where, f"this cannot be read: {_first_line(error)}", "pass a table, one type per column"
-        )
+        _fail("R113", where, f"this cannot be read: {_first_line(error)}", "pass columns of one type each")
     _fail(
-        "R102", where, "this is not a table", "pass a path, a database URL or a Polars, pandas or Arrow table"
+        "R102", where, "this is not a table", "pass a path, a database URL, a Polars, pandas or Arrow table"
     )
 
 
@@ -194,7 +197,8 @@ def _from_text(path: Path, where: str, options: ReadOptions) -> pl.DataFrame:
         data = gzip.decompress(data)
     data = _utf8(data, where, options.encoding)
     if (place := data.find(b"\0")) >= 0:
-        what = f"line {_line(data, place)} holds a NUL byte, so this is not text"
+        line = data.count(b"\n", 0, place) + 1
+        what = f"line {line} holds a NUL byte, so this is not text"
         _fail("R104", where, what, "give the file the suffix of what it is, or pass encoding = 'utf-16-le'")
     if not data or data.isspace():
         _fail("R103", where, "the file is empty", "give it a line of column names")
@@ -206,48 +210,43 @@ def _from_text(path: Path, where: str, options: ReadOptions) -> pl.DataFrame:
     return _typed(_as_strings(data, where, delimiter, names, options.nulls), decimal)
 
 
-def _line(data: bytes, offset: int) -> int:
-    return data.count(b"\n", 0, offset) + 1
-
-
-def _utf8(data: bytes, where: str, encoding: str | None) -> bytes:
+def _utf8(data: bytes, where: str, given: str | None) -> bytes:
     """The same text as UTF-8 without a byte order mark."""
     marked = next((name for bom, name in BOMS if data.startswith(bom)), None)
-    if encoding is not None:
-        _check_encoding(data, where, encoding, marked)
+    if given is not None:
+        _check_encoding(data, where, given, marked)
     elif marked is None and data.isascii():
         return data
-    encoding = marked or encoding or "utf-8"
+    encoding = marked or given or "utf-8"
     try:
         return data.decode(encoding).encode()
     except UnicodeDecodeError as error:
         bad = error.start
     # One bad byte amid UTF-8 text is damage. A bad byte before any UTF-8 is another encoding.
-    if encoding == "utf-8" and data[:bad].isascii():
+    if not marked and not given and data[:bad].isascii():
         gaps = {0x81, 0x8D, 0x8F, 0x90, 0x9D}  # bytes that cp1252 leaves open
         return data.decode("latin-1" if gaps & set(data) else "cp1252").encode()
-    what = f"byte 0x{data[bad]:02x} at offset {bad} (line {_line(data, bad)}) is not {encoding}"
+    line = data.count(b"\n", 0, bad) + 1
+    what = f"byte 0x{data[bad]:02x} at offset {bad} (line {line}) is not {encoding}"
     _fail("R105", where, what, "repair that line or pass the encoding it was written in, such as 'cp1252'")
 
 
-def _check_encoding(data: bytes, where: str, encoding: str, marked: str | None) -> None:
-    import codecs
-
+def _check_encoding(data: bytes, where: str, given: str, marked: str | None) -> None:
+    remedy = f"leave the encoding out or pass a name such as '{marked or 'cp1252'}'"
     try:
-        name = codecs.lookup(encoding).name
-        "".encode(encoding)  # refuses codecs that are not for text, such as base64
+        "".encode(given)  # also refuses codecs that are not for text, such as base64
+        name = codecs.lookup(given).name
     except LookupError:
-        _fail("R105", where, f"there is no text encoding '{encoding}'", "pass a name such as 'cp1252'")
+        _fail("R105", where, f"there is no text encoding '{given}'", remedy)
     if marked and not name.startswith(marked.removesuffix("-sig")):
-        _fail("R105", where, f"the file is marked as {marked}, not {encoding}", "leave the encoding out")
+        _fail("R105", where, f"the file is marked as {marked}, not {given}", remedy)
     if not marked and name.startswith(("utf-16", "utf-32")) and b"\0" not in data[:SAMPLE_BYTES]:
-        _fail("R105", where, f"this is not {encoding}, which has NUL bytes", "leave the encoding out")
+        _fail("R105", where, f"this is not {given}, which has NUL bytes", remedy)
 
 
 def _records(data: bytes, mark: str, strict: bool = False) -> Iterator[tuple[int, list[str], str]]:
     """First line, fields and fault (or "") of each record. Slow: only for samples and to explain failures."""
-    lines = io.TextIOWrapper(io.BytesIO(data), "utf-8", newline="\n")
-    source, copy = tee(lines)
+    source, copy = tee(io.TextIOWrapper(io.BytesIO(data), "utf-8", newline="\n"))
     limit = csv.field_size_limit(max(len(data), 1 << 17))
     start = 1
     try:
@@ -262,11 +261,14 @@ def _records(data: bytes, mark: str, strict: bool = False) -> Iterator[tuple[int
         csv.field_size_limit(limit)
 
 
-def _sample(data: bytes, mark: str) -> list[list[str]]:
+def _sample(data: bytes, mark: str) -> tuple[list[list[str]], float]:
+    """The first records, and the share that is as wide as the header; 0 when that is one field."""
     cut = data if len(data) <= SAMPLE_BYTES else data[: data.rfind(b"\n", 0, SAMPLE_BYTES) + 1] or data
-    records = [record for _, record, _ in _records(cut, mark) if record]
-    # The last record of a cut sample may end inside quotation marks.
-    return records[:-1] if len(cut) < len(data) and len(records) > 2 else records or [[""]]
+    records = [record for _, record, _ in _records(cut, mark) if record] or [[""]]
+    if len(cut) < len(data) and len(records) > 2:
+        records.pop()  # it may end inside quotation marks
+    width = len(records[0])
+    return records, sum(len(record) == width for record in records) / len(records) if width > 1 else 0.0
 
 
 def _dialect(data: bytes, where: str, options: ReadOptions) -> tuple[str, str, list[str]]:
@@ -275,42 +277,29 @@ def _dialect(data: bytes, where: str, options: ReadOptions) -> tuple[str, str, l
     if given is not None and (len(given) != 1 or not given.isascii() or given in '"\r\n\0'):
         _fail("R106", where, f"the delimiter {given!r} is not one plain character", "pass , ; | or a tab")
     samples = {mark: _sample(data, mark) for mark in {*DELIMITERS, given or ","}}
-    best = max(DELIMITERS, key=lambda mark: _fit(samples[mark]))
-    fit, width = _fit(samples[best])
-    if given is not None and len(samples[given][0]) == 1 and fit == 1:
+    best = max(DELIMITERS, key=lambda mark: (samples[mark][1], len(samples[mark][0][0])))
+    mark = given or (best if samples[best][1] else ",")
+    header, *records = samples[mark][0]
+    if samples[best][1] == 1 and len(header) == 1:
         what = f"the delimiter {given!r} is not in the first line, but {best!r} splits every line alike"
         faults.append(Fault("R106", where, what, f"leave the delimiter out or pass {best!r}"))
-    mark = given or (best if width > 1 else ",")
-    guess = _guess_decimal(samples[mark][1:])
-    if options.decimal not in (None, ".", ","):
-        what = f"the decimal mark {options.decimal!r} is neither . nor ,"
-        faults.append(Fault("R106", where, what, "pass one of them or leave it out"))
-    elif options.decimal and guess and guess != options.decimal:
-        what = f"the decimal mark {options.decimal!r} is given, but the numbers have {guess!r}"
-        faults.append(Fault("R106", where, what, f"leave it out or pass {guess!r}"))
-    stop_if(faults)
-    return mark, options.decimal or guess or ".", _checked_names(samples[mark][0], where)
-
-
-def _fit(records: list[list[str]]) -> tuple[float, int]:
-    """How well a delimiter explains a sample: share of records as wide as the first, and that width."""
-    width = len(records[0])
-    return (sum(len(record) == width for record in records) / len(records) if width > 1 else 0.0, width)
-
-
-def _guess_decimal(records: list[list[str]]) -> str | None:
-    """The mark inside the numbers of a sample, if it is one. Thousands such as 1,234 are no witness."""
-    values = {value for record in records for value in record}
+    # Thousands such as 1,234 do not tell which mark is the decimal one.
     witness = re.compile(r"-?(?![1-9][0-9]{0,2}[.,][0-9]{3}$)[0-9]+([.,])[0-9]+")
-    seen = {match[1] for match in map(witness.fullmatch, values) if match}
-    return seen.pop() if len(seen) == 1 else None
+    seen = {match[1] for record in records for value in record if (match := witness.fullmatch(value))}
+    likely = "".join(seen) if len(seen) == 1 else ".,"
+    decimal = options.decimal or likely[0]
+    if decimal not in tuple(likely):
+        what = f"the decimal mark {decimal!r} is given, but numbers have {' or '.join(likely)}"
+        faults.append(Fault("R106", where, what, "leave the decimal mark out"))
+    stop_if(faults)
+    return mark, decimal, _checked_names(header, where)
 
 
 def _as_strings(data: bytes, where: str, mark: str, names: list[str], nulls: tuple[str, ...]) -> pl.DataFrame:
-    empty, texts = "" in nulls, [text for text in nulls if text]
-    options: dict[str, Any] = {"null_values": texts or None, "empty_string_is_null": empty}
+    empty = "" in nulls
+    texts: dict[str, Any] = {"null_values": [*filter(None, nulls)] or None, "empty_string_is_null": empty}
     try:
-        frame = pl.read_csv(data, separator=mark, infer_schema=False, **options)
+        frame = pl.read_csv(data, separator=mark, infer_schema=False, **texts)
     except pl.exceptions.PolarsError as error:
         _explain(data, where, mark, len(names))
         _fail("R109", where, f"the lines cannot be parsed: {_first_line(error)}", "write the file again")
@@ -324,29 +313,29 @@ def _as_strings(data: bytes, where: str, mark: str, names: list[str], nulls: tup
             frame = frame.with_row_index("\0").filter(~pl.col("\0").is_in(blank)).drop("\0")
     frame.columns = names
     # Polars keeps a quoted nothing as text.
-    quoted_empty = [column.name for column in frame if empty and (column == "").any()]
-    return frame.with_columns(pl.when(pl.col(name) != "").then(pl.col(name)) for name in quoted_empty)
+    filled = [pl.col(column.name) for column in frame if empty and (column == "").any()]
+    return frame.with_columns(pl.when(column != "").then(column) for column in filled)
 
 
 def _explain(data: bytes, where: str, mark: str, width: int) -> list[int]:
     """Raise what is wrong with the lines; else the numbers of the rows that are only blank lines."""
-    ragged: list[tuple[int, int]] = []
-    blank: list[int] = []
+    ragged, blank = [], []
     row = -1  # the header
     for line, record, wrong in _records(data, mark, strict=True):
         if wrong:
-            remedy = "close quotation marks, and double those inside a quoted value"
-            _fail("R109", where, f"the record that starts in line {line} is broken: {wrong}", remedy)
+            what = f"the record that starts in line {line} is broken: {wrong}"
+            _fail("R109", where, what, "close quotation marks, and double those inside a quoted value")
         if not record and row == -1:
             continue  # blank lines above the header
         if not record and width > 1:
             blank.append(row)
         elif record and len(record) != width:
-            ragged.append((line, len(record)))
+            ragged.append(f"line {line} has {len(record)}")
         row += 1
     if ragged:
-        some = ", ".join(f"line {line} has {count}" for line, count in ragged[:5])
-        what = f"the header has {width} fields but {some}{' and so on' if len(ragged) > 5 else ''}"
+        what = (
+            f"the header has {width} fields, but {', '.join(ragged[:5])}{', ...' if len(ragged) > 5 else ''}"
+        )
         _fail("R108", where, what, f"repair the lines; a value with {mark!r} in it needs quotes", len(ragged))
     return blank
 
@@ -356,8 +345,9 @@ def _typed(frame: pl.DataFrame, decimal: str) -> pl.DataFrame:
     number = FLOAT.replace(r"\.", rf"\{decimal}")
     kinds = {column.name: kind for column in frame if (kind := _proposal(column, number))}
     while kinds:
-        parsed = frame.select(_parse(name, kind, decimal).alias("\0" + name) for name, kind in kinds.items())
-        checks = [_holds(name, kind, number).alias(name) for name, kind in kinds.items()]
+        plans = {name: _conversion(name, kind, decimal, number) for name, kind in kinds.items()}
+        parsed = frame.select(value.alias("\0" + name) for name, (value, _) in plans.items())
+        checks = (exact.alias(name) for name, (_, exact) in plans.items())
         held = frame.hstack(parsed).select(checks).row(0, named=True)
         frame = frame.with_columns(parsed["\0" + name].alias(name) for name in kinds if held[name])
         # Integers that turn out to be something else may still be floats.
@@ -366,38 +356,33 @@ def _typed(frame: pl.DataFrame, decimal: str) -> pl.DataFrame:
 
 
 def _proposal(column: pl.Series, number: str) -> str | None:
-    head = column.head(SAMPLE_ROWS).drop_nulls()
-    values = head if len(head) else column.drop_nulls().head(SAMPLE_ROWS)
+    values = column.head(SAMPLE_ROWS).drop_nulls()
+    values = values if len(values) else column.drop_nulls().head(SAMPLE_ROWS)
     patterns = {"integer": INTEGER, "float": number, "date": DATE} if len(values) else {}
     return next((kind for kind, pattern in patterns.items() if values.str.contains(pattern).all()), None)
 
 
-def _parse(name: str, kind: str, decimal: str) -> pl.Expr:
-    text = pl.col(name)
-    if kind == "date":
-        return text.str.to_date("%Y-%m-%d", strict=False, cache=False)
-    if kind == "float" and decimal == ",":
-        text = text.str.replace(",", ".", literal=True)
-    return text.cast(pl.Int64 if kind == "integer" else pl.Float64, strict=False)
-
-
-def _holds(name: str, kind: str, number: str) -> pl.Expr:
-    """Whether the parsed column says exactly what the text says."""
+def _conversion(name: str, kind: str, decimal: str, number: str) -> tuple[pl.Expr, pl.Expr]:
+    """How to convert a column, and whether the result (under the name with a NUL) says what the text says."""
     text, value = pl.col(name), pl.col("\0" + name)
     complete = text.null_count() == value.null_count()
     if kind == "date":
-        return complete & text.unique().str.contains(DATE).all() & (value >= date.min).all()
+        exact = text.unique().str.contains(DATE).all() & (value >= date.min).all()
+        return text.str.to_date("%Y-%m-%d", strict=False, cache=False), complete & exact
     if kind == "integer":
         zeros = text.str.starts_with("0").sum() == (text == "0").sum()
-        return complete & zeros & ~text.str.starts_with("+").any() & ~text.str.starts_with("-0").any()
-    # A float holds no more than 53 bits of an integer; longer fractions are rounded, as in every reader.
-    long = text.filter(value.abs() > 2**53).str.contains(INTEGER).any()
-    return complete & text.str.contains(number).all() & value.is_finite().all() & ~long
+        exact = zeros & ~text.str.starts_with("+").any() & ~text.str.starts_with("-0").any()
+        return text.cast(pl.Int64, strict=False), complete & exact
+    # A float holds no integer beyond 53 bits exactly; longer fractions are rounded, as in every reader.
+    long = text.filter(value.abs() >= 2**53).str.contains(INTEGER).any()
+    exact = text.str.contains(number).all() & value.is_finite().all() & ~long
+    pointed = text.str.replace(",", ".", literal=True) if decimal == "," else text
+    return pointed.cast(pl.Float64, strict=False), complete & exact
 
 
 def _from_database(source: str, options: ReadOptions) -> pl.DataFrame:
-    from sqlalchemy.engine import make_url
-    from sqlalchemy.exc import ArgumentError
+    from sqlalchemy import NullPool, create_engine, make_url
+    from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
     remedy = "pass sqlite:///file.db or postgresql://user@host/database"
     try:
@@ -405,58 +390,41 @@ def _from_database(source: str, options: ReadOptions) -> pl.DataFrame:
     except (ArgumentError, ValueError):
         _fail("R102", "database URL", "this is not a database URL", remedy)
     where, kind = url.render_as_string(hide_password=True), url.drivername.split("+")[0]
-    if kind == "sqlite":
-        path = Path(url.database or "")
-        if not path.is_file():
-            _fail("R101", where, "there is no such file", "check the name; sqlite:////x is an absolute path")
-        # Read-only, so that nothing is created or changed.
-        url = url.set(
-            drivername="sqlite", database=path.resolve().as_uri(), query={"mode": "ro", "uri": "true"}
-        )
-    elif kind in ("postgresql", "postgres"):
-        url = url.set(drivername="postgresql+psycopg")
-    else:
+    if kind not in ("sqlite", "postgresql", "postgres"):
         _fail("R102", where, f"'{kind}' is not supported", remedy)
     _refuse_unused(options, ("query",), where)
     if options.query is None or not options.query.strip():
         _fail("R111", where, "a database needs a query", "pass query = 'SELECT ... FROM ...'")
-    names, rows = _run(url, options.query, where)
-    columns = zip(*rows, strict=True) if rows else ((),) * len(names)
-    return pl.DataFrame([_series(name, values) for name, values in zip(names, columns, strict=True)])
-
-
-def _run(url: URL, query: str, where: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-    from sqlalchemy import NullPool, create_engine
-    from sqlalchemy.exc import SQLAlchemyError
-
+    # Read-only, so that nothing is created or changed; and a % in the query is only a %.
+    how: dict[str, Any] = {"no_parameters": True}
+    if kind == "sqlite":
+        path = Path(url.database or "")
+        if not path.is_file():
+            _fail("R101", where, "there is no such file", "check the name; sqlite:////x is an absolute path")
+        url = url.set(database=path.resolve().as_uri(), query={"mode": "ro", "uri": "true"})
+    else:
+        url, how["postgresql_readonly"] = url.set(drivername="postgresql+psycopg"), True
+    code, what, remedy = "R111", "no connection", "check host, port, database, user and password"
     try:
-        base = create_engine(url, poolclass=NullPool).connect()
+        with create_engine(url, poolclass=NullPool).connect() as base:
+            code, what, remedy = "R112", "the query failed", "try it in a database client first"
+            result = base.execution_options(**how).exec_driver_sql(options.query)
+            if result.returns_rows:
+                names, rows = _checked_names(result.keys(), where), result.fetchall()
+                columns = zip(*rows, strict=True) if rows else [()] * len(names)
+                return pl.DataFrame([_series(*column) for column in zip(names, columns, strict=True)])
     except ModuleNotFoundError as error:
         _fail("R110", where, f"the package '{error.name}' is missing", "pip install reveil[postgres]")
     except SQLAlchemyError as error:
-        what = f"no connection: {_first_line(getattr(error, 'orig', None) or error)}"
-        _fail("R111", where, what, "check host, port, database, user and password")
-    with base:
-        try:
-            if url.drivername != "sqlite":
-                base = base.execution_options(postgresql_readonly=True)
-            result = base.exec_driver_sql(query)
-            if not result.returns_rows:
-                _fail("R112", where, "the query returns no table", "pass a SELECT")
-            return _checked_names(result.keys(), where), [tuple(row) for row in result]
-        except SQLAlchemyError as error:
-            what = f"the query failed: {_first_line(getattr(error, 'orig', None) or error)}"
-            _fail("R112", where, what, "try it in a database client first")
+        _fail(code, where, f"{what}: {_first_line(getattr(error, 'orig', None) or error)}", remedy)
+    _fail("R112", where, "the query returns no table", "pass a SELECT")
 
 
 def _series(name: str, values: tuple[Any, ...]) -> pl.Series:
     """A column of database values; text where no one type holds all of them exactly."""
-    kinds = {type(value) for value in values if value is not None}
-    if kinds == {int, float} and all(abs(value) <= 2**53 for value in values if type(value) is int):
+    known = [value for value in values if value is not None]
+    kinds, size = {type(value) for value in known}, max((abs(v) for v in known if type(v) is int), default=0)
+    if kinds == {int, float} and size < 2**53:
         return pl.Series(name, values, pl.Float64, strict=False)
-    try:
-        if len(kinds) < 2:
-            return pl.Series(name, values)
-    except (pl.exceptions.PolarsError, TypeError, OverflowError):
-        pass  # such as integers beyond 64 bits, or types of an extension
-    return pl.Series(name, [None if value is None else str(value) for value in values], pl.String)
+    nan = Decimal in kinds and not all(value.is_finite() for value in known)
+    return _as_text(name, values) if len(kinds) > 1 or size >= 2**63 or nan else pl.Series(name, values)

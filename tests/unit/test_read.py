@@ -1,0 +1,658 @@
+"""Reading: every kind of source, every refusal, and that nothing is lost on the way."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import datetime as dt
+import gzip
+import io
+import re
+import sqlite3
+import sys
+import time
+import warnings
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+from reveil.errors import Fault, InputError
+from reveil.read import SAMPLE_BYTES, ReadOptions, read_table
+
+PEOPLE = pl.DataFrame({"zip": ["02139", "10115"], "age": [41, None], "city": ["Zürich", "Berlin"]})
+
+
+def write(folder: Path, content: str | bytes, name: str = "t.csv") -> Path:
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def refused(source: Any, **options: Any) -> list[Fault]:
+    with pytest.raises(InputError) as caught:
+        read_table(source, ReadOptions(**options))
+    return list(caught.value.faults)
+
+
+def column(folder: Path, *values: str, **options: Any) -> pl.Series:
+    """The values as the second column of a file, after a first one that is always there."""
+    lines = [f'{place}\t"{value}"' for place, value in enumerate(values)]
+    return read_table(write(folder, "\n".join(["n\tx", *lines])), ReadOptions(**options))["x"]
+
+
+# Types of columns in text files
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (("1", "-20", "0"), pl.Int64),
+        (("9223372036854775807", "-9223372036854775808"), pl.Int64),
+        (("9223372036854775808", "1"), pl.String),
+        (("1.5", "2", "-.5", "0.0", "1.5e3", "1e-05"), pl.Float64),
+        (("1.5", "9007199254740993"), pl.String),
+        (("12E5", "13E5"), pl.String),
+        (("1e999", "1.5"), pl.String),
+        (("nan", "1.5"), pl.String),
+        (("inf", "1.5"), pl.String),
+        (("2020-02-29", "1999-12-31"), pl.Date),
+        (("2020-02-30", "1999-12-31"), pl.String),
+        (("2020-1-2",), pl.String),
+        (("0000-01-01",), pl.String),
+        (("2020-01-02 10:00",), pl.String),
+        (("02139", "10115"), pl.String),
+        (("10115", "00"), pl.String),
+        (("1", "-0"), pl.Float64),  # only floats know a negative zero
+        (("01.5", "2.5"), pl.String),
+        (("+41", "42"), pl.String),
+        (("+1.5", "2.5"), pl.String),
+        (("true", "false"), pl.String),
+        (("1,234", "5,678"), pl.String),
+        (("1 000", "2"), pl.String),
+        ((" 1", "2"), pl.String),
+        (("1_000", "2"), pl.String),
+        (("0x10", "2"), pl.String),
+        (("", ""), pl.String),
+    ],
+)
+def test_a_column_has_a_type_only_if_every_value_has_it(
+    tmp_path: Path, values: tuple[str, ...], kind: Any
+) -> None:
+    result = column(tmp_path, *values)
+    assert result.dtype == kind
+    if kind == pl.String:
+        assert result.to_list() == [value or None for value in values]
+    else:
+        expected: Any = {pl.Int64: int, pl.Float64: float, pl.Date: dt.date.fromisoformat}[kind]
+        assert result.to_list() == [expected(value) for value in values]
+
+
+@pytest.mark.parametrize("late", ["007", "x", "+5", "99999999999999999999", " 5"])
+def test_one_late_value_keeps_the_column_text(tmp_path: Path, late: str) -> None:
+    values = [str(number) for number in range(1, 30_000)] + [late]
+    assert column(tmp_path, *values).to_list() == values
+
+
+def test_a_late_fraction_makes_floats_and_a_late_text_keeps_dates_text(tmp_path: Path) -> None:
+    assert column(tmp_path, *["1"] * 5000, "2.5").to_list() == [1.0] * 5000 + [2.5]
+    assert column(tmp_path, *["2020-01-01"] * 5000, "2020-1-01").dtype == pl.String
+
+
+def test_values_first_seen_after_the_sample_decide(tmp_path: Path) -> None:
+    assert column(tmp_path, *[""] * 5000, "3").to_list() == [None] * 5000 + [3]
+
+
+def test_values_are_not_stripped_but_headers_are(tmp_path: Path) -> None:
+    frame = read_table(write(tmp_path, " a , b\n x ,y \n"))
+    assert frame.to_dict(as_series=False) == {"a": [" x "], "b": ["y "]}
+
+
+def test_missing_is_what_nulls_says_quoted_or_not(tmp_path: Path) -> None:
+    path = write(tmp_path, 'a,b\n1,""\n,x\nNA,"NA"\n')
+    assert read_table(path).rows() == [("1", None), (None, "x"), ("NA", "NA")]
+    assert read_table(path, ReadOptions(nulls=("", "NA"))).rows() == [(1, None), (None, "x"), (None, None)]
+    assert read_table(path, ReadOptions(nulls=("NA",))).rows() == [("1", ""), ("", "x"), (None, None)]
+
+
+# Delimiter, decimal mark, encoding
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
+def test_the_delimiter_is_found_or_given(tmp_path: Path, mark: str) -> None:
+    path = tmp_path / "t.csv"
+    PEOPLE.write_csv(path, separator=mark)
+    assert_frame_equal(read_table(path), PEOPLE)
+    assert_frame_equal(read_table(path, ReadOptions(delimiter=mark)), PEOPLE)
+
+
+def test_delimiters_inside_values_do_not_mislead(tmp_path: Path) -> None:
+    text = "name;note\nDoe, J;a, b, c\nRoe, R;|\n"
+    assert read_table(write(tmp_path, text)).rows() == [("Doe, J", "a, b, c"), ("Roe, R", "|")]
+
+
+def test_an_unusual_delimiter_can_be_given(tmp_path: Path) -> None:
+    assert read_table(write(tmp_path, "a^b\n1^2\n"), ReadOptions(delimiter="^")).rows() == [(1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"delimiter": ";"}, "a,b\n1,2\n"),
+        ({"delimiter": ",,"}, "a,b\n1,2\n"),
+        ({"delimiter": '"'}, "a,b\n1,2\n"),
+        ({"decimal": "x"}, "a,b\n1,2\n"),
+        ({"decimal": ","}, "a;b\n1.5;2\n"),
+        ({"decimal": "."}, "a;b\n1,5;2\n"),
+    ],
+)
+def test_a_wrong_delimiter_or_decimal_mark_is_refused(
+    tmp_path: Path, options: dict[str, str], text: str
+) -> None:
+    (fault,) = refused(write(tmp_path, text), **options)
+    assert fault.code == "R106"
+    assert repr(next(iter(options.values()))) in fault.message
+
+
+def test_all_wrong_options_are_reported_at_once(tmp_path: Path) -> None:
+    faults = refused(write(tmp_path, "a,b\n1,2\n"), delimiter=";", decimal="x")
+    assert [fault.code for fault in faults] == ["R106", "R106"]
+
+
+def test_decimal_commas(tmp_path: Path) -> None:
+    path = write(tmp_path, "a;b;c\n1,5;1.234;1,234\n-0,25;2.000;2,000\n")
+    assert read_table(path).rows() == [(1.5, "1.234", 1.234), (-0.25, "2.000", 2.0)]
+    path = write(tmp_path, "a;b\n1,234;x\n2,345;y\n")  # thousands, or three decimals: nobody can tell
+    assert read_table(path)["a"].to_list() == ["1,234", "2,345"]
+    assert read_table(path, ReadOptions(decimal=","))["a"].to_list() == [1.234, 2.345]
+    path = write(tmp_path, 'a,b\n"1,5","x"\n"2,5","y"\n')
+    assert read_table(path)["a"].to_list() == [1.5, 2.5]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+def test_the_encoding_is_found(tmp_path: Path, encoding: str) -> None:
+    path = write(tmp_path, PEOPLE.write_csv().encode(encoding))
+    assert_frame_equal(read_table(path), PEOPLE)
+    assert_frame_equal(read_table(path, ReadOptions(encoding=encoding)), PEOPLE)
+
+
+def test_more_encodings(tmp_path: Path) -> None:
+    text = PEOPLE.write_csv()
+    big_endian = write(tmp_path, codecs.BOM_UTF16_BE + text.encode("utf-16-be"))
+    assert_frame_equal(read_table(big_endian), PEOPLE)
+    bare = write(tmp_path, text.encode("utf-16-le"))
+    assert refused(bare)[0].code == "R104"
+    assert_frame_equal(read_table(bare, ReadOptions(encoding="utf-16-le")), PEOPLE)
+    assert read_table(write(tmp_path, b"a,b\n\x81\xe9,1\n"))["a"].to_list() == ["\x81é"]  # not in cp1252
+    late = b"a,b\n" + b"x,1\n" * SAMPLE_BYTES + b"\xe9,1\n"
+    assert read_table(write(tmp_path, late))["a"][-1] == "é"
+
+
+def test_bytes_that_cannot_be_decoded_are_named(tmp_path: Path) -> None:
+    content = "a,b\né,1\n".encode() + b"x\xe9y,2\n"
+    (fault,) = refused(write(tmp_path, content))
+    assert fault.code == "R105"
+    assert f"0xe9 at offset {content.index(b'x') + 1} (line 3)" in fault.message
+    assert "cp1252" in fault.remedy
+    for encoding in ("ascii", "utf-8"):
+        (fault,) = refused(write(tmp_path, b"a,b\n\xe9,1\n"), encoding=encoding)
+        assert f"0xe9 at offset 4 (line 2) is not {encoding}" in fault.message
+
+
+@pytest.mark.parametrize(
+    ("content", "encoding"),
+    [
+        (b"a,b\n1,2\n", "klingon"),
+        (b"a,b\n1,2\n", "base64"),
+        (b"a,b\n1,2\n", "utf-16"),
+        ("a,b\n1,2\n".encode("utf-16"), "cp1252"),
+        (b"\xef\xbb\xbfa,b\n1,2\n", "latin-1"),
+    ],
+)
+def test_a_wrong_encoding_is_refused(tmp_path: Path, content: bytes, encoding: str) -> None:
+    (fault,) = refused(write(tmp_path, content), encoding=encoding)
+    assert fault.code == "R105"
+    assert encoding in fault.message
+
+
+# Lines and headers
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("a,b\n1,2\n1,2,3\n", ["line 3 has 3"]),
+        ("a,b\n1,2\n3\n4,5\n", ["line 3 has 1"]),
+        ("a,b\n1,2\n\n3\n4,\n", ["line 4 has 1"]),
+        ('a,b\n"x\ny",2\n3\n', ["line 4 has 1"]),
+        ('a,b\n"x,y",\n"z"\n', ["line 3 has 1"]),
+        ("a,b\n1\n2,2\n1,2,3\n", ["line 2 has 1", "line 4 has 3"]),
+    ],
+)
+def test_ragged_lines_are_refused_with_their_numbers(tmp_path: Path, text: str, lines: list[str]) -> None:
+    (fault,) = refused(write(tmp_path, text), delimiter=",")
+    assert (fault.code, fault.rows) == ("R108", len(lines))
+    assert all(line in fault.message for line in lines)
+
+
+def test_missing_last_values_and_blank_lines_are_not_ragged(tmp_path: Path) -> None:
+    text = '\n\na,b\n\n1,\n"x,y",""\n\n2,z\n\n\n'
+    for end in ("\n", "\r\n"):
+        frame = read_table(write(tmp_path, text.replace("\n", end)))
+        assert frame.rows() == [("1", None), ("x,y", None), ("2", "z")]
+
+
+def test_line_ends_of_old_macintosh_files(tmp_path: Path) -> None:
+    assert read_table(write(tmp_path, "a,b\r1,x\r2,y\r")).rows() == [(1, "x"), (2, "y")]
+
+
+@pytest.mark.parametrize("text", ['a,b\n1,2\n"x,3\n4,5\n', 'a,b\n1,2\n5" pipe,1\n', 'a,b\n1,2\n"x"y,3\n'])
+def test_broken_quotation_marks_are_refused(tmp_path: Path, text: str) -> None:
+    (fault,) = refused(write(tmp_path, text))
+    assert fault.code == "R109"
+    assert "line 3" in fault.message
+
+
+def test_headers_without_name_and_with_the_same_name_are_all_reported(tmp_path: Path) -> None:
+    faults = refused(write(tmp_path, ",a, ,a ,b\n1,2,3,4,5\n"))
+    assert [fault.code for fault in faults] == ["R107", "R107"]
+    assert "column 1, 3 of 5" in faults[0].message
+    assert "'a' occurs 2 times" in faults[1].message
+
+
+def test_a_header_without_rows_is_an_empty_table(tmp_path: Path) -> None:
+    for text in ("a,b", "a,b\n", "a,b\r\n\r\n"):
+        frame = read_table(write(tmp_path, text))
+        assert (frame.columns, frame.height) == (["a", "b"], 0)
+
+
+def test_a_very_wide_header_and_a_very_long_value(tmp_path: Path) -> None:
+    names = [f"column{place}" for place in range(4_000)]
+    wide = "\n".join([",".join(names), ",".join("1" for _ in names)])
+    assert read_table(write(tmp_path, wide)).columns == names
+    long = "x" * 300_000
+    assert read_table(write(tmp_path, f'a,b\n"{long}",\n')).rows() == [(long, None)]
+    assert csv.field_size_limit() == 131_072
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "code"),
+    [
+        ("t.csv", b"", "R103"),
+        ("t.csv", b"\n \r\n", "R103"),
+        ("t.csv", b"\xef\xbb\xbf", "R103"),
+        ("t.csv", b"a,b\n1,2\n3,x\0y\n", "R104"),
+        ("t.csv", gzip.compress(b"a,b\n1,2\n" * 9) + b"\0", "R104"),
+        ("t.csv.gz", b"a,b\n1,2\n", "R113"),
+        ("t.parquet", b"a,b\n1,2\n", "R113"),
+        ("t.feather", b"a,b\n1,2\n", "R113"),
+        ("t.xlsx", b"a,b\n1,2\n", "R113"),
+        ("t.dta", b"a,b\n1,2\n", "R113"),
+        ("t.doc", b"a,b\n1,2\n", "R102"),
+        ("t.doc.gz", b"a,b\n1,2\n", "R102"),
+        ("t", b"a,b\n1,2\n", "R102"),
+    ],
+)
+def test_files_that_are_no_tables_are_refused(tmp_path: Path, name: str, content: bytes, code: str) -> None:
+    path = write(tmp_path, content, name)
+    (fault,) = refused(path)
+    assert (fault.code, fault.where) == (code, str(path))
+
+
+def test_the_line_of_a_nul_byte_is_named(tmp_path: Path) -> None:
+    assert "line 3 " in refused(write(tmp_path, b"a,b\n1,2\n3,x\0y\n"))[0].message
+
+
+def test_missing_files_and_folders_are_refused(tmp_path: Path) -> None:
+    assert "no such file" in refused(tmp_path / "none.csv")[0].message
+    (tmp_path / "folder.csv").mkdir()
+    assert "folder" in refused(str(tmp_path / "folder.csv"))[0].message
+
+
+def test_options_without_meaning_are_refused(tmp_path: Path) -> None:
+    faults = refused(write(tmp_path, "a\n1\n"), query="SELECT 1", sheet="x")
+    assert [fault.code for fault in faults] == ["R106", "R106"]
+    assert refused(PEOPLE, delimiter=",")[0].code == "R106"
+    PEOPLE.write_parquet(tmp_path / "t.parquet")
+    assert refused(tmp_path / "t.parquet", nulls=("NA",))[0].code == "R106"
+
+
+# Other files
+
+
+def test_compressed_text_parquet_and_arrow(tmp_path: Path) -> None:
+    path = write(tmp_path, gzip.compress(PEOPLE.write_csv(separator="\t").encode()), "t.TSV.gz")
+    assert_frame_equal(read_table(path), PEOPLE)
+    PEOPLE.write_parquet(tmp_path / "odd[1]*.parquet")
+    assert_frame_equal(read_table(tmp_path / "odd[1]*.parquet"), PEOPLE)
+    for suffix in ("arrow", "feather", "ipc"):
+        PEOPLE.write_ipc(tmp_path / f"t.{suffix}")
+        assert_frame_equal(read_table(str(tmp_path / f"t.{suffix}")), PEOPLE)
+    PEOPLE.write_ipc_stream(tmp_path / "s.arrow")
+    assert_frame_equal(read_table(tmp_path / "s.arrow"), PEOPLE)
+
+
+def test_an_index_that_pandas_left_in_parquet_is_dropped(tmp_path: Path) -> None:
+    pd.DataFrame({"a": [1, 2]}, index=[7, 9]).to_parquet(tmp_path / "t.parquet")
+    assert "__index_level_0__" in pl.read_parquet_schema(tmp_path / "t.parquet")
+    assert read_table(tmp_path / "t.parquet").to_dict(as_series=False) == {"a": [1, 2]}
+
+
+def workbook(path: Path, sheets: dict[str, list[list[Any]]]) -> Path:
+    """A minimal Excel file; nothing in the test environment writes one."""
+    space = "http://schemas.openxmlformats.org"
+    main, rel = f"{space}/spreadsheetml/2006/main", f"{space}/officeDocument/2006/relationships"
+    names = "".join(f'<sheet name="{n}" sheetId="{i}" r:id="r{i}"/>' for i, n in enumerate(sheets, 1))
+    links = "".join(
+        f'<Relationship Id="r{i}" Type="{rel}/worksheet" Target="worksheets/sheet{i}.xml"/>'
+        for i in range(1, len(sheets) + 1)
+    )
+    package = f"{space}/package/2006"
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("[Content_Types].xml", f'<Types xmlns="{package}/content-types"/>')
+        root = f'<Relationship Id="r1" Type="{rel}/officeDocument" Target="xl/workbook.xml"/>'
+        file.writestr("_rels/.rels", f'<Relationships xmlns="{package}/relationships">{root}</Relationships>')
+        book = f'<workbook xmlns="{main}" xmlns:r="{rel}"><sheets>{names}</sheets></workbook>'
+        file.writestr("xl/workbook.xml", book)
+        links = f'<Relationships xmlns="{package}/relationships">{links}</Relationships>'
+        file.writestr("xl/_rels/workbook.xml.rels", links)
+        for i, rows in enumerate(sheets.values(), 1):
+            cells = "".join(
+                f'<row r="{r}">{"".join(cell(r, c, value) for c, value in enumerate(row))}</row>'
+                for r, row in enumerate(rows, 1)
+            )
+            sheet = f'<worksheet xmlns="{main}"><sheetData>{cells}</sheetData></worksheet>'
+            file.writestr(f"xl/worksheets/sheet{i}.xml", sheet)
+    return path
+
+
+def cell(row: int, place: int, value: Any) -> str:
+    name = f"{chr(65 + place)}{row}"
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return f'<c r="{name}" t="inlineStr"><is><t xml:space="preserve">{value}</t></is></c>'
+    return f'<c r="{name}"><v>{value}</v></c>'
+
+
+def test_excel(tmp_path: Path) -> None:
+    first = [[" zip", "age", "city"], *([*row] for row in PEOPLE.rows())]
+    path = workbook(tmp_path / "t.xlsx", {"people": first, "more": [["a"], [1.5]], "void": []})
+    frame = read_table(path)
+    assert frame.columns == PEOPLE.columns
+    assert frame.rows() == PEOPLE.rows()
+    assert read_table(path, ReadOptions(sheet="more")).rows() == [(1.5,)]
+    assert refused(path, sheet="void")[0].code == "R103"
+    (fault,) = refused(path, sheet="less")
+    assert (fault.code, "more" in fault.remedy) == ("R106", True)
+
+
+def test_excel_headers_are_checked_and_late_text_is_kept(tmp_path: Path) -> None:
+    path = workbook(tmp_path / "t.xlsx", {"s": [["a", "a", None, "b"], [1, 2, 3, 4]]})
+    assert [fault.code for fault in refused(path)] == ["R107", "R107"]
+    path = workbook(tmp_path / "u.xlsx", {"s": [["a"], *([[1]] * 3000), ["x"]]})
+    assert read_table(path)["a"].to_list() == ["1"] * 3000 + ["x"]
+    path = workbook(tmp_path / "v.xlsx", {"s": [["a", "b"]]})
+    assert (read_table(path).columns, read_table(path).height) == (["a", "b"], 0)
+
+
+def test_stata_and_spss(tmp_path: Path) -> None:
+    import pyreadstat
+
+    frame = pd.DataFrame(
+        {"sex": [1, 2, 1], "city": ["Zürich", "", "Bern"], "born": [dt.date(1980, 1, 2)] * 3}
+    )
+    labels: dict[str, dict[int | float, str]] = {"sex": {1: "female", 2: "male"}}
+    for name, writer in (("t.dta", pyreadstat.write_dta), ("t.sav", pyreadstat.write_sav)):
+        writer(frame, tmp_path / name, variable_value_labels=labels)
+        result = read_table(tmp_path / name)
+        assert result["sex"].to_list() == ["female", "male", "female"]
+        assert result["city"][0] == "Zürich"
+        assert result["born"].to_list() == [dt.date(1980, 1, 2)] * 3
+        writer(frame, tmp_path / name, variable_value_labels={"sex": {1: "female"}})
+        assert read_table(tmp_path / name)["sex"].to_list() == ["female", "2", "female"]
+    scores = pd.DataFrame({"score": [1.0, 9.0, 2.5]})
+    pyreadstat.write_sav(scores, tmp_path / "m.sav", missing_ranges={"score": [9]})
+    assert read_table(tmp_path / "m.sav")["score"].to_list() == [1.0, None, 2.5]
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "extra"),
+    [
+        ("t.xlsx", "fastexcel", "excel"),
+        ("t.dta", "pyreadstat", "stats"),
+        ("t.sas7bdat", "pyreadstat", "stats"),
+    ],
+)
+def test_a_missing_package_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, module: str, extra: str
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    (fault,) = refused(write(tmp_path, "x", name))
+    assert (fault.code, fault.remedy) == ("R110", f"pip install reveil[{extra}]")
+    assert module in fault.message
+
+
+# Frames
+
+
+def test_frames_in_memory() -> None:
+    arrow = pa.table(PEOPLE.to_dict(as_series=False))
+    pandas = PEOPLE.to_pandas().set_index(pd.Index([5, 6], name="row"))
+    for source in (PEOPLE, PEOPLE.lazy(), arrow, arrow.to_batches()[0]):
+        assert_frame_equal(read_table(source), PEOPLE)
+    assert_frame_equal(read_table(pandas), PEOPLE, check_dtypes=False)  # pandas knows no missing integers
+
+
+class OnlyStream:
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return PEOPLE.__arrow_c_stream__(requested_schema)
+
+
+class OnlyInterchange:
+    def __dataframe__(self, nan_as_null: bool = False, allow_copy: bool = True) -> object:
+        return pa.table(PEOPLE.to_dict(as_series=False)).__dataframe__(nan_as_null, allow_copy)
+
+
+def test_anything_that_speaks_arrow_or_interchange() -> None:
+    assert_frame_equal(read_table(OnlyStream()), PEOPLE)
+    assert_frame_equal(read_table(OnlyInterchange()), PEOPLE)
+
+
+def test_names_and_types_of_frames_are_tidied_and_the_source_is_left_alone() -> None:
+    kinds: dict[str, Any] = {" c ": pl.Categorical, "e": pl.Enum(["u", "v"]), "n": pl.Null}
+    source = pl.DataFrame({" c ": ["x", "y"], "e": ["u", "v"], "n": [None, None]}, schema=kinds)
+    result = read_table(source)
+    assert dict(result.schema) == {"c": pl.String, "e": pl.String, "n": pl.String}
+    assert source.columns == [" c ", "e", "n"]
+    assert read_table(pd.DataFrame({1: pd.Categorical(["x"])})).to_dict(as_series=False) == {"1": ["x"]}
+    assert read_table(pd.DataFrame({"x": [1.5, float("nan")]}))["x"].to_list() == [1.5, None]
+
+
+def test_frames_that_cannot_be_used() -> None:
+    twice = pd.DataFrame([[1, 2]], columns=["a", "a"])
+    assert refused(twice)[0].code == "R107"
+    assert refused(pa.table([[1], [2]], names=["a", "a"]))[0].code == "R107"
+    assert refused(pl.DataFrame({"a": [1], " a": [2]}))[0].code == "R107"
+    assert refused(pd.DataFrame({"a": [1, "x"]}))[0].code == "R113"
+    assert refused(pa.chunked_array([[1, 2]]))[0].code == "R113"
+    assert refused(3)[0].code == "R102"
+    assert refused(None)[0].code == "R102"
+
+
+# Databases
+
+
+def test_sqlite(tmp_path: Path) -> None:
+    path = tmp_path / "odd #%41.db"
+    base = sqlite3.connect(path)
+    base.execute("CREATE TABLE people (zip TEXT, age INTEGER, mixed, number, big)")
+    rows = [("02139", 41, 1, 1, 2**60), ("10115", None, "x", 2.5, 0.5)]
+    base.executemany("INSERT INTO people VALUES (?, ?, ?, ?, ?)", rows)
+    base.commit()
+    base.close()
+    url = f"sqlite:///{quote(str(path))}"
+    frame = read_table(url, ReadOptions(query="SELECT * FROM people WHERE zip LIKE '%1%'"))
+    assert frame.rows() == [
+        ("02139", 41, "1", 1.0, "1152921504606846976"),
+        ("10115", None, "x", 2.5, "0.5"),
+    ]
+    empty = read_table(url, ReadOptions(query="SELECT zip, age FROM people WHERE age > 99"))
+    assert (empty.columns, empty.height) == (["zip", "age"], 0)
+    for query, code in (
+        ("SELECT * FROM nobody", "R112"),
+        ("DELETE FROM people", "R112"),
+        ("SELECT 1; SELECT 2", "R112"),
+        ("PRAGMA nonsense = 1", "R112"),
+        ("SELECT zip, zip FROM people", "R107"),
+        (None, "R111"),
+        ("  ", "R111"),
+    ):
+        assert [fault.code for fault in refused(url, query=query)] == [code]
+    assert refused(url, query="SELECT 1", sheet="x")[0].code == "R106"
+    assert read_table(url, ReadOptions(query="SELECT count(*) AS n FROM people")).item() == 2
+
+
+def test_a_mistyped_sqlite_file_is_not_created(tmp_path: Path) -> None:
+    assert refused(f"sqlite:///{tmp_path}/none.db", query="SELECT 1")[0].code == "R101"
+    assert list(tmp_path.iterdir()) == []
+    write(tmp_path, "not a database, only text" * 9, "t.db")
+    assert refused(f"sqlite:///{tmp_path}/t.db", query="SELECT * FROM t")[0].code == "R112"
+    assert refused("sqlite://", query="SELECT 1")[0].code == "R101"
+
+
+@pytest.mark.parametrize("url", ["mysql://u:secret@h/d", "http://h/t.csv", "://", "postgresql://h:port/d"])
+def test_unknown_urls_are_refused(url: str) -> None:
+    (fault,) = refused(url, query="SELECT 1")
+    assert fault.code == "R102"
+    assert "secret" not in str(fault)
+
+
+@pytest.fixture(scope="module")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A real server on a socket of its own. As root, pgserver runs it as the user `pgserver`."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from pgserver.postgres_server import get_server
+    import tempfile
+
+    # A short path: the name of a socket has at most 107 characters.
+    folder = tempfile.mkdtemp(prefix="reveil-pg-")
+    server = get_server(folder, cleanup_mode="delete")
+    try:
+        server.psql(
+            "CREATE TABLE people (zip text, age int, born date, weight numeric(5,1), tags jsonb, ok boolean);"
+            "INSERT INTO people VALUES ('02139', 41, '1980-01-02', 70.5, '{\"a\": 1}', true),"
+            " ('10115', NULL, NULL, NULL, NULL, false);"
+        )
+        yield server.get_uri()
+    finally:
+        server.cleanup()
+
+
+def test_postgres(postgres: str) -> None:
+    query = (
+        "SELECT zip, age, born, weight::float8 AS weight, ok FROM people WHERE zip LIKE '%1%' ORDER BY zip"
+    )
+    rows = [("02139", 41, dt.date(1980, 1, 2), 70.5, True), ("10115", None, None, None, False)]
+    for url in (postgres, postgres.replace("postgresql:", "postgres:")):
+        assert read_table(url, ReadOptions(query=query)).rows() == rows
+    empty = read_table(postgres, ReadOptions(query="SELECT zip, age FROM people WHERE false"))
+    assert (empty.columns, empty.height) == (["zip", "age"], 0)
+    odd = "SELECT weight, tags->'a' AS tag, 'NaN'::numeric + weight AS nan, 1e30::numeric AS big FROM people"
+    frame = read_table(postgres, ReadOptions(query=odd))
+    assert frame.schema["weight"].is_decimal()
+    assert frame.select("tag", "nan").row(0) == (1, "NaN")
+
+
+def test_postgres_is_only_read(postgres: str) -> None:
+    (fault,) = refused(postgres, query="INSERT INTO people (zip) VALUES ('x') RETURNING zip")
+    assert (fault.code, "read-only" in fault.message) == ("R112", True)
+    assert read_table(postgres, ReadOptions(query="SELECT count(*) AS n FROM people")).item() == 2
+    assert refused(postgres, query="SELECT * FROM nobody")[0].code == "R112"
+    assert refused(postgres, query="SET search_path TO public")[0].code == "R112"
+    assert refused(postgres)[0].code == "R111"
+
+
+def test_a_server_that_is_not_there_is_named_without_its_password() -> None:
+    (fault,) = refused("postgresql://u:secret@127.0.0.1:1/d", query="SELECT 1")
+    assert fault.code == "R111"
+    assert "127.0.0.1" in fault.where
+    assert "secret" not in str(fault)
+
+
+def test_a_missing_postgres_driver_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    (fault,) = refused("postgresql://u@127.0.0.1:1/d", query="SELECT 1")
+    assert (fault.code, fault.remedy) == ("R110", "pip install reveil[postgres]")
+
+
+# What is written is what is read
+
+NUMBER = re.compile(
+    r"-?((0|[1-9]\d*)?[.,]\d+(e[+-]?\d+)?|(0|[1-9]\d*)(e[+-]\d+)?)|\d{4}-\d\d-\d\d", re.A | re.I
+)
+WORDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)
+CODES = st.from_regex(r"[-+]?0\d{0,4}", fullmatch=True) | st.sampled_from(["true", "1,234,567", " 1", "1 "])
+INTEGERS = st.integers(-(2**63), 2**63 - 1)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> dict[str, list[Any]]:
+    height = draw(st.integers(0, 6))
+    table = {}
+    for place in range(draw(st.integers(1, 4))):
+        values = draw(st.sampled_from([INTEGERS, WORDS, CODES, WORDS | CODES | INTEGERS.map(str)]))
+        cells: list[Any] = draw(st.lists(st.none() | values, min_size=height, max_size=height))
+        if any(isinstance(value, str) for value in cells):
+            # Without one value that is plainly text, text that looks like numbers reads as numbers.
+            cells = ["x" + value if value and NUMBER.fullmatch(value) else value for value in cells]
+        table[f"column{place}"] = cells
+    return table
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    table=tables(), mark=st.sampled_from(",;\t|"), end=st.sampled_from(["\n", "\r\n"]), quoted=st.booleans()
+)
+def test_any_table_comes_back(
+    tmp_path_factory: pytest.TempPathFactory, table: dict[str, list[Any]], mark: str, end: str, quoted: bool
+) -> None:
+    text = io.StringIO(newline="")
+    style: dict[str, Any] = {"quoting": csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL}
+    writer = csv.writer(text, delimiter=mark, lineterminator=end, **style)
+    writer.writerow(table)
+    writer.writerows(zip(*table.values(), strict=True))
+    path = write(tmp_path_factory.getbasetemp(), text.getvalue())
+    frame = read_table(path, ReadOptions(delimiter=mark))
+    expected = {name: [None if v == "" else v for v in values] for name, values in table.items()}
+    assert frame.to_dict(as_series=False) == expected
+    for name, values in expected.items():
+        assert frame.schema[name] == (pl.Int64 if any(type(v) is int for v in values) else pl.String)
+
+
+def test_reading_is_not_much_slower_than_polars(tmp_path: Path) -> None:
+    height = 100_000
+    numbers = pl.int_range(height, eager=True)
+    columns: dict[str, pl.Series] = {f"n{place}": (numbers * 7919 + place) % 1000 for place in range(4)}
+    columns |= {"f": numbers / 7, "zip": (numbers % 99999).cast(pl.String).str.zfill(5)}
+    pl.DataFrame(columns).write_csv(tmp_path / "t.csv")
+
+    def best(read: Any) -> float:
+        times = []
+        for _ in range(5):
+            start = time.perf_counter()
+            read(tmp_path / "t.csv")
+            times.append(time.perf_counter() - start)
+        return min(times)
+
+    assert best(read_table) < 6 * best(pl.read_csv) + 0.05  # about 2.2 when the machine is quiet
