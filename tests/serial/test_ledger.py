@@ -21,7 +21,7 @@ import pytest
 import sqlalchemy as sa
 from polars.testing import assert_frame_equal
 
-from reveil.errors import CommitUnknownError, ConflictError, InputError, TamperedError
+from reveil.errors import ConflictError, InputError
 from reveil.ledger import catalog as catalog_module
 from reveil.ledger import store
 from reveil.ledger.ledger import Ledger, discover
@@ -369,57 +369,6 @@ def test_first_release_needs_a_policy(home: Path) -> None:
     opened(home)
     with pytest.raises(InputError, match=r"R511.*policy"):
         publish(Ledger.open(home))
-
-
-# --- a commit that fails
-
-
-def breaking(ledger: Ledger, *, committed: bool, readable: bool = True) -> None:
-    def fail(connection: sa.Connection) -> None:
-        if not connection.get_execution_options().get("reveil_write"):
-            return
-        if committed:
-            connection.exec_driver_sql("COMMIT")
-        if not readable:
-            ledger._catalog.tokens = unreadable  # type: ignore[method-assign]
-        error = sqlite3.OperationalError("disk I/O error")
-        error.sqlite_errorcode = sqlite3.SQLITE_IOERR_FSYNC
-        raise error
-
-    def unreadable() -> set[str]:
-        raise TamperedError([])
-
-    sa.event.listen(ledger._catalog._engine, "commit", fail)
-
-
-def test_failed_commit_that_did_not_take_place(series: Ledger) -> None:
-    ledger = Ledger.open(series.home)
-    staged = staged_in(ledger)
-    head = ledger.head()
-    breaking(ledger, committed=False)
-    with pytest.raises(InputError, match=r"R506.*Nothing was recorded"):
-        ledger.record(staged, on=head, facts={})
-    assert series.head() == head
-    assert list((series.home / "staging").iterdir()) == []
-
-
-@pytest.mark.parametrize(("committed", "readable"), [(True, True), (True, False), (False, False)])
-def test_unknown_commit_is_settled_by_the_next_command(
-    committed: bool, readable: bool, series: Ledger
-) -> None:
-    ledger = Ledger.open(series.home)
-    staged = staged_in(ledger)
-    head = ledger.head()
-    breaking(ledger, committed=committed, readable=readable)
-    with pytest.raises(CommitUnknownError, match="R508"):
-        ledger.record(staged, on=head, facts={})
-    ledger.discard(staged)  # what a caller does on the way out must not destroy a recorded release
-    assert staged.exists()
-
-    assert len(series.settle()) == 1
-    assert series.head().number == (4 if committed else 3)
-    assert series.check() == []
-    assert list((series.home / "staging").iterdir()) == []
 
 
 def test_busy_ledger(series: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""What the ledger notices afterwards: changed, lost and added files, an edited or lost catalog, another key."""
+"""What the ledger notices: changed, lost and added files, an edited or lost catalog, another key."""
 
 from __future__ import annotations
 
