@@ -1,0 +1,161 @@
+"""The policy's single-release conditions as numbers for the planner's kernels.
+
+These are the fast tests. The judges in `reveil.guarantees` decide whether a release holds; they share no code with this.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reveil.encode import Encoded, Sensitive
+from reveil.hierarchies.tree import Hierarchy
+from reveil.plan import kernels
+from reveil.policy import Guarantee, Policy
+
+Array = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class _Test:
+    """One test on one sensitive column, before all of them are laid end to end."""
+
+    kind: int
+    threshold: Fraction
+    l: int  # noqa: E741
+    slot: Array  # of each code
+    total: Array  # rows in each slot
+    near: tuple[Array, Array] | None = None
+    tree: Hierarchy | None = None
+
+
+def monotone(guarantee: Guarantee) -> bool:
+    """Whether a union of admitted groups is admitted. Nearness is not: two groups can be close to a third value."""
+    return guarantee.epsilon is None
+
+
+def tests(encoded: Encoded, policy: Policy) -> kernels.Tests:
+    """The conditions of the policy for this table."""
+    g = policy.guarantee
+    found = [
+        (len(encoded.quasi) + number, test)
+        for number, column in enumerate(encoded.sensitive)
+        for test in _column_tests(g, column, encoded.codes[:, number])
+    ]
+    every = [test for _, test in found]
+    sized = [test.l for test in every if test.kind in (kernels.DISTINCT, kernels.NEARNESS, kernels.RECURSIVE)]
+    return kernels.Tests(
+        least=max([g.k or 1, *sized]),
+        most=_presence(g),
+        kind=_ints(test.kind for test in every),
+        column=_ints(place for place, _ in found),
+        a=_ints(test.threshold.numerator for test in every),
+        b=_ints(test.threshold.denominator for test in every),
+        l=_ints(test.l for test in every),
+        first_code=_starts(len(test.slot) for test in every),
+        slot=_join(test.slot for test in every),
+        first_slot=_starts(len(test.total) for test in every),
+        total=_join(test.total for test in every),
+        near_lo=_join(_zeros(test) if test.near is None else test.near[0] for test in every),
+        near_hi=_join(_zeros(test) if test.near is None else test.near[1] for test in every),
+        first_node=_starts(0 if test.tree is None else len(test.tree.labels) for test in every),
+        node_parent=_join(test.tree.parent for test in every if test.tree is not None),
+        node_height=_join(heights(test.tree) for test in every if test.tree is not None),
+        leaf_node=_join(_zeros(test) if test.tree is None else test.tree.leaf_node for test in every),
+    )
+
+
+def _presence(g: Guarantee) -> tuple[int, int, int, int]:
+    if g.delta_max is None:
+        return (0, 0, 0, 0)
+    return (*g.delta_min.as_integer_ratio(), *g.delta_max.as_integer_ratio())
+
+
+def _column_tests(g: Guarantee, column: Sensitive, codes: NDArray[np.int32]) -> Iterator[_Test]:
+    domain = len(column.values)
+    total = np.bincount(codes, minlength=domain).astype(np.int64)
+    same = np.arange(domain, dtype=np.int64)
+    if g.l is not None:
+        kinds = {"distinct": kernels.DISTINCT, "entropy": kernels.ENTROPY, "recursive": kernels.RECURSIVE}
+        threshold = g.c if g.diversity == "recursive" and g.c is not None else g.l
+        yield _Test(kinds[g.diversity], threshold, ceil(g.l), same, total)
+    if g.alpha is not None:
+        yield _Test(kernels.FREQUENCY, g.alpha, 1, same, total)
+    if g.t is not None:
+        yield _closeness(g, g.t, column, total)
+    if g.epsilon is not None and g.m is not None:
+        slot, values = _in_order(column, np.arange(domain))
+        near = _near(values, g.epsilon, g.proximity == "relative")
+        yield _Test(kernels.NEARNESS, Fraction(1), g.m, slot, total[np.argsort(slot)], near=near)
+
+
+def _closeness(g: Guarantee, t: Fraction, column: Sensitive, total: Array) -> _Test:
+    distance = g.distance
+    if distance == "auto":
+        distance = "hierarchical" if column.hierarchy is not None else "ordered" if column.numeric else "equal"
+    if distance == "hierarchical" and column.hierarchy is not None:
+        leaves = {value: position for position, value in enumerate(column.hierarchy.leaves)}
+        slot = _ints(leaves[value] for value in column.values)
+        return _Test(kernels.EMD_TREE, t, 1, slot, _by_slot(total, slot, len(leaves)), tree=column.hierarchy)
+    if distance == "ordered":
+        # The scale is made of the values of this table; values of earlier releases have no place on it.
+        slot, values = _in_order(column, np.flatnonzero(total))
+        return _Test(kernels.EMD_ORDERED, t, 1, slot, _by_slot(total, slot, len(values)))
+    return _Test(kernels.EMD_EQUAL, t, 1, np.arange(len(total), dtype=np.int64), total)
+
+
+def _in_order(column: Sensitive, codes: NDArray[Any]) -> tuple[Array, list[Any]]:
+    """The slot of each code when the given codes are sorted by value (missing first), and the sorted values."""
+    order = sorted(codes.tolist(), key=lambda code: (column.values[code] is not None, column.values[code]))
+    slot = np.zeros(len(column.values), dtype=np.int64)
+    slot[order] = np.arange(len(order))
+    return slot, [column.values[code] for code in order]
+
+
+def _by_slot(total: Array, slot: Array, slots: int) -> Array:
+    return np.bincount(slot, weights=total, minlength=slots).astype(np.int64)
+
+
+def _near(values: list[Any], epsilon: Fraction, relative: bool) -> tuple[Array, Array]:
+    """For each sorted value, the first and last value within epsilon of it; the missing value is near to itself only."""
+    known = [Fraction(str(value)) for value in values if value is not None]
+    offset = len(values) - len(known)
+    low, high = np.arange(len(values)), np.arange(len(values))
+    begin = end = 0
+    for place, value in enumerate(known):
+        reach = abs(value) * epsilon if relative else epsilon
+        begin = bisect_left(known, value - reach)
+        end = bisect_right(known, value + reach)
+        low[offset + place], high[offset + place] = offset + begin, offset + end - 1
+    return low.astype(np.int64), high.astype(np.int64)
+
+
+def heights(tree: Hierarchy) -> Array:
+    """Steps from each node down to its deepest leaf."""
+    height = np.zeros(len(tree.labels), dtype=np.int64)
+    for node in range(len(height) - 1, 0, -1):
+        height[tree.parent[node]] = max(height[tree.parent[node]], height[node] + 1)
+    return height
+
+
+def _zeros(test: _Test) -> Array:
+    return np.zeros(len(test.total), dtype=np.int64)
+
+
+def _ints(numbers: Iterable[int]) -> Array:
+    return np.fromiter(numbers, dtype=np.int64)
+
+
+def _starts(lengths: Iterable[int]) -> Array:
+    return np.cumsum([0, *lengths], dtype=np.int64)
+
+
+def _join(arrays: Iterable[NDArray[Any]]) -> Array:
+    return np.concatenate([np.empty(0, dtype=np.int64), *arrays]).astype(np.int64)

@@ -1,0 +1,825 @@
+"""The hot loops of planning, on arrays only.
+
+A *segment* is a run of rows that still belong together. Rows are moved physically when a segment is cut, so that every
+segment, and in the end every group, is contiguous in memory. Nothing here knows names, files or policies.
+
+All functions release the interpreter lock and compile once per machine (cached). With NUMBA_DISABLE_JIT=1 they run as
+plain Python; the tests compare the two.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+I32 = NDArray[np.int32]
+I64 = NDArray[np.int64]
+F64 = NDArray[np.float64]
+
+# Kinds of tests on the sensitive values of a group.
+DISTINCT, ENTROPY, RECURSIVE, FREQUENCY, EMD_EQUAL, EMD_ORDERED, EMD_TREE, NEARNESS = range(8)
+
+EXACT_BELOW = 256  # segments up to this size weigh cuts by the loss of all columns, larger ones by the cut column
+CANDIDATES = 4  # cuts kept per column and segment
+SAFE = 2**62  # beyond this an integer product could overflow, and a cautious float comparison is used instead
+
+
+class Trees(NamedTuple):
+    """The hierarchies of all quasi-identifiers, end to end. Node and leaf numbers are local to their column."""
+
+    first: I64  # where the nodes of a column start; one more entry than columns
+    lo: I32
+    hi: I32
+    parent: I32
+    cost: F64
+    first_leaf: I64
+    leaf_node: I32
+    scale: F64
+    free: NDArray[np.bool_]  # any run of neighbours may be published
+    missing: NDArray[np.bool_]  # position 0 is the missing value
+    sets: bool  # columns that are not free publish the set of their values instead of a node
+    weight: F64
+
+
+class Tests(NamedTuple):
+    """What every group must satisfy, as numbers. Row i of the arrays is one test."""
+
+    least: int  # rows
+    most: tuple[int, int, int, int]  # presence: rows/people >= [0]/[1] and <= [2]/[3]; [1] = 0 when not asked for
+    kind: I64
+    column: I64  # of the row matrix
+    a: I64  # threshold a/b, or l
+    b: I64
+    l: I64
+    first_code: I64  # where the codes of a test start in `slot`
+    slot: I64  # place of each code in the order of the test
+    first_slot: I64  # where the slots of a test start in the arrays below
+    total: I64  # rows in each slot over the whole table
+    near_lo: I64  # first and last slot that count as near to a slot
+    near_hi: I64
+    first_node: I64  # the tree of a hierarchical distance
+    node_parent: I64
+    node_height: I64
+    leaf_node: I64  # of each slot
+
+
+@njit(cache=True, nogil=True)
+def smallest_node(trees: Trees, c: int, a: int, b: int) -> int:
+    """The smallest node of column c that covers positions a..b."""
+    base = trees.first[c]
+    v = trees.leaf_node[trees.first_leaf[c] + a]
+    while trees.hi[base + v] < b or trees.lo[base + v] > a:
+        v = trees.parent[base + v]
+    return v
+
+
+@njit(cache=True, nogil=True)
+def run_cost(trees: Trees, c: int, a: int, b: int) -> float:
+    """Loss of publishing positions a..b of column c as a run or as a node."""
+    if trees.free[c] and not (trees.missing[c] and a == 0 and b > 0):
+        base = trees.first_leaf[c]
+        return trees.scale[base + b] - trees.scale[base + a]
+    return trees.cost[trees.first[c] + smallest_node(trees, c, a, b)]
+
+
+@njit(cache=True, nogil=True)
+def segment_cost(trees: Trees, rows: I32, s: int, t: int, seen: I32) -> float:
+    """Loss per row of publishing rows s..t as one group."""
+    loss = 0.0
+    for c in range(len(trees.free)):
+        if trees.sets and not trees.free[c]:
+            distinct = 0
+            for i in range(s, t):
+                if seen[rows[i, c]] == 0:
+                    seen[rows[i, c]] = 1
+                    distinct += 1
+            for i in range(s, t):
+                seen[rows[i, c]] = 0
+            domain = trees.first_leaf[c + 1] - trees.first_leaf[c]
+            loss += trees.weight[c] * (distinct - 1) / max(1, domain - 1)
+        else:
+            a = b = rows[s, c]
+            for i in range(s + 1, t):
+                p = rows[i, c]
+                a = min(a, p)
+                b = max(b, p)
+            if a != b:
+                loss += trees.weight[c] * run_cost(trees, c, a, b)
+    return loss
+
+
+@njit(cache=True, nogil=True)
+def admits(tests: Tests, rows: I32, order: I64, s: int, t: int, count: I64, work: I64) -> bool:
+    """Whether rows s..t may be published as one group."""
+    size = t - s
+    if tests.most[1] > 0:
+        size = 0
+        for i in range(s, t):
+            size += order[i] >= 0
+        people = t - s - size
+        if size * tests.most[1] < tests.most[0] * people or size * tests.most[3] > tests.most[2] * people:
+            return False
+        if size == 0:
+            return tests.most[0] == 0  # a region without published rows shows that nobody there is present
+    if size < tests.least:
+        return False
+    for test in range(len(tests.kind)):
+        if not admits_values(tests, test, rows, order, s, t, size, count, work):
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def admits_values(
+    tests: Tests, test: int, rows: I32, order: I64, s: int, t: int, size: int, count: I64, work: I64
+) -> bool:
+    column = tests.column[test]
+    touched = 0
+    for i in range(s, t):
+        if order[i] < 0:
+            continue
+        code = rows[i, column]
+        if count[code] == 0:
+            work[touched] = code
+            touched += 1
+        count[code] += 1
+    kind = tests.kind[test]
+    good = True
+    if kind == DISTINCT:
+        good = touched >= tests.l[test]
+    elif kind == FREQUENCY:
+        for j in range(touched):
+            good = good and count[work[j]] * tests.b[test] <= tests.a[test] * size
+    elif kind == ENTROPY:
+        good = entropy_reaches(tests, test, count, work, touched, size)
+    elif kind == RECURSIVE:
+        good = recursive_holds(tests, test, count, work, touched)
+    elif kind == NEARNESS:
+        good = few_are_near(tests, test, count, work, touched, size)
+    else:
+        good = distance_within(tests, test, count, work, touched, size)
+    for j in range(touched):
+        count[work[j]] = 0
+    return good
+
+
+@njit(cache=True, nogil=True)
+def entropy_reaches(tests: Tests, test: int, count: I64, work: I64, touched: int, size: int) -> bool:
+    """Entropy of at least log(a/b). Ties are accepted only where they are certain: all counts equal."""
+    low = high = count[work[0]]
+    sum_logs = 0.0
+    for j in range(touched):
+        n = count[work[j]]
+        low, high = min(low, n), max(high, n)
+        sum_logs += n * np.log(n)
+    if low == high:
+        return touched * tests.b[test] >= tests.a[test]
+    entropy = np.log(size) - sum_logs / size
+    return entropy > np.log(tests.a[test] / tests.b[test]) + 1e-9
+
+
+@njit(cache=True, nogil=True)
+def recursive_holds(tests: Tests, test: int, count: I64, work: I64, touched: int) -> bool:
+    """Most frequent count < a/b times the sum of the l-th and rarer counts."""
+    l = tests.l[test]  # noqa: E741
+    if touched < l:
+        return False
+    counts = np.empty(touched, dtype=np.int64)
+    for j in range(touched):
+        counts[j] = count[work[j]]
+    counts.sort()
+    tail = 0
+    for j in range(touched - l + 1):
+        tail += counts[j]
+    return counts[touched - 1] * tests.b[test] < tests.a[test] * tail
+
+
+@njit(cache=True, nogil=True)
+def few_are_near(tests: Tests, test: int, count: I64, work: I64, touched: int, size: int) -> bool:
+    """Around each value present, at most size/l rows are near."""
+    first = tests.first_slot[test]
+    slots = np.empty(touched, dtype=np.int64)
+    for j in range(touched):
+        slots[j] = tests.slot[tests.first_code[test] + work[j]]
+    places = np.argsort(slots)
+    begin = end = near = 0
+    for j in range(touched):  # two fingers over the values present, in order
+        here = first + slots[places[j]]
+        while end < touched and slots[places[end]] <= tests.near_hi[here]:
+            near += count[work[places[end]]]
+            end += 1
+        while slots[places[begin]] < tests.near_lo[here]:
+            near -= count[work[places[begin]]]
+            begin += 1
+        if near * tests.l[test] > size:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def distance_within(tests: Tests, test: int, count: I64, work: I64, touched: int, size: int) -> bool:
+    """Earth mover's distance to the whole table of at most a/b, in whole numbers where they fit."""
+    first, last = tests.first_slot[test], tests.first_slot[test + 1]
+    rows = 0
+    for j in range(first, last):
+        rows += tests.total[j]
+    excess = np.empty(last - first, dtype=np.int64)  # what the group has too much of a value, times size * rows
+    for j in range(last - first):
+        excess[j] = -tests.total[first + j] * size
+    for j in range(touched):
+        excess[tests.slot[tests.first_code[test] + work[j]]] += count[work[j]] * rows
+    moved, unit = 0, 2
+    if tests.kind[test] == EMD_EQUAL:
+        for j in range(last - first):
+            moved += abs(excess[j])
+    elif tests.kind[test] == EMD_ORDERED:
+        unit = max(1, last - first - 1)
+        carried = 0
+        for j in range(last - first):
+            carried += excess[j]
+            moved += abs(carried)
+    else:
+        moved = tree_work(tests, test, excess)
+        unit = max(1, tests.node_height[tests.first_node[test]])
+    limit = float(tests.a[test]) * unit * size * rows
+    if limit < SAFE and float(moved) * tests.b[test] < SAFE:
+        return moved * tests.b[test] <= tests.a[test] * unit * size * rows
+    return float(moved) * tests.b[test] <= limit * (1 - 1e-12)
+
+
+@njit(cache=True, nogil=True)
+def tree_work(tests: Tests, test: int, excess: I64) -> int:
+    """Mass that must cross each inner node, times the node's height."""
+    base, end = tests.first_node[test], tests.first_node[test + 1]
+    nodes = end - base
+    net = np.zeros(nodes, dtype=np.int64)
+    gain = np.zeros(nodes, dtype=np.int64)
+    lack = np.zeros(nodes, dtype=np.int64)
+    for j in range(len(excess)):
+        net[tests.leaf_node[tests.first_slot[test] + j]] = excess[j]
+    work = 0
+    for v in range(nodes - 1, 0, -1):  # children come after their parents
+        work += tests.node_height[base + v] * min(gain[v], lack[v])
+        p = tests.node_parent[base + v]
+        net[p] += net[v]
+        if net[v] > 0:
+            gain[p] += net[v]
+        else:
+            lack[p] -= net[v]
+    return work + tests.node_height[base] * min(gain[0], lack[0])
+
+
+@njit(cache=True, nogil=True)
+def spread(share: float) -> float:
+    """How much of a segment's size a cut uses up: the entropy of the two shares."""
+    return -(share * np.log(share) + (1 - share) * np.log(1 - share))
+
+
+@njit(cache=True, nogil=True)
+def offer(
+    best: F64, cuts: I64, c: int, kept: int, gain: float, a: int, b: int, inside: int, size: int, least: int
+) -> int:
+    """Keep a cut of column c among its best, by gain in relation to the size it uses up."""
+    if gain <= 0:
+        return kept
+    small = max(min(inside, size - inside), min(least, size // 2))
+    score = gain / spread(small / size)
+    place = kept
+    while place > 0 and best[c, place - 1] < score:
+        place -= 1
+    if place == CANDIDATES:
+        return kept
+    last = min(kept, CANDIDATES - 1)
+    for j in range(last, place, -1):
+        best[c, j] = best[c, j - 1]
+        cuts[c, j] = cuts[c, j - 1]
+    best[c, place] = score
+    cuts[c, place, 0] = a
+    cuts[c, place, 1] = b
+    cuts[c, place, 2] = inside
+    return min(kept + 1, CANDIDATES)
+
+
+@njit(cache=True, nogil=True)
+def find_cuts(
+    trees: Trees, c: int, rows: I32, s: int, t: int, least: int, relaxed: bool, count: I64, work: I64, node_count: I64,
+    best: F64, cuts: I64,
+) -> int:
+    """The best cuts of column c: rows with positions a..b against the others. Returns how many were found."""
+    touched = 0
+    low = high = rows[s, c]
+    for i in range(s, t):
+        p = rows[i, c]
+        if count[p] == 0:
+            work[touched] = p
+            touched += 1
+            low = min(low, p)
+            high = max(high, p)
+        count[p] += 1
+    kept = 0
+    if touched > 1:
+        if trees.free[c]:
+            kept = free_cuts(trees, c, low, high, touched, t - s, least, relaxed, count, work, best, cuts)
+        else:
+            kept = node_cuts(trees, c, low, high, touched, t - s, least, relaxed, count, work, node_count, best, cuts)
+    for j in range(touched):
+        count[work[j]] = 0
+    return kept
+
+
+@njit(cache=True, nogil=True)
+def free_cuts(
+    trees: Trees, c: int, low: int, high: int, touched: int, size: int, least: int, relaxed: bool, count: I64,
+    work: I64, best: F64, cuts: I64,
+) -> int:
+    if high - low < 4 * touched:
+        touched = 0
+        for p in range(low, high + 1):
+            if count[p] > 0:
+                work[touched] = p
+                touched += 1
+    else:
+        work[:touched].sort()
+    before = size * run_cost(trees, c, low, high)
+    left, kept = 0, 0
+    for j in range(touched - 1):
+        left += count[work[j]]
+        smaller = min(left, size - left)
+        if smaller < least and not relaxed:
+            continue
+        after = left * run_cost(trees, c, low, work[j]) + (size - left) * run_cost(trees, c, work[j + 1], high)
+        gain = trees.weight[c] * (before - after) * (1.0 if smaller >= least else (size - least) / size)
+        kept = offer(best, cuts, c, kept, gain, low, work[j], left, size, least)
+    return kept
+
+
+@njit(cache=True, nogil=True)
+def node_cuts(
+    trees: Trees, c: int, low: int, high: int, touched: int, size: int, least: int, relaxed: bool, count: I64,
+    work: I64, node_count: I64, best: F64, cuts: I64,
+) -> int:
+    base = trees.first[c]
+    top = smallest_node(trees, c, low, high)
+    domain = max(1, trees.first_leaf[c + 1] - trees.first_leaf[c] - 1)
+    nodes, children = touched, 0
+    # node_count[v] = rows below v, node_count[offset + v] = distinct leaves below v; work[touched:] lists the nodes.
+    offset = len(node_count) // 2
+    for j in range(touched):
+        p = work[j]
+        v = trees.leaf_node[trees.first_leaf[c] + p]
+        while v != top:
+            if node_count[v] == 0:
+                work[nodes] = v
+                nodes += 1
+                children += trees.parent[base + v] == top
+            node_count[v] += count[p]
+            node_count[offset + v] += 1
+            v = trees.parent[base + v]
+    whole = (touched - 1) / domain if trees.sets else trees.cost[base + top]
+    kept = 0
+    for j in range(touched, nodes):
+        v = work[j]
+        inside = node_count[v]
+        smaller = min(inside, size - inside)
+        if smaller >= least or relaxed:
+            if trees.sets:
+                mine = (node_count[offset + v] - 1) / domain
+                others = (touched - node_count[offset + v] - 1) / domain
+            else:
+                mine = trees.cost[base + v]
+                others = whole
+                if children == 2 and trees.parent[base + v] == top:
+                    others = other_child_cost(trees, c, top, v, node_count, work, touched, nodes)
+            gain = trees.weight[c] * (size * whole - inside * mine - (size - inside) * others)
+            if smaller < least:
+                gain = gain * (size - least) / size if inside > size - inside or trees.sets else 0.0
+            a, b = trees.lo[base + v], trees.hi[base + v]
+            kept = offer(best, cuts, c, kept, gain, a, b, inside, size, least)
+    for j in range(touched, nodes):
+        node_count[work[j]] = 0
+        node_count[offset + work[j]] = 0
+    return kept
+
+
+@njit(cache=True, nogil=True)
+def other_child_cost(
+    trees: Trees, c: int, top: int, v: int, node_count: I64, work: I64, touched: int, nodes: int
+) -> float:
+    base = trees.first[c]
+    for j in range(touched, nodes):
+        u = work[j]
+        if u != v and trees.parent[base + u] == top:
+            return trees.cost[base + u]
+    return 0.0
+
+
+@njit(cache=True, nogil=True)
+def halve(trees: Trees, c: int, rows: I32, s: int, t: int, count: I64) -> int:
+    """A position that divides column c near the middle, between two children of its smallest node.
+
+    Many values of few rows each would otherwise be cut off one by one, each time passing over the whole segment.
+    """
+    low = high = rows[s, c]
+    for i in range(s, t):
+        p = rows[i, c]
+        count[p] += 1
+        low = min(low, p)
+        high = max(high, p)
+    top = smallest_node(trees, c, low, high)
+    left, cut, distance = 0, -1, t - s
+    for p in range(low, high):
+        left += count[p]
+        child = trees.leaf_node[trees.first_leaf[c] + p]
+        while trees.parent[trees.first[c] + child] != top:
+            child = trees.parent[trees.first[c] + child]
+        if trees.hi[trees.first[c] + child] == p and abs(2 * left - (t - s)) < distance and left > 0:
+            distance = abs(2 * left - (t - s))
+            cut = p
+    for p in range(low, high + 1):
+        count[p] = 0
+    return cut
+
+
+@njit(cache=True, nogil=True)
+def weigh(trees: Trees, rows: I32, s: int, t: int, c: int, a: int, b: int, least: int, box: I32, seen: I32) -> float:
+    """Loss of all columns if rows s..t are cut into positions a..b of column c and the others."""
+    columns = len(trees.free)
+    inside = 0
+    for j in range(columns):
+        box[0, j] = box[2, j] = 2**31 - 1
+        box[1, j] = box[3, j] = -1
+    for i in range(s, t):
+        side = 2
+        if a <= rows[i, c] <= b:
+            side = 0
+            inside += 1
+        for j in range(columns):
+            p = rows[i, j]
+            box[side, j] = min(box[side, j], p)
+            box[side + 1, j] = max(box[side + 1, j], p)
+    outside = t - s - inside
+    ins = outs = 0.0
+    for j in range(columns):
+        if trees.sets and not trees.free[j]:
+            continue
+        ins += trees.weight[j] * run_cost(trees, j, box[0, j], box[1, j])
+        outs += trees.weight[j] * run_cost(trees, j, box[2, j], box[3, j])
+    if trees.sets:
+        ins += distinct_cost(trees, rows, s, t, c, a, b, True, seen)
+        outs += distinct_cost(trees, rows, s, t, c, a, b, False, seen)
+    # The short side of a relaxed cut takes rows from the other; what they will cost is not known yet: count all as now.
+    if inside < least:
+        return ins * least + outs * (t - s - least)
+    if outside < least:
+        return outs * least + ins * (t - s - least)
+    return ins * inside + outs * outside
+
+
+@njit(cache=True, nogil=True)
+def distinct_cost(
+    trees: Trees, rows: I32, s: int, t: int, c: int, a: int, b: int, inside: bool, seen: I32
+) -> float:
+    loss = 0.0
+    for j in range(len(trees.free)):
+        if trees.free[j]:
+            continue
+        distinct = 0
+        for i in range(s, t):
+            if (a <= rows[i, c] <= b) == inside and seen[rows[i, j]] == 0:
+                seen[rows[i, j]] = 1
+                distinct += 1
+        for i in range(s, t):
+            seen[rows[i, j]] = 0
+        domain = trees.first_leaf[j + 1] - trees.first_leaf[j]
+        loss += trees.weight[j] * (distinct - 1) / max(1, domain - 1)
+    return loss
+
+
+@njit(cache=True, nogil=True)
+def partition(rows: I32, order: I64, s: int, t: int, c: int, a: int, b: int, spare: I32, spare_order: I64) -> int:
+    """Move rows with positions a..b of column c to the front of s..t, keeping their order. Returns where they end."""
+    front, back = s, 0
+    for i in range(s, t):
+        if a <= rows[i, c] <= b:
+            if front != i:
+                rows[front] = rows[i]
+                order[front] = order[i]
+            front += 1
+        else:
+            spare[back] = rows[i]
+            spare_order[back] = order[i]
+            back += 1
+    for j in range(back):
+        rows[front + j] = spare[j]
+        order[front + j] = spare_order[j]
+    return front
+
+
+@njit(cache=True, nogil=True)
+def lend(trees: Trees, rows: I32, order: I64, s: int, cut: int, t: int, least: int, box: I32) -> int:
+    """Fill the shorter of s..cut and cut..t up to `least` rows with the nearest rows of the other. Returns the new cut."""
+    columns = len(trees.free)
+    short_first = cut - s < t - cut
+    a, b = (s, cut) if short_first else (cut, t)
+    for j in range(columns):
+        box[0, j] = 2**31 - 1
+        box[1, j] = -1
+        for i in range(a, b):
+            box[0, j] = min(box[0, j], rows[i, j])
+            box[1, j] = max(box[1, j], rows[i, j])
+    while min(cut - s, t - cut) < least:
+        x, y = (cut, t) if short_first else (s, cut)
+        nearest, lowest = x, np.inf
+        for i in range(x, y):
+            cost = 0.0
+            for j in range(columns):
+                p = rows[i, j]
+                if p < box[0, j] or p > box[1, j]:
+                    cost += trees.weight[j] * run_cost(trees, j, min(p, box[0, j]), max(p, box[1, j]))
+                else:
+                    cost += trees.weight[j] * run_cost(trees, j, box[0, j], box[1, j])
+                if cost >= lowest:
+                    break
+            if cost < lowest:
+                nearest, lowest = i, cost
+        edge = cut if short_first else cut - 1
+        for j in range(rows.shape[1]):
+            rows[nearest, j], rows[edge, j] = rows[edge, j], rows[nearest, j]
+        order[nearest], order[edge] = order[edge], order[nearest]
+        for j in range(columns):
+            box[0, j] = min(box[0, j], rows[edge, j])
+            box[1, j] = max(box[1, j], rows[edge, j])
+        cut += 1 if short_first else -1
+    return cut
+
+
+@njit(cache=True, nogil=True)
+def split(
+    trees: Trees, tests: Tests, rows: I32, order: I64, start: int, end: int, stop: int, relaxed: bool, withhold: int
+) -> tuple[I64, I64]:
+    """Cut rows start..end into groups, top down, each cut the one that loses least.
+
+    Segments of at most `stop` rows are left as they are. Up to `withhold` rows may be withheld where that loses less than
+    generalising others for their sake. Returns where the groups begin (with the end last), and whether each is withheld.
+    """
+    columns = len(trees.free)
+    widest = 1
+    for c in range(columns):
+        widest = max(widest, trees.first[c + 1] - trees.first[c])
+    for test in range(len(tests.kind)):
+        widest = max(widest, tests.first_code[test + 1] - tests.first_code[test])
+    count = np.zeros(widest + 1, dtype=np.int64)
+    work = np.zeros(2 * widest + 2, dtype=np.int64)
+    node_count = np.zeros(2 * widest + 2, dtype=np.int64)
+    seen = np.zeros(widest + 1, dtype=np.int32)
+    best = np.zeros((columns, CANDIDATES))
+    cuts = np.zeros((columns, CANDIDATES, 3), dtype=np.int64)
+    box = np.zeros((4, columns), dtype=np.int32)
+    spare = np.empty((end - start, rows.shape[1]), dtype=np.int32)
+    spare_order = np.empty(end - start, dtype=np.int64)
+    bounds = [start]
+    dropped = [0]
+    bounds.pop()
+    dropped.pop()
+    stack = [(start, end)]
+    while len(stack) > 0:
+        s, t = stack.pop()
+        cut, drop = s, 0
+        if t - s > stop and t - s >= 2 * tests.least:
+            cut, drop = cut_segment(
+                trees, tests, rows, order, s, t, relaxed, withhold, count, work, node_count, seen, best, cuts, box, spare,
+                spare_order,
+            )
+        if cut == s:
+            bounds.append(s)
+            dropped.append(0)
+        elif drop > 0:  # the rows behind the cut are withheld
+            withhold -= drop
+            bounds.append(cut)
+            dropped.append(1)
+            stack.append((s, cut))
+        else:
+            stack.append((s, cut))
+            stack.append((cut, t))
+    return np.array(bounds), np.array(dropped)
+
+
+@njit(cache=True, nogil=True)
+def cut_segment(
+    trees: Trees, tests: Tests, rows: I32, order: I64, s: int, t: int, relaxed: bool, withhold: int, count: I64,
+    work: I64, node_count: I64, seen: I32, best: F64, cuts: I64, box: I32, spare: I32, spare_order: I64,
+) -> tuple[int, int]:
+    """Cut rows s..t in two, in place. Returns where (s: not at all) and how many rows behind the cut to withhold."""
+    columns, size, least = len(trees.free), t - s, tests.least
+    exact = size <= EXACT_BELOW
+    loose = relaxed or withhold > 0
+    now = segment_cost(trees, rows, s, t, seen) if exact or loose else 0.0
+    for c in range(columns):
+        best[c, :] = 0.0
+        kept = find_cuts(trees, c, rows, s, t, least, loose, count, work, node_count, best, cuts)
+        for j in range(kept if exact else 0):
+            best[c, j] = now * size - weigh(trees, rows, s, t, c, cuts[c, j, 0], cuts[c, j, 1], least, box, seen)
+    while True:
+        c, j = 0, 0
+        for x in range(columns):
+            for y in range(CANDIDATES):
+                if best[x, y] > best[c, j]:
+                    c, j = x, y
+        if best[c, j] <= 0:
+            return s, 0
+        best[c, j] = 0.0
+        a, b, inside = cuts[c, j]
+        if 8 * inside < size and size > EXACT_BELOW and not trees.free[c]:
+            middle = halve(trees, c, rows, s, t, count)
+            if middle >= 0:
+                a, b = 0, middle
+        cut = partition(rows, order, s, t, c, a, b, spare, spare_order)
+        short = min(cut - s, t - cut) < least
+        if short and withhold > 0:
+            cut, drop = try_withholding(
+                trees, tests, rows, order, s, cut, t, now, relaxed, withhold, count, work, seen, box, spare, spare_order
+            )
+            if drop > 0:
+                return cut, drop
+        if short and relaxed:
+            cut = lend(trees, rows, order, s, cut, t, least, box)
+            after = (cut - s) * segment_cost(trees, rows, s, cut, seen)
+            after += (t - cut) * segment_cost(trees, rows, cut, t, seen)
+            if after >= now * size - 1e-9:
+                continue
+        if admits(tests, rows, order, s, cut, count, work) and admits(tests, rows, order, cut, t, count, work):
+            return cut, 0
+
+
+@njit(cache=True, nogil=True)
+def try_withholding(
+    trees: Trees, tests: Tests, rows: I32, order: I64, s: int, cut: int, t: int, now: float, relaxed: bool,
+    withhold: int, count: I64, work: I64, seen: I32, box: I32, spare: I32, spare_order: I64,
+) -> tuple[int, int]:
+    """Withhold the short side of a cut if that loses less than keeping it. Returns the cut and the rows withheld."""
+    if cut - s < t - cut:  # bring the short side to the back
+        front = cut - s
+        spare[:front] = rows[s:cut]
+        spare_order[:front] = order[s:cut]
+        for i in range(cut, t):
+            rows[i - front] = rows[i]
+            order[i - front] = order[i]
+        rows[t - front : t] = spare[:front]
+        order[t - front : t] = spare_order[:front]
+        cut = t - front
+    drop = t - cut
+    if drop > withhold or not admits(tests, rows, order, s, cut, count, work):
+        return cut, 0
+    total = 0.0
+    for c in range(len(trees.free)):
+        total += trees.weight[c]
+    without = (cut - s) * segment_cost(trees, rows, s, cut, seen) + drop * total
+    kept = now * (t - s)
+    if relaxed:  # the alternative is to let the short side take `least` rows along
+        kept = (t - s - tests.least) * segment_cost(trees, rows, s, cut, seen) + tests.least * now
+    return cut, drop if without < kept else 0
+
+
+@njit(cache=True, nogil=True)
+def repair(
+    trees: Trees, tests: Tests, rows: I32, order: I64, bounds: I64, gone: I64, window: int
+) -> tuple[I64, int]:
+    """Move single rows to a group near by where that lowers the loss of both groups together.
+
+    Groups that are gone (withheld) take no part. Returns the group of each row of the segment bounds[0]..bounds[-1], and
+    how many rows moved.
+    """
+    columns, groups, origin = len(trees.free), len(bounds) - 1, bounds[0]
+    n = bounds[groups] - origin
+    group = np.empty(n, dtype=np.int64)
+    size = np.empty(groups, dtype=np.int64)
+    cost = np.empty(groups)
+    low = np.empty((groups, columns), dtype=np.int32)
+    high = np.empty((groups, columns), dtype=np.int32)
+    head = np.empty(groups, dtype=np.int64)  # the rows of a group as a linked list
+    after = np.empty(n, dtype=np.int64)
+    for g in range(groups):
+        head[g] = -1
+        size[g] = bounds[g + 1] - bounds[g]
+        for i in range(bounds[g] - origin, bounds[g + 1] - origin):
+            group[i] = g
+            after[i] = head[g]
+            head[g] = i
+        bound_group(rows, origin, head[g], -1, after, low[g], high[g])
+        cost[g] = np.inf if gone[g] else box_cost(trees, low[g], high[g])
+    moved = 0
+    a = np.empty(columns, dtype=np.int32)
+    b = np.empty(columns, dtype=np.int32)
+    for g in range(groups):
+        i = -1 if gone[g] else head[g]
+        while i >= 0:
+            following = after[i]
+            if size[g] > tests.least and cost[g] > 0:
+                bound_group(rows, origin, head[g], i, after, a, b)
+                lower = box_cost(trees, a, b)
+                saved = cost[g] * size[g] - lower * (size[g] - 1)
+                h, new_cost = best_home(trees, rows[origin + i], g, saved, window, low, high, cost, size)
+                if h >= 0 and still_admitted(tests, rows, order, origin, head, after, g, h, i, size):
+                    unlink(head, after, g, i)
+                    after[i] = head[h]
+                    head[h] = i
+                    group[i] = h
+                    size[g] -= 1
+                    size[h] += 1
+                    cost[g], cost[h] = lower, new_cost
+                    low[g], high[g] = a, b
+                    for c in range(columns):
+                        low[h, c] = min(low[h, c], rows[origin + i, c])
+                        high[h, c] = max(high[h, c], rows[origin + i, c])
+                    moved += 1
+            i = following
+    return group, moved
+
+
+@njit(cache=True, nogil=True)
+def bound_group(rows: I32, origin: int, first: int, without: int, after: I64, low: I32, high: I32) -> None:
+    """The smallest and largest position in each column over a linked list of rows, one of them left out."""
+    for c in range(len(low)):
+        low[c] = 2**31 - 1
+        high[c] = -1
+    i = first
+    while i >= 0:
+        if i != without:
+            for c in range(len(low)):
+                p = rows[origin + i, c]
+                low[c] = min(low[c], p)
+                high[c] = max(high[c], p)
+        i = after[i]
+
+
+@njit(cache=True, nogil=True)
+def box_cost(trees: Trees, low: I32, high: I32) -> float:
+    loss = 0.0
+    for c in range(len(low)):
+        if low[c] != high[c]:
+            loss += trees.weight[c] * run_cost(trees, c, low[c], high[c])
+    return loss
+
+
+@njit(cache=True, nogil=True)
+def best_home(
+    trees: Trees, row: I32, g: int, saved: float, window: int, low: I32, high: I32, cost: F64, size: I64
+) -> tuple[int, float]:
+    """The group near g where the row costs least, if less than `saved`; -1 otherwise. Also that group's new cost."""
+    home, home_cost, profit = -1, 0.0, 1e-9
+    for h in range(max(0, g - window), min(len(cost), g + window + 1)):
+        if h == g or cost[h] >= saved:
+            continue
+        loss = 0.0
+        for c in range(len(trees.free)):
+            a, b = min(low[h, c], row[c]), max(high[h, c], row[c])
+            if a != b:
+                loss += trees.weight[c] * run_cost(trees, c, a, b)
+        gain = saved - (loss * (size[h] + 1) - cost[h] * size[h])
+        if gain > profit:
+            home, home_cost, profit = h, loss, gain
+    return home, home_cost
+
+
+@njit(cache=True, nogil=True)
+def still_admitted(
+    tests: Tests, rows: I32, order: I64, origin: int, head: I64, after: I64, g: int, h: int, row: int, size: I64
+) -> bool:
+    """Whether group g without the row, and group h with it, pass all tests."""
+    if len(tests.kind) == 0:
+        return True  # sizes were looked at already
+    widest = 1
+    for test in range(len(tests.kind)):
+        widest = max(widest, tests.first_code[test + 1] - tests.first_code[test])
+    count = np.zeros(widest + 1, dtype=np.int64)
+    work = np.zeros(widest + 1, dtype=np.int64)
+    members = np.empty((max(size[g], size[h] + 1), rows.shape[1]), dtype=np.int32)
+    numbers = np.zeros(len(members), dtype=np.int64)
+    for source in (g, h):
+        n = 0
+        i = head[source]
+        while i >= 0:
+            if i != row:
+                members[n] = rows[origin + i]
+                n += 1
+            i = after[i]
+        if source == h:
+            members[n] = rows[origin + row]
+            n += 1
+        if not admits(tests, members, numbers, 0, n, count, work):
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def unlink(head: I64, after: I64, g: int, row: int) -> None:
+    if head[g] == row:
+        head[g] = after[row]
+        return
+    i = head[g]
+    while after[i] != row:
+        i = after[i]
+    after[i] = after[row]
