@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 import csv
+import gzip
 import io
 import re
 from collections import Counter
@@ -16,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from datetime import date
 from decimal import Decimal
-from itertools import islice, tee
+from itertools import dropwhile, islice, tee
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -26,8 +27,7 @@ from reveil.errors import Fault, InputError, stop_if
 
 TEXT = (".csv", ".tsv", ".tab", ".txt")
 STATS = {".dta": "read_dta", ".sav": "read_sav", ".sas7bdat": "read_sas7bdat"}
-BINARY = (".parquet", ".arrow", ".feather", ".ipc", ".xlsx", *STATS)
-SUFFIXES = (*TEXT, *(suffix + ".gz" for suffix in TEXT), *BINARY)
+SUFFIXES = (*TEXT, *(s + ".gz" for s in TEXT), ".parquet", ".arrow", ".feather", ".ipc", ".xlsx", *STATS)
 DELIMITERS = ("\t", ";", "|", ",")  # on a tie the comma loses: it is the one that also occurs inside text
 SAMPLE_BYTES, SAMPLE_ROWS = 1 << 15, 1000
 BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
@@ -66,9 +66,7 @@ def read_table(source: Any, options: ReadOptions = ReadOptions()) -> pl.DataFram
         frame = _from_frame(source, options)
     frame.columns = _checked_names(frame.columns, "table")
     frame = frame.with_columns(pl.col(pl.Null, pl.Categorical, pl.Enum).cast(pl.String))
-    return frame.with_columns(
-        _as_text(name, frame[name]) for name, kind in frame.schema.items() if kind == pl.Object
-    )
+    return frame.with_columns(_as_text(c.name, c) for c in frame if c.dtype == pl.Object)
 
 
 def _fail(code: str, where: str, message: str, remedy: str, rows: int | None = None) -> NoReturn:
@@ -88,22 +86,19 @@ def _first_line(error: BaseException) -> str:
 def _refuse_unused(options: ReadOptions, used: tuple[str, ...], where: str) -> None:
     """An option that the source cannot honour is refused, not ignored."""
     given = [f.name for f in fields(options) if getattr(options, f.name) != f.default and f.name not in used]
-    what = "the option '{}' has no meaning for this source"
-    stop_if([Fault("R106", where, what.format(name), f"leave '{name}' out") for name in given])
+    stop_if(
+        [Fault("R106", where, f"the option '{name}' means nothing here", "leave it out") for name in given]
+    )
 
 
 def _checked_names(names: Iterable[str], where: str) -> list[str]:
     stripped = [name.strip() for name in names]
     places = ", ".join(str(place) for place, name in enumerate(stripped, 1) if not name)
-    what, remedy = (
-        f"column {places} of {len(stripped)} has no name",
-        "name it; write files without a row index",
-    )
-    faults = [Fault("R107", where, what, remedy)] if places else []
-    for name, count in Counter(filter(None, stripped)).items():
-        if count > 1:
-            what = f"the column name '{name}' occurs {count} times"
-            faults.append(Fault("R107", where, what, "give every column its own name"))
+    what = f"column {places} of {len(stripped)} has no name"
+    faults = [Fault("R107", where, what, "name it; write files without a row index")] if places else []
+    for name in (name for name, count in Counter(filter(None, stripped)).items() if count > 1):
+        what = f"the column name '{name}' occurs {stripped.count(name)} times"
+        faults.append(Fault("R107", where, what, "give every column its own name"))
     stop_if(faults)
     return stripped
 
@@ -128,9 +123,7 @@ def _from_frame(source: Any, options: ReadOptions) -> pl.DataFrame:
         raise
     except Exception as error:  # each library has its own errors for what it cannot express
         _fail("R113", where, f"this cannot be read: {_first_line(error)}", "pass columns of one type each")
-    _fail(
-        "R102", where, "this is not a table", "pass a path, a database URL, a Polars, pandas or Arrow table"
-    )
+    _fail("R102", where, "this is not a table", "pass a path, a database URL, a pandas or Arrow table")
 
 
 def _from_file(path: Path, where: str, options: ReadOptions) -> pl.DataFrame:
@@ -167,10 +160,8 @@ def _from_binary(path: Path, kind: str, where: str, sheet: str | None) -> pl.Dat
         table, _ = read(path, output_format="polars", apply_value_formats=True, formats_as_category=False)
         return pl.DataFrame(table)
     data = io.BytesIO(path.read_bytes())  # not the name, which may hold glob characters
-    if kind == ".parquet":
-        frame = pl.read_parquet(data)
-    else:
-        frame = pl.read_ipc(data) if data.getvalue().startswith(b"ARROW1") else pl.read_ipc_stream(data)
+    read_ipc = pl.read_ipc if data.getvalue().startswith(b"ARROW1") else pl.read_ipc_stream
+    frame = pl.read_parquet(data) if kind == ".parquet" else read_ipc(data)
     return frame.drop(name for name in frame.columns if re.fullmatch(r"__index_level_\d+__", name))
 
 
@@ -191,10 +182,7 @@ def _from_excel(path: Path, where: str, sheet: str | None) -> pl.DataFrame:
 
 def _from_text(path: Path, where: str, options: ReadOptions) -> pl.DataFrame:
     data = path.read_bytes()
-    if path.suffix.lower() == ".gz":
-        import gzip
-
-        data = gzip.decompress(data)
+    data = gzip.decompress(data) if path.suffix.lower() == ".gz" else data
     data = _utf8(data, where, options.encoding)
     if (place := data.find(b"\0")) >= 0:
         line = data.count(b"\n", 0, place) + 1
@@ -232,16 +220,18 @@ def _utf8(data: bytes, where: str, given: str | None) -> bytes:
 
 
 def _check_encoding(data: bytes, where: str, given: str, marked: str | None) -> None:
-    remedy = f"leave the encoding out or pass a name such as '{marked or 'cp1252'}'"
+    what = None
     try:
         "".encode(given)  # also refuses codecs that are not for text, such as base64
         name = codecs.lookup(given).name
+        if marked and not name.startswith(marked.removesuffix("-sig")):
+            what = f"the file is marked as {marked}, not {given}"
+        elif not marked and name.startswith(("utf-16", "utf-32")) and b"\0" not in data[:SAMPLE_BYTES]:
+            what = f"this is not {given}, which has NUL bytes"
     except LookupError:
-        _fail("R105", where, f"there is no text encoding '{given}'", remedy)
-    if marked and not name.startswith(marked.removesuffix("-sig")):
-        _fail("R105", where, f"the file is marked as {marked}, not {given}", remedy)
-    if not marked and name.startswith(("utf-16", "utf-32")) and b"\0" not in data[:SAMPLE_BYTES]:
-        _fail("R105", where, f"this is not {given}, which has NUL bytes", remedy)
+        what = f"there is no text encoding '{given}'"
+    if what:
+        _fail("R105", where, what, f"leave the encoding out or pass a name such as '{marked or 'cp1252'}'")
 
 
 def _records(data: bytes, mark: str, strict: bool = False) -> Iterator[tuple[int, list[str], str]]:
@@ -309,35 +299,28 @@ def _as_strings(data: bytes, where: str, mark: str, names: list[str], nulls: tup
         inside = pl.all().str.count_matches(mark, literal=True).sum()
         quoted = sum(frame.select(inside).row(0)) + "".join(names).count(mark) if b'"' in data else 0
         if data.count(mark.encode()) != (frame.height + 1) * (len(names) - 1) + quoted:
-            blank = _explain(data, where, mark, len(names))
-            frame = frame.with_row_index("\0").filter(~pl.col("\0").is_in(blank)).drop("\0")
+            _explain(data, where, mark, len(names))
     frame.columns = names
     # Polars keeps a quoted nothing as text.
     filled = [pl.col(column.name) for column in frame if empty and (column == "").any()]
     return frame.with_columns(pl.when(column != "").then(column) for column in filled)
 
 
-def _explain(data: bytes, where: str, mark: str, width: int) -> list[int]:
-    """Raise what is wrong with the lines; else the numbers of the rows that are only blank lines."""
-    ragged, blank = [], []
-    row = -1  # the header
-    for line, record, wrong in _records(data, mark, strict=True):
+def _explain(data: bytes, where: str, mark: str, width: int) -> None:
+    """Raise what is wrong with the lines, if anything is."""
+    ragged = []
+    # Blank lines above the header are skipped, as Polars does.
+    for line, record, wrong in dropwhile(lambda r: not r[1] and not r[2], _records(data, mark, strict=True)):
         if wrong:
             what = f"the record that starts in line {line} is broken: {wrong}"
             _fail("R109", where, what, "close quotation marks, and double those inside a quoted value")
-        if not record and row == -1:
-            continue  # blank lines above the header
-        if not record and width > 1:
-            blank.append(row)
-        elif record and len(record) != width:
+        if len(record) != width and (record or width > 1):
             ragged.append(f"line {line} has {len(record)}")
-        row += 1
     if ragged:
-        what = (
-            f"the header has {width} fields, but {', '.join(ragged[:5])}{', ...' if len(ragged) > 5 else ''}"
-        )
-        _fail("R108", where, what, f"repair the lines; a value with {mark!r} in it needs quotes", len(ragged))
-    return blank
+        some = ", ".join(ragged[:5]) + (", and so on" if len(ragged) > 5 else "")
+        what = f"the header has {width} fields, but {some}"
+        remedy = f"repair the lines; a value with {mark!r} in it needs quotation marks"
+        _fail("R108", where, what, remedy, len(ragged))
 
 
 def _typed(frame: pl.DataFrame, decimal: str) -> pl.DataFrame:
@@ -347,8 +330,8 @@ def _typed(frame: pl.DataFrame, decimal: str) -> pl.DataFrame:
     while kinds:
         plans = {name: _conversion(name, kind, decimal, number) for name, kind in kinds.items()}
         parsed = frame.select(value.alias("\0" + name) for name, (value, _) in plans.items())
-        checks = (exact.alias(name) for name, (_, exact) in plans.items())
-        held = frame.hstack(parsed).select(checks).row(0, named=True)
+        checked = frame.hstack(parsed).select(exact.alias(name) for name, (_, exact) in plans.items())
+        held = checked.row(0, named=True)
         frame = frame.with_columns(parsed["\0" + name].alias(name) for name in kinds if held[name])
         # Integers that turn out to be something else may still be floats.
         kinds = {name: "float" for name, kind in kinds.items() if kind == "integer" and not held[name]}
@@ -356,8 +339,7 @@ def _typed(frame: pl.DataFrame, decimal: str) -> pl.DataFrame:
 
 
 def _proposal(column: pl.Series, number: str) -> str | None:
-    values = column.head(SAMPLE_ROWS).drop_nulls()
-    values = values if len(values) else column.drop_nulls().head(SAMPLE_ROWS)
+    values = column.drop_nulls().head(SAMPLE_ROWS)
     patterns = {"integer": INTEGER, "float": number, "date": DATE} if len(values) else {}
     return next((kind for kind, pattern in patterns.items() if values.str.contains(pattern).all()), None)
 
@@ -395,20 +377,20 @@ def _from_database(source: str, options: ReadOptions) -> pl.DataFrame:
     _refuse_unused(options, ("query",), where)
     if options.query is None or not options.query.strip():
         _fail("R111", where, "a database needs a query", "pass query = 'SELECT ... FROM ...'")
-    # Read-only, so that nothing is created or changed; and a % in the query is only a %.
-    how: dict[str, Any] = {"no_parameters": True}
+    # Read-only, so that nothing is created or changed; and without parameters, so that % is only a character.
     if kind == "sqlite":
         path = Path(url.database or "")
         if not path.is_file():
             _fail("R101", where, "there is no such file", "check the name; sqlite:////x is an absolute path")
         url = url.set(database=path.resolve().as_uri(), query={"mode": "ro", "uri": "true"})
     else:
-        url, how["postgresql_readonly"] = url.set(drivername="postgresql+psycopg"), True
+        url = url.set(drivername="postgresql+psycopg")
     code, what, remedy = "R111", "no connection", "check host, port, database, user and password"
     try:
         with create_engine(url, poolclass=NullPool).connect() as base:
             code, what, remedy = "R112", "the query failed", "try it in a database client first"
-            result = base.execution_options(**how).exec_driver_sql(options.query)
+            base.execution_options(no_parameters=True, postgresql_readonly=True)
+            result = base.exec_driver_sql(options.query)
             if result.returns_rows:
                 names, rows = _checked_names(result.keys(), where), result.fetchall()
                 columns = zip(*rows, strict=True) if rows else [()] * len(names)

@@ -232,7 +232,8 @@ def test_a_wrong_encoding_is_refused(tmp_path: Path, content: bytes, encoding: s
     [
         ("a,b\n1,2\n1,2,3\n", ["line 3 has 3"]),
         ("a,b\n1,2\n3\n4,5\n", ["line 3 has 1"]),
-        ("a,b\n1,2\n\n3\n4,\n", ["line 4 has 1"]),
+        ("a,b\n1,2\n\n3\n4,\n", ["line 3 has 0", "line 4 has 1"]),
+        ("\n\na,b\n1,2\n\n3,4\n", ["line 5 has 0"]),
         ('a,b\n"x\ny",2\n3\n', ["line 4 has 1"]),
         ('a,b\n"x,y",\n"z"\n', ["line 3 has 1"]),
         ("a,b\n1\n2,2\n1,2,3\n", ["line 2 has 1", "line 4 has 3"]),
@@ -244,8 +245,8 @@ def test_ragged_lines_are_refused_with_their_numbers(tmp_path: Path, text: str, 
     assert all(line in fault.message for line in lines)
 
 
-def test_missing_last_values_and_blank_lines_are_not_ragged(tmp_path: Path) -> None:
-    text = '\n\na,b\n\n1,\n"x,y",""\n\n2,z\n\n\n'
+def test_missing_last_values_and_blank_lines_around_the_table_are_not_ragged(tmp_path: Path) -> None:
+    text = '\n\na,b\n1,\n"x,y",""\n2,z\n\n\n'
     for end in ("\n", "\r\n"):
         frame = read_table(write(tmp_path, text.replace("\n", end)))
         assert frame.rows() == [("1", None), ("x,y", None), ("2", "z")]
