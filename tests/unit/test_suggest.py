@@ -1,0 +1,411 @@
+"""Suggested policies: the right roles on tables we know, and usable drafts for tables nobody has seen."""
+
+from __future__ import annotations
+
+import datetime as dt
+import tempfile
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from reveil.encode import encode
+from reveil.errors import InputError
+from reveil.policy import Policy, load_policy
+from reveil.simulate import Scenario, simulate
+from reveil.suggest import draft_policy, find_hierarchies, suggest
+
+ROWS = 40
+
+
+def roles_of(frame: pl.DataFrame) -> dict[str, str]:
+    return {found.column: found.role for found in suggest(frame)}
+
+
+def one(name: str, values: Any, dtype: Any = None) -> Any:
+    return suggest(pl.DataFrame({name: pl.Series(values, dtype=dtype)}))[0]
+
+
+def loaded(text: str, folder: Path | None = None) -> Policy:
+    """The draft as `reveil` would read it from a file."""
+    with tempfile.TemporaryDirectory() as new:
+        file = (folder or Path(new)) / "reveil.toml"
+        file.write_text(text, encoding="utf-8")
+        return load_policy(file)
+
+
+def assert_usable(frame: pl.DataFrame, policy: Policy) -> None:
+    """The draft encodes the very table it was made for."""
+    roles = pytest.importorskip("reveil.roles")
+    encoded = encode(roles.prepare(frame, policy, series=False), policy)
+    assert encoded.rows == frame.height
+    assert len(encoded.quasi) == len(policy.named("quasi"))
+    assert len(encoded.sensitive) == len(policy.named("sensitive"))
+
+
+# --- single columns --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "role"),
+    [
+        ("patient_id", [f"P{i:05}" for i in range(ROWS)], "identifier"),
+        ("PatientID", list(range(ROWS)), "identifier"),
+        ("patientennummer", [i * 7 + 100_000 for i in range(ROWS)], "identifier"),
+        ("id", [float(i) for i in range(ROWS)], "identifier"),
+        ("numero_paciente", [str(i) for i in range(ROWS)], "identifier"),
+        ("x", [f"K-{i * 37:06}" for i in range(ROWS)], "identifier"),
+        ("x", [i * i for i in range(ROWS)], "drop"),
+        ("x", [f"{chr(97 + i % 26)}{'word' * (i + 1)}" for i in range(ROWS)], "drop"),
+        ("mail", ["same"] * ROWS, "drop"),
+        ("x", [f"somebody{i % 9}@example.org" for i in range(ROWS)], "drop"),
+        ("x", [f"+49 30 12345{i:02}" for i in range(ROWS)], "drop"),
+        ("x", [f"DE{i + 10} 3704 0044 0532 0130 {i + 10}" for i in range(ROWS)], "drop"),
+        ("x", [f"{i + 100}-{i + 10}-{i + 1000}" for i in range(ROWS)], "drop"),
+        ("Nachname", ["Meier", "Huber"] * 20, "drop"),
+        ("patient_name", ["Ann", "Bob"] * 20, "drop"),
+        (
+            "x",
+            [f"Came in with a cough and left {i} days later, feeling better." for i in range(ROWS)],
+            "drop",
+        ),
+        ("Bemerkungen", [f"see page {i}" for i in range(ROWS)], "drop"),
+        ("diagnosis", ["flu", "HIV"] * 20, "sensitive"),
+        ("Hauptdiagnose", ["flu", "HIV"] * 20, "sensitive"),
+        ("salaire", [1000 + i for i in range(ROWS)], "sensitive"),
+        ("religión", ["a", "b"] * 20, "sensitive"),
+        ("x", ["A00.0", "E11.9", "I10", "C50.1"] * 10, "sensitive"),
+        ("Geschlecht", ["m", "w"] * 20, "quasi"),
+        ("état_civil", ["a", "b"] * 20, "quasi"),
+        ("marital-status", ["a", "b"] * 20, "quasi"),
+        ("país", ["a", "b"] * 20, "quasi"),
+        ("age", list(range(ROWS)), "quasi"),
+        ("wage", list(range(ROWS)), "sensitive"),
+        ("blood_pressure", [120.5, 80.25] * 20, "quasi"),
+        ("never_heard_of", ["a", "b"] * 20, "quasi"),
+        ("visited", ["14.03.2025", "15.03.2025"] * 20, "drop"),
+        ("stars", ["*", "a"] * 20, "drop"),
+        ("level", [float("inf"), 1.0] * 20, "drop"),
+        ("nothing", [None] * ROWS, "drop"),
+        ("tags", [["a"], ["b"]] * 20, "drop"),
+    ],
+)
+def test_role_of_a_column(name: str, values: list[Any], role: str) -> None:
+    found = one(name, values)
+    assert found.role == role, found.reason
+    assert found.spec["role"] == role
+    assert found.reason.endswith(".")
+
+
+def test_facts_count_missing_as_a_value() -> None:
+    facts = one("ward", ["a", "a", None, "b"]).facts
+    assert (facts.rows, facts.distinct, facts.missing, facts.top, facts.top_share) == (4, 3, 1, "a", 0.5)
+    assert (facts.low, facts.high) == (None, None)
+    numbers = one("age", [5, None, 9]).facts
+    assert (numbers.low, numbers.high, numbers.unique) == (5, 9, False)
+
+
+@pytest.mark.parametrize(
+    ("values", "prefixes"),
+    [
+        (["47602", "47677", "01234"], [4, 3, 2]),
+        ([47602, 47677, 90210], [4, 3, 2]),
+        (["1010", "4020"], [3, 2, 1]),
+        (["SW1A 1AA", "EC1A 1BB"], [5, 4, 3]),
+        (["1", "2"], None),
+    ],
+)
+def test_postcodes_keep_their_first_characters(values: list[Any], prefixes: list[int] | None) -> None:
+    found = one("PLZ", values)
+    assert (found.role, found.spec["type"], found.spec.get("prefixes")) == ("quasi", "category", prefixes)
+
+
+@pytest.mark.parametrize(
+    ("name", "days", "levels"),
+    [
+        ("admitted", 20, ["day", "month", "year"]),
+        ("admitted", 90, ["month", "quarter", "year"]),
+        ("admitted", 3000, ["quarter", "year", "decade"]),
+        ("admitted", 20000, ["year", "decade"]),
+        ("Geburtsdatum", 90, ["year", "decade"]),
+    ],
+)
+def test_levels_of_dates_follow_their_span(name: str, days: int, levels: list[str]) -> None:
+    start = dt.date(1950, 1, 1)
+    found = one(name, [start, start + dt.timedelta(days=days)])
+    assert (found.role, dict(found.spec)) == ("quasi", {"role": "quasi", "type": "date", "levels": levels})
+
+
+def test_times_as_text_are_cut_to_months_and_years() -> None:
+    assert one("seen", ["2025-03-14 10:00", "2024-01-02 11:30"] * 3).spec["prefixes"] == [7, 4]
+    assert one("seen", [20250314, 20240102] * 3).spec["prefixes"] == [6, 4]
+
+
+def test_numbers_that_are_codes_are_categories() -> None:
+    assert one("sex", [1, 2, 1]).spec["type"] == "category"
+    assert one("admission_type_id", [1, 2, 1, 2, 1]).spec["type"] == "category"
+    assert one("education", [1, 2, 1]).spec["type"] == "number"
+
+
+def test_one_identifier_and_it_is_the_person() -> None:
+    frame = pl.DataFrame(
+        {
+            "encounter_id": list(range(ROWS)),
+            "patient_nbr": [i // 2 for i in range(ROWS)],
+            "row_key": [f"r{i}" for i in range(ROWS)],
+            "age": [i % 7 for i in range(ROWS)],
+        }
+    )
+    found = {suggestion.column: suggestion for suggestion in suggest(frame)}
+    roles = {name: suggestion.role for name, suggestion in found.items()}
+    assert roles == {"encounter_id": "drop", "patient_nbr": "identifier", "row_key": "drop", "age": "quasi"}
+    assert "20 rows repeat it" in found["patient_nbr"].reason
+    assert found["patient_nbr"].confidence == "likely"
+
+
+# --- drafts ----------------------------------------------------------------------------------------
+
+
+def table(**columns: Any) -> pl.DataFrame:
+    return pl.DataFrame({"age": [20 + i % 9 for i in range(ROWS)], **columns})
+
+
+def test_draft_without_sensitive_column_promises_k_anonymity() -> None:
+    policy = loaded(draft_policy(suggest(table()), "people"))
+    assert (policy.guarantee.model, policy.guarantee.k, policy.series.name) == ("k-anonymity", 5, "people")
+
+
+@pytest.mark.parametrize(
+    ("values", "model", "l"),
+    [
+        (["a", "b", "c", "d"] * 10, "l-diversity", 3),
+        (["a", "b"] * 20, "l-diversity", 2),
+        (["a"] * 19 + ["b"] * 11 + ["c"] * 10, "l-diversity", 2),
+        (["a"] * 21 + ["b"] * 19, "t-closeness", None),
+        (["a"] * 20 + [None] * 20, "l-diversity", 2),
+    ],
+)
+def test_draft_promises_what_the_most_frequent_value_allows(values: Any, model: str, l: Any) -> None:  # noqa: E741
+    guarantee = loaded(draft_policy(suggest(table(diagnosis=values)), "people")).guarantee
+    assert (guarantee.model, guarantee.l, guarantee.k) == (model, l, 5)
+
+
+def test_several_sensitive_columns_are_bound_by_the_most_one_sided() -> None:
+    frame = table(diagnosis=["a", "b", "c", "d"] * 10, religion=["x"] * 30 + ["y"] * 10)
+    assert loaded(draft_policy(suggest(frame), "people")).guarantee.model == "t-closeness"
+
+
+def test_small_table_gets_a_k_it_can_keep() -> None:
+    draft = draft_policy(suggest(pl.DataFrame({"age": [1, 2, 2]})), "few")
+    assert loaded(draft).guarantee.k == 3
+    assert "The table has 3 rows" in draft
+
+
+def test_empty_table_gets_the_usual_promise() -> None:
+    frame = pl.DataFrame(schema={"age": pl.Int64, "diagnosis": pl.String})
+    guarantee = loaded(draft_policy(suggest(frame), "none yet")).guarantee
+    assert (guarantee.k, guarantee.l) == (5, 3)
+
+
+@pytest.mark.parametrize(
+    "frame", [pl.DataFrame(), pl.DataFrame({"id": [1, 2, 3], "diagnosis": ["a", "b", "a"]})]
+)
+def test_table_without_quasi_identifier_is_refused(frame: pl.DataFrame) -> None:
+    with pytest.raises(InputError) as refusal:
+        draft_policy(suggest(frame), "people")
+    assert [fault.code for fault in refusal.value.faults] == ["R290"]
+
+
+def test_draft_explains_every_column_and_warns_of_many() -> None:
+    frame = pl.DataFrame({f"trait{i}": ["a", "b"] * 20 for i in range(11)})
+    found = suggest(frame)
+    draft = draft_policy(found, "people")
+    lines = draft.splitlines()
+    assert "# These are 11, and each one costs detail" in draft
+    for suggestion in found:
+        place = next(i for i, line in enumerate(lines) if line.startswith(f"{suggestion.column} = "))
+        assert lines[place - 1] == "# guess: 2 distinct values, the most frequent in 50.0 % of rows"
+        assert lines[place - 2].startswith("# Not recognised")
+    assert max(map(len, lines)) <= 110
+
+
+def test_suggestion_as_json_has_no_values() -> None:
+    found = one("age", [41, 41, 97]).to_dict()
+    assert found["spec"] == {"role": "quasi", "type": "number"}
+    assert (found["distinct"], found["top_share"]) == (2, 0.6667)
+    assert not {41, 97} & {value for value in found.values() if isinstance(value, int)}
+
+
+# --- hierarchies beside the table ------------------------------------------------------------------
+
+
+def test_hierarchies_are_found_by_their_names(tmp_path: Path) -> None:
+    files = {
+        "adult_hierarchy_age.csv": "20;young;*\n21;young;*\n",
+        "age.csv": "20;x;*\n",
+        "adult_hierarchy_marital-status.csv": "a;*\nb;*\n",
+        "country hierarchy v2.csv": "DE;Europe;*\n",
+        "zip.csv": "01234;012**;*\n",
+        "sex.csv": "F\nM\n",
+        "hierarchy_job.csv": "a;x;*\na;y;*\n",
+        "people.csv": "age;sex\n20;F\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    columns = ["age", "age_group", "marital_status", "country", "zip", "sex", "job"]
+    assert find_hierarchies(tmp_path, columns) == {
+        "age": "adult_hierarchy_age.csv",
+        "marital_status": "adult_hierarchy_marital-status.csv",
+        "country": "country hierarchy v2.csv",
+        "zip": "zip.csv",
+    }
+    assert find_hierarchies(tmp_path / "nowhere", columns) == {}
+
+
+def test_draft_uses_hierarchies_of_quasi_identifiers(tmp_path: Path) -> None:
+    (tmp_path / "age.csv").write_text("".join(f"{20 + i};twenties;*\n" for i in range(9)), encoding="utf-8")
+    frame = table(diagnosis=["a", "b"] * 20)
+    draft = draft_policy(suggest(frame), "people", {"age": "age.csv", "diagnosis": "icd.csv"})
+    policy = loaded(draft, tmp_path)
+    assert (policy.columns["age"].hierarchy, policy.columns["age"].type) == ("age.csv", "category")
+    assert policy.columns["diagnosis"].hierarchy is None
+    assert '# Add hierarchy = "icd.csv"' in draft
+    assert_usable(frame, policy)
+
+
+# --- any table -------------------------------------------------------------------------------------
+
+NAMES = [
+    "age",
+    "zip",
+    "sex",
+    "diagnosis",
+    "income",
+    "admitted",
+    "birth",
+    "note",
+    "x",
+    "code",
+    "id",
+    "Größe",
+    'a "b" = 1',
+]
+names = st.one_of(
+    st.sampled_from(NAMES), st.text(st.characters(codec="utf-8"), max_size=8).map(str.strip).filter(len)
+)
+words_ = st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), max_size=6)
+days = st.dates(dt.date(1900, 1, 1), dt.date(2030, 1, 1))
+VALUES: list[tuple[Any, Any]] = [
+    (st.integers(-5, 5), pl.Int64),
+    (st.integers(0, 10**12), pl.Int64),
+    (st.floats(-1e9, 1e9, width=32), pl.Float64),
+    (days, pl.Date),
+    (days.map(lambda day: dt.datetime(day.year, day.month, day.day, 9)), pl.Datetime),
+    (days.map(str), pl.String),
+    (days.map(lambda day: f"{day} 10:00"), pl.String),
+    (st.booleans(), pl.Boolean),
+    (words_, pl.String),
+    (st.sampled_from(["red", "green", "blue"]), pl.Categorical),
+    (st.from_regex(r"[0-9]{5}", fullmatch=True), pl.String),
+    (st.from_regex(r"[A-C][0-9]{2}\.[0-9]", fullmatch=True), pl.String),
+]
+
+
+@st.composite
+def frames(draw: Any) -> pl.DataFrame:
+    rows = draw(st.integers(1, 12))
+    columns = {}
+    for name in draw(st.lists(names, min_size=1, max_size=5, unique=True)):
+        values, dtype = draw(st.sampled_from(VALUES))
+        some = values if draw(st.booleans()) else st.none() | values
+        columns[name] = pl.Series(draw(st.lists(some, min_size=rows, max_size=rows)), dtype=dtype)
+    return pl.DataFrame(columns)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(frames(), words_)
+def test_draft_of_any_table_loads_and_can_be_used(frame: pl.DataFrame, name: str) -> None:
+    found = suggest(frame)
+    assert [suggestion.column for suggestion in found] == frame.columns
+    roles = [suggestion.role for suggestion in found]
+    assert roles.count("identifier") <= 1
+    assert "insensitive" not in roles
+    if "quasi" not in roles:
+        with pytest.raises(InputError, match="R290"):
+            draft_policy(found, name)
+        return
+    policy = loaded(draft_policy(found, name))
+    assert policy.series.name == (name or "series")
+    assert {column: spec.role for column, spec in policy.columns.items()} == dict(
+        zip(frame.columns, roles, strict=True)
+    )
+    for suggestion in found:
+        if suggestion.role == "sensitive" and policy.guarantee.l is not None:
+            assert suggestion.facts.top_rows * policy.guarantee.l <= frame.height
+    assert (policy.guarantee.k or 0) <= frame.height
+    assert_usable(frame, policy)
+
+
+KEY_NAMES = [
+    "id",
+    "ID",
+    "patient_id",
+    "PersonNr",
+    "kundennummer",
+    "case_no",
+    "record id",
+    "uuid",
+    "mrn",
+    "member-key",
+]
+keys = st.lists(st.integers(0, 10**9), min_size=3, max_size=30, unique=True)
+forms = st.sampled_from([str, int, float, "P{:09}".format, "{:04x}-{}".format, "DE/{}".format])
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from(KEY_NAMES), keys, forms, st.sampled_from(["age", "zip", "sex", "zz"]))
+def test_named_key_is_never_published(name: str, numbers: list[int], form: Any, other: str) -> None:
+    cells = [form(n, n) if form is not str and not isinstance(form, type) else form(n) for n in numbers]
+    frame = pl.DataFrame({other: ["a"] * len(cells), name: cells})
+    assert roles_of(frame)[name] in ("identifier", "drop")
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.text("bcdfgqz", max_size=5), keys, st.sampled_from([str, int, float, "P{:09}".format, "ref {}".format])
+)
+def test_unique_values_without_a_telling_name_are_never_published(
+    name: str, numbers: list[int], form: Any
+) -> None:
+    assert roles_of(pl.DataFrame({name: [form(n) for n in numbers]}))[name] in ("identifier", "drop")
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.integers(10**11, 10**12), min_size=6, max_size=20, unique=True),
+    st.sampled_from([int, "v{}".format]),
+)
+def test_draft_quotes_no_values(numbers: list[int], form: Any) -> None:
+    cells = [form(n) for n in numbers]
+    frame = pl.DataFrame(
+        {"id": cells, "diagnosis": cells, "age": numbers, "city": [f"c{n}" for n in numbers]}
+    )
+    draft = draft_policy(suggest(frame), "people")
+    assert not [n for n in numbers if str(n) in draft]
+    assert set(tomllib.loads(draft)["columns"]) == {"id", "diagnosis", "age", "city"}
+
+
+@pytest.mark.parametrize("shape", ["hospital", "census"])
+def test_simulated_tables_get_the_roles_they_were_made_with(shape: Any) -> None:
+    made = simulate(Scenario(shape=shape, rows=500, releases=1))
+    frame, intended = made.tables[0], load_policy({**made.policy, "guarantee": {"k": 2}, "values": {}})
+    policy = loaded(draft_policy(suggest(frame), shape))
+    assert policy.identifier == intended.identifier
+    for column in intended.named("quasi"):
+        assert policy.columns[column].role == "quasi"
+    assert shape == "census" or policy.named("sensitive") == intended.named("sensitive")
+    assert_usable(frame, policy)
