@@ -1,0 +1,171 @@
+"""How often each sensitive value occurs in each class, and comparisons that never round.
+
+Everything here is whole numbers. They are 64-bit where that is certain to be enough and Python integers
+(arrays of dtype object) otherwise, so that no product can overflow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from reveil.guarantees.contract import View
+
+Whole = NDArray[Any]  # int64, or object (Python integers) where 64 bits might not do
+LIMIT = 1 << 62
+
+
+def wide(array: Whole, largest: int) -> Whole:
+    """The array, as Python integers if a result as large as `largest` would not fit into 64 bits."""
+    return array if largest < LIMIT else array.astype(object)
+
+
+def top(array: Whole) -> int:
+    """The largest number of an array, 0 for an empty one."""
+    return int(array.max()) if len(array) else 0
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """One entry for each value of each class that occurs, sorted by class, then by value.
+
+    Classes without rows are left out. Values are numbered in rising order, the missing value (null or NaN)
+    first.
+    """
+
+    owner: Whole  # class of each entry, numbered 0.. without gaps
+    value: Whole  # number of the value of each entry
+    count: Whole  # rows of this class that have this value; never 0
+    starts: NDArray[np.int64]  # first entry of each class
+    classes: NDArray[np.int64]  # the number each class has in the view
+    values: pl.Series  # the values themselves, by number
+
+    @property
+    def sizes(self) -> Whole:
+        return self.per_class(self.count)
+
+    @property
+    def rows(self) -> int:
+        return int(self.count.sum())
+
+    @property
+    def totals(self) -> Whole:
+        """Rows of the whole table by value."""
+        order = np.argsort(self.value, kind="stable")
+        starts = np.searchsorted(self.value[order], np.arange(len(self.values)))
+        return np.add.reduceat(self.count[order], starts) if len(order) else self.count
+
+    @property
+    def distinct(self) -> NDArray[np.int64]:
+        """Number of different values of each class."""
+        return np.diff(self.starts, append=len(self.owner))
+
+    def per_class(self, entries: Whole) -> Whole:
+        """The sum over the entries of each class."""
+        return np.add.reduceat(entries, self.starts) if len(entries) else entries
+
+    def most(self) -> Whole:
+        """Rows of the most frequent value of each class."""
+        return np.maximum.reduceat(self.count, self.starts) if len(self.count) else self.count
+
+    def relabelled(self, numbers: NDArray[np.int64]) -> Counts:
+        """The same counts with value i renumbered `numbers[i]` (a permutation)."""
+        value = numbers[self.value]
+        order = np.lexsort((value, self.owner))
+        values = self.values.gather(np.argsort(numbers))
+        return Counts(self.owner, value[order], self.count[order], self.starts, self.classes, values)
+
+
+def count_values(view: View, column: str) -> Counts:
+    """Count the values of a sensitive column in the classes of a release."""
+    values, ranks = ranked(view.sensitive[column])
+    width = max(1, len(values))
+    keys, count = np.unique(view.classes * width + ranks, return_counts=True)
+    classes, owner = np.unique(keys // width, return_inverse=True)
+    starts = np.flatnonzero(np.diff(owner, prepend=-1))
+    return Counts(owner, keys % width, count.astype(np.int64), starts, classes, values)
+
+
+def ranked(values: pl.Series) -> tuple[pl.Series, NDArray[np.int64]]:
+    """The distinct values in rising order and the place of each row's value among them; missing comes first.
+
+    >>> distinct, ranks = ranked(pl.Series(["b", None, "a"]))
+    >>> distinct.to_list(), ranks.tolist()
+    ([None, 'a', 'b'], [2, 0, 1])
+    """
+    known = values.fill_nan(None) if values.dtype.is_float() else values
+    missing = int(known.null_count() > 0)
+    distinct = known.unique().drop_nulls().sort()
+    if known.dtype == pl.String and len(distinct):
+        found = known.cast(pl.Enum(distinct)).to_physical().cast(pl.Int64) + missing
+    else:
+        found = known.rank("dense").cast(pl.Int64) - 1 + missing
+    if missing:
+        distinct = pl.concat([pl.Series(distinct.name, [None], dtype=distinct.dtype), distinct])
+    return distinct, found.fill_null(0).to_numpy()
+
+
+def exceeds(
+    numerators: Whole, denominators: Whole, bound: Fraction, *, or_equals: bool = False
+) -> NDArray[np.bool_]:
+    """Whether each fraction is larger than the bound (or not smaller than it), decided exactly.
+
+    >>> exceeds(np.array([1, 2]), np.array([3, 3]), Fraction(1, 3)).tolist()
+    [False, True]
+    """
+    p, q = bound.numerator, bound.denominator
+    largest = max(top(numerators) * q, top(denominators) * p)
+    left, right = wide(numerators, largest) * q, wide(denominators, largest) * p
+    return np.asarray(left >= right if or_equals else left > right, dtype=np.bool_)
+
+
+def largest_ratio(numerators: Whole, denominators: Whole) -> tuple[Fraction, int]:
+    """The largest of some fractions, exactly, and where it stands first.
+
+    Floats only narrow the search: a quotient of two correctly rounded numbers is within 4 units of 1.2e-16 of
+    the truth, so everything within 1e-14 of the largest quotient is compared exactly.
+    """
+    rough = numerators.astype(np.float64) / denominators.astype(np.float64)
+    near = np.flatnonzero(rough >= rough.max() * (1 - 1e-14))
+    pairs: dict[tuple[int, int], int] = {}
+    for place in near.tolist():
+        pairs.setdefault((int(numerators[place]), int(denominators[place])), place)
+    best = max(pairs, key=lambda pair: Fraction(*pair))
+    worst = Fraction(*best)
+    return worst, min(place for pair, place in pairs.items() if Fraction(*pair) == worst)
+
+
+def written(number: Fraction | float | int) -> str:
+    """A number as a reader wants it: exact, with a decimal approximation beside a fraction.
+
+    >>> written(Fraction(3)), written(Fraction(1, 5)), written(Fraction(1, 3)), written(2.5)
+    ('3', '0.2', '1/3 (about 0.3333)', '2.5')
+    """
+    if isinstance(number, float):
+        return f"{number:.6g}"
+    exact = Fraction(number)
+    if exact.denominator == 1:
+        return str(exact.numerator)
+    short = f"{float(exact):.4g}"
+    return short if Fraction(short) == exact else f"{exact} (about {short})"
+
+
+def some(count: int, one: str, many: str | None = None) -> str:
+    """`1 class`, `12 classes`.
+
+    >>> some(1, "row"), some(1200, "class", "classes")
+    ('1 row', '1,200 classes')
+    """
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def listed(words: Sequence[object], limit: int = 5) -> str:
+    """The first few of a list, for a message."""
+    shown = ", ".join(repr(word) for word in words[:limit])
+    return shown if len(words) <= limit else f"{shown} and {len(words) - limit} more"
