@@ -70,7 +70,8 @@ def read_table(source: Any, options: ReadOptions = ReadOptions()) -> pl.DataFram
 
 
 def _fail(code: str, where: str, message: str, remedy: str, rows: int | None = None) -> NoReturn:
-    raise InputError(Fault(code, where, message, remedy, rows))
+    first, *_ = message.splitlines()  # libraries add pages of advice to their errors
+    raise InputError(Fault(code, where, first.rstrip("."), remedy, rows))
 
 
 def _as_text(name: str, values: Iterable[Any]) -> pl.Series:
@@ -79,16 +80,10 @@ def _as_text(name: str, values: Iterable[Any]) -> pl.Series:
     return pl.Series(name, [None if v is None else str(v) for v in plain], pl.String)
 
 
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
-
-
 def _refuse_unused(options: ReadOptions, used: tuple[str, ...], where: str) -> None:
     """An option that the source cannot honour is refused, not ignored."""
     given = [f.name for f in fields(options) if getattr(options, f.name) != f.default and f.name not in used]
-    stop_if(
-        [Fault("R106", where, f"the option '{name}' means nothing here", "leave it out") for name in given]
-    )
+    stop_if([Fault("R106", where, f"option '{name}' means nothing here", "leave it out") for name in given])
 
 
 def _checked_names(names: Iterable[str], where: str) -> list[str]:
@@ -122,15 +117,14 @@ def _from_frame(source: Any, options: ReadOptions) -> pl.DataFrame:
     except InputError:
         raise
     except Exception as error:  # each library has its own errors for what it cannot express
-        _fail("R113", where, f"this cannot be read: {_first_line(error)}", "pass columns of one type each")
+        _fail("R113", where, f"this cannot be read: {error}", "pass columns of one type each")
     _fail("R102", where, "this is not a table", "pass a path, a database URL, a pandas or Arrow table")
 
 
 def _from_file(path: Path, where: str, options: ReadOptions) -> pl.DataFrame:
     kind = "".join(path.suffixes[-2 if path.suffix.lower() == ".gz" else -1 :]).lower()
     if not path.is_file():
-        what = "this is a folder" if path.is_dir() else "there is no such file"
-        _fail("R101", where, what, "name one file; check the spelling and the folder")
+        _fail("R101", where, "a folder" if path.is_dir() else "there is no such file", "check the name")
     if kind not in SUFFIXES:
         _fail("R102", where, f"the suffix '{kind}' is not known", f"use one of {' '.join(SUFFIXES)}")
     text = kind.removesuffix(".gz") in TEXT
@@ -146,8 +140,7 @@ def _from_file(path: Path, where: str, options: ReadOptions) -> pl.DataFrame:
         extra = "excel" if kind == ".xlsx" else "stats"
         _fail("R110", where, f"the package '{error.name}' is missing", f"pip install reveil[{extra}]")
     except Exception as error:  # whatever a reader makes of a damaged file
-        what = f"the file is damaged or not {kind}: {_first_line(error)}"
-        _fail("R113", where, what, "write it again, or give it the suffix of what it is")
+        _fail("R113", where, f"damaged, or not {kind}: {error}", "write it again, or correct its suffix")
 
 
 def _from_binary(path: Path, kind: str, where: str, sheet: str | None) -> pl.DataFrame:
@@ -171,23 +164,21 @@ def _from_excel(path: Path, where: str, sheet: str | None) -> pl.DataFrame:
     book = fastexcel.read_excel(path)
     if sheet is not None and sheet not in book.sheet_names:
         _fail("R106", where, f"there is no sheet '{sheet}'", f"choose one of {book.sheet_names}")
-    place = 0 if sheet is None else sheet
-    head = pl.DataFrame(book.load_sheet(place, header_row=None, n_rows=1, dtypes="string"))
+    head = pl.DataFrame(book.load_sheet(sheet or 0, header_row=None, n_rows=1, dtypes="string"))
     if not head.height:
         _fail("R103", where, "the sheet is empty", "give it a line of column names")
-    frame = pl.DataFrame(book.load_sheet(place, schema_sample_rows=None))
+    frame = pl.DataFrame(book.load_sheet(sheet or 0, schema_sample_rows=None))
     frame.columns = _checked_names((name or "" for name in head.row(0)), where)
     return frame
 
 
 def _from_text(path: Path, where: str, options: ReadOptions) -> pl.DataFrame:
-    data = path.read_bytes()
-    data = gzip.decompress(data) if path.suffix.lower() == ".gz" else data
+    data = gzip.decompress(path.read_bytes()) if path.suffix.lower() == ".gz" else path.read_bytes()
     data = _utf8(data, where, options.encoding)
     if (place := data.find(b"\0")) >= 0:
         line = data.count(b"\n", 0, place) + 1
-        what = f"line {line} holds a NUL byte, so this is not text"
-        _fail("R104", where, what, "give the file the suffix of what it is, or pass encoding = 'utf-16-le'")
+        remedy = "give the file the suffix of what it is, or pass encoding = 'utf-16-le'"
+        _fail("R104", where, f"line {line} holds a NUL byte, so this is not text", remedy)
     if not data or data.isspace():
         _fail("R103", where, "the file is empty", "give it a line of column names")
     if b"\n" not in data:
@@ -210,10 +201,10 @@ def _utf8(data: bytes, where: str, given: str | None) -> bytes:
         return data.decode(encoding).encode()
     except UnicodeDecodeError as error:
         bad = error.start
-    # One bad byte amid UTF-8 text is damage. A bad byte before any UTF-8 is another encoding.
+    # One bad byte amid UTF-8 text is damage. A bad byte before any UTF-8 is another encoding: cp1252, or
+    # latin-1 when there are bytes that cp1252 leaves open.
     if not marked and not given and data[:bad].isascii():
-        gaps = {0x81, 0x8D, 0x8F, 0x90, 0x9D}  # bytes that cp1252 leaves open
-        return data.decode("latin-1" if gaps & set(data) else "cp1252").encode()
+        return data.decode("latin-1" if {0x81, 0x8D, 0x8F, 0x90, 0x9D} & set(data) else "cp1252").encode()
     line = data.count(b"\n", 0, bad) + 1
     what = f"byte 0x{data[bad]:02x} at offset {bad} (line {line}) is not {encoding}"
     _fail("R105", where, what, "repair that line or pass the encoding it was written in, such as 'cp1252'")
@@ -237,8 +228,7 @@ def _check_encoding(data: bytes, where: str, given: str, marked: str | None) -> 
 def _records(data: bytes, mark: str, strict: bool = False) -> Iterator[tuple[int, list[str], str]]:
     """First line, fields and fault (or "") of each record. Slow: only for samples and to explain failures."""
     source, copy = tee(io.TextIOWrapper(io.BytesIO(data), "utf-8", newline="\n"))
-    limit = csv.field_size_limit(max(len(data), 1 << 17))
-    start = 1
+    limit, start = csv.field_size_limit(max(len(data), 1 << 17)), 1
     try:
         reader = csv.reader(source, delimiter=mark, strict=strict)
         for record in reader:
@@ -292,7 +282,7 @@ def _as_strings(data: bytes, where: str, mark: str, names: list[str], nulls: tup
         frame = pl.read_csv(data, separator=mark, infer_schema=False, **texts)
     except pl.exceptions.PolarsError as error:
         _explain(data, where, mark, len(names))
-        _fail("R109", where, f"the lines cannot be parsed: {_first_line(error)}", "write the file again")
+        _fail("R109", where, f"the lines cannot be parsed: {error}", "write the file again")
     # Polars fills up short lines in silence. They have no last value, so most files need no further look.
     last = frame.to_series(-1)
     if len(names) > 1 and (last.null_count() or (last == "").any()):
@@ -312,15 +302,13 @@ def _explain(data: bytes, where: str, mark: str, width: int) -> None:
     # Blank lines above the header are skipped, as Polars does.
     for line, record, wrong in dropwhile(lambda r: not r[1] and not r[2], _records(data, mark, strict=True)):
         if wrong:
-            what = f"the record that starts in line {line} is broken: {wrong}"
-            _fail("R109", where, what, "close quotation marks, and double those inside a quoted value")
+            _fail("R109", where, f"line {line} is broken: {wrong}", "close quotes; double inner ones")
         if len(record) != width and (record or width > 1):
             ragged.append(f"line {line} has {len(record)}")
     if ragged:
         some = ", ".join(ragged[:5]) + (", and so on" if len(ragged) > 5 else "")
         what = f"the header has {width} fields, but {some}"
-        remedy = f"repair the lines; a value with {mark!r} in it needs quotation marks"
-        _fail("R108", where, what, remedy, len(ragged))
+        _fail("R108", where, what, f"repair them; a value with {mark!r} in it needs quotes", len(ragged))
 
 
 def _typed(frame: pl.DataFrame, decimal: str) -> pl.DataFrame:
@@ -398,7 +386,7 @@ def _from_database(source: str, options: ReadOptions) -> pl.DataFrame:
     except ModuleNotFoundError as error:
         _fail("R110", where, f"the package '{error.name}' is missing", "pip install reveil[postgres]")
     except SQLAlchemyError as error:
-        _fail(code, where, f"{what}: {_first_line(getattr(error, 'orig', None) or error)}", remedy)
+        _fail(code, where, f"{what}: {getattr(error, 'orig', None) or error}", remedy)
     _fail("R112", where, "the query returns no table", "pass a SELECT")
 
 
@@ -408,5 +396,5 @@ def _series(name: str, values: tuple[Any, ...]) -> pl.Series:
     kinds, size = {type(value) for value in known}, max((abs(v) for v in known if type(v) is int), default=0)
     if kinds == {int, float} and size < 2**53:
         return pl.Series(name, values, pl.Float64, strict=False)
-    nan = Decimal in kinds and not all(value.is_finite() for value in known)
+    nan = kinds == {Decimal} and not all(value.is_finite() for value in known)
     return _as_text(name, values) if len(kinds) > 1 or size >= 2**63 or nan else pl.Series(name, values)
