@@ -1,0 +1,160 @@
+"""Explanations: complete, none orphaned, and found under any spelling."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import reveil
+from reveil.errors import InputError
+from reveil.explain import Explanation, entries, explain
+from reveil.policy import MODELS
+
+SOURCE = Path(reveil.__file__).parent
+# The words of section 2 of the design, and those a report uses.
+WORDS = [
+    "person",
+    "identifier",
+    "quasi-identifier",
+    "sensitive",
+    "insensitive",
+    "dropped",
+    "roles",
+    "policy",
+    "series",
+    "release",
+    "group",
+    "signature",
+    "counterfeit",
+    "withheld",
+    "ledger",
+    "certificate",
+    "class",
+    "NCP",
+    "prosecutor",
+    "journalist",
+    "marketer",
+    "discernibility",
+    "query-error",
+    "homogeneity",
+    "background-knowledge",
+    "skewness",
+    "similarity",
+    "record-linkage",
+    "attribute-linkage",
+    "table-linkage",
+    "generalisation",
+]
+
+
+def of_kind(kind: str) -> dict[str, Explanation]:
+    return {name: entry for name, entry in entries().items() if entry.kind == kind}
+
+
+def test_every_code_in_the_source_is_explained_and_no_other() -> None:
+    used: dict[str, str] = {}
+    for file in sorted(SOURCE.rglob("*.py")):
+        for code in re.findall(r"[\"'](R\d{3})[\"']", file.read_text(encoding="utf-8")):
+            used.setdefault(code, file.name)
+    explained = set(of_kind("code"))
+    missing = {code: file for code, file in used.items() if code not in explained}
+    assert not missing, f"codes without an entry in explanations.toml: {missing}"
+    assert not explained - set(used), f"entries of codes that nothing raises: {sorted(explained - set(used))}"
+
+
+def test_every_guarantee_is_explained_with_what_it_does_not_withstand() -> None:
+    assert set(of_kind("guarantee")) == set(MODELS)
+    for name, entry in of_kind("guarantee").items():
+        assert entry.exact, name
+        assert "Withstands:" in entry.limits, name
+        assert "Does not" in entry.limits or "does not" in entry.limits or "None of" in entry.limits, name
+        assert "series" in entry.limits, f"{name} must say that it does not protect a series"
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_every_word_is_explained(word: str) -> None:
+    entry = explain(word)
+    assert entry.plain.endswith(".")
+    assert entry.exact
+
+
+def test_every_entry_is_whole() -> None:
+    for name, entry in entries().items():
+        assert entry.title and not entry.title.endswith("."), name
+        assert entry.plain[0].isupper() or entry.plain[0] in "|`1", name
+        assert entry.plain.endswith("."), name
+        if entry.kind == "code":
+            assert entry.limits.endswith("."), f"{name} has no way out"
+        for other in entry.more:
+            assert other in entries(), f"{name} points to {other}, which is not explained"
+            assert other != name
+
+
+def test_no_name_means_two_things() -> None:
+    content = tomllib.loads((SOURCE / "explanations.toml").read_text(encoding="utf-8"))
+    names = [name for section in content.values() for name in section]
+    others = [
+        other for section in content.values() for entry in section.values() for other in entry.get("also", [])
+    ]
+    assert len(names + others) == len(set(names + others))
+    keys = {key for section in content.values() for entry in section.values() for key in entry}
+    assert keys <= {"title", "plain", "exact", "limits", "also", "more"}
+
+
+@pytest.mark.parametrize(
+    ("spelling", "name"),
+    [
+        ("r101", "R101"),
+        (" R101 ", "R101"),
+        ("K_ANONYMITY", "k-anonymity"),
+        ("(α,k)-anonymity", "alpha-k"),
+        ("ℓ-diversity", "l-diversity"),
+        ("δ-presence", "presence"),
+        ("Earth mover's distance", "t-closeness"),
+        ("equivalence class", "class"),
+        ("prosecutor risk", "prosecutor"),
+        ("homogeneity attack", "homogeneity"),
+    ],
+)
+def test_spelling_does_not_matter(spelling: str, name: str) -> None:
+    assert explain(spelling).name == name
+
+
+@pytest.mark.parametrize(
+    ("wrong", "near"),
+    [("k-anonimity", "k-anonymity"), ("R1001", "R101"), ("ledgre", "ledger"), ("???", "R201")],
+)
+def test_unknown_name_is_refused_with_the_nearest(wrong: str, near: str) -> None:
+    with pytest.raises(InputError) as refusal:
+        explain(wrong)
+    (fault,) = refusal.value.faults
+    assert fault.code == "R291"
+    assert near in fault.remedy
+    assert wrong in fault.where
+
+
+def test_text_has_plain_words_first_and_the_way_out() -> None:
+    text = str(explain("k-anonymity"))
+    places = [
+        text.index(part)
+        for part in ("nobody stands out", "looks like", "Exactly:", "Withstands", "See also:")
+    ]
+    assert places == sorted(places)
+    assert max(map(len, text.splitlines())) <= 100
+    code = str(explain("R301"))
+    assert "Way out:" in code
+    assert "Exactly:" not in code
+    assert explain("R301").to_dict()["more"] == ["generalisation"]
+
+
+def test_texts_are_read_only_when_asked_for() -> None:
+    """Importing must stay cheap for the command line."""
+    size = "print(e._content.cache_info().currsize)"
+    check = f"import reveil.explain as e; {size}; e.entries(); {size}"
+    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["0", "1"]
