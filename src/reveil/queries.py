@@ -89,7 +89,7 @@ class Questions:
         )
 
     def truth(self, asked: Asked) -> Floats:
-        """True counts. The rows of a range are held as bits; a query counts those that all its ranges share."""
+        """True counts. A range is held as the bits of its rows; a query counts the bits that they share."""
         counts = np.zeros(len(asked))
         for start in range(0, len(self.places[0]), ROWS):
             rows = slice(start, start + ROWS)

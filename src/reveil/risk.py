@@ -1,8 +1,10 @@
 """Re-identification risk of the classes of a table, in the three attackers of the literature (El Emam).
 
-With f rows of a class in the table and F people of it in the population: the *prosecutor* knows that the target is
-in the table and finds them with chance 1/f; the *journalist* wants to show that anyone at all can be found and has
-chance 1/F; the *marketer* links everybody and expects to be right for a share of the rows. All are exact fractions.
+With f rows of a class in the table and F people of it in the population: the *prosecutor* knows that the
+target is in the table and finds them with chance 1/f; the *journalist* wants to show that anyone at all can
+be found, with chance 1/F; the *marketer* links everybody and expects to be right for a share of the rows, the
+sum of f/F over n. Averages: classes/n for the prosecutor; for the journalist the larger of classes/sum of F
+and the marketer's share. All are exact fractions.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ ROWS = 1 << 16  # people of the population that are held as bits at once
 
 @dataclass(frozen=True)
 class Attack:
-    """One attacker: the most exposed row, the average, and the share of rows whose risk exceeds the threshold."""
+    """One attacker: the most exposed row, the average, and the share of rows above the threshold."""
 
     maximum: Fraction
     average: Fraction
@@ -38,7 +40,7 @@ class Attack:
 class Threshold:
     """A bound on risk, and the class sizes that are said to keep it.
 
-    `spoken` is the k that people use for the bound (1/bound, rounded), `strict` the least k with 1/k <= bound.
+    `spoken` is the k that people name for it (1/bound, rounded), `strict` the least k with 1/k <= bound.
 
     >>> bound = Threshold(Fraction("0.09"))
     >>> bound.spoken, bound.strict, str(bound)
@@ -130,7 +132,9 @@ def class_risk(
     big = f if population is None else np.asarray(population, dtype=np.int64)
     if np.any(big < f):
         short, people = int(np.sum(big < f)), int(np.sum((f - big)[big < f]))
-        message = f"{short} classes have fewer people in the population than rows in the table ({people} are lacking)"
+        message = (
+            f"{short} classes have more rows in the table than people in the population ({people} too few)"
+        )
         remedy = "pass the population that the table was drawn from, with the same columns and values"
         raise InputError(Fault("R711", "population", message, remedy, int(f[big < f].sum())))
     linked = _linked(f, big)
@@ -165,7 +169,7 @@ def _share(part: int, whole: int) -> Fraction:
 
 
 def _linked(f: Ints, big: Ints) -> Fraction:
-    """Sum of f/F over the rows' number, exactly: classes of equal F are added up first to keep fractions few."""
+    """Sum of f/F over n, exactly; classes of equal F are added up first to keep fractions few."""
     sizes, inverse = np.unique(big, return_inverse=True)
     rows = np.zeros(len(sizes), dtype=np.int64)
     np.add.at(rows, inverse, f)
@@ -174,7 +178,7 @@ def _linked(f: Ints, big: Ints) -> Fraction:
 
 
 def _attack(f: Ints, big: Ints, bound: Fraction, average: Fraction) -> Attack:
-    """`big` are the sizes that decide a row's risk. 1/F > bound is F * numerator < denominator, in integers."""
+    """`big` are the sizes that decide a row's risk. 1/F > bound is decided in integers."""
     over = np.array([size * bound.numerator < bound.denominator for size in big.tolist()], dtype=bool)
     maximum = _share(1, int(big.min())) if len(big) else Fraction(0)
     return Attack(maximum, average, _share(int(f[over].sum()), int(f.sum())))
@@ -187,11 +191,12 @@ def risk(
     *,
     threshold: object = "0.2",
     population: pl.DataFrame | None = None,
+    counterfeits: pl.DataFrame | None = None,
 ) -> RiskChange:
     """Risk before (exact quasi-identifiers of the original) and after (as published).
 
-    A published class is as large as it looks, counterfeits included; people of the population belong to it where
-    all its cells cover them.
+    A published class is as large as it looks, counterfeits included (they count as people as well); people of
+    the population belong to it where all its cells cover them.
 
     >>> original = pl.DataFrame({"age": [20, 25, 40, 41]})
     >>> published = pl.DataFrame({"age": ["[20-25]", "[20-25]", "[40-41]", "[40-41]"]})
@@ -201,18 +206,19 @@ def risk(
     """
     rules = load_policy(policy)
     stop_if(_faults(rules, published=published, original=original, population=population))
-    quasi = list(rules.named("quasi"))
-    known = original.select(quasi)
-    everyone = (
-        known if population is None else pl.concat([known, population.select(quasi)], how="vertical_relaxed")
+    known = original.select(rules.named("quasi"))
+    people = None if population is None else _alike(population.select(known.columns), known)
+    classes = classes_of(
+        published, known if people is None else pl.concat([known, people]), rules, counterfeits
     )
-    classes = classes_of(published, everyone, rules)
     kept = ~classes.starred
-    before, people = _exact_classes(known, None if population is None else population.select(quasi))
-    covered = None if population is None else _people(classes, everyone[known.height :], kept)
+    covered = None
+    if people is not None:
+        covered = _people(classes, people, kept) + (classes.sizes - classes.real)[kept]
+    before, around = _exact_classes(known, people)
     hidden = max(0, original.height - int(classes.real.sum())) + classes.suppressed
     return RiskChange(
-        before=class_risk(before, threshold, population=people),
+        before=class_risk(before, threshold, population=around),
         after=class_risk(classes.sizes[kept], threshold, population=covered, suppressed=hidden),
     )
 
@@ -226,18 +232,34 @@ def _faults(policy: Policy, **tables: pl.DataFrame | None) -> list[Fault]:
     ]
 
 
+def _alike(population: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
+    """The population with the column types of the table, so that equal values are equal."""
+    faults, columns = [], []
+    for name in known.columns:
+        try:
+            columns.append(population[name].cast(known[name].dtype))
+        except pl.exceptions.InvalidOperationError:
+            message = (
+                f"holds {population[name].dtype} that are not all {known[name].dtype}, as in the original"
+            )
+            remedy = "write the values as in the original"
+            faults.append(Fault("R712", f"population column {name!r}", message, remedy))
+    stop_if(faults)
+    return pl.DataFrame(columns)
+
+
 def _exact_classes(known: pl.DataFrame, population: pl.DataFrame | None) -> tuple[Ints, Ints | None]:
     """Sizes of the classes of exact values, in the table and in the population."""
     table = known.group_by(known.columns, maintain_order=True).len("f")
     if population is None:
         return table["f"].to_numpy().astype(np.int64), None
-    people = population.cast(dict(known.schema)).group_by(known.columns).len("F")
+    people = population.group_by(known.columns).len("F")
     both = table.join(people, on=known.columns, how="left", nulls_equal=True, maintain_order="left")
     return both["f"].to_numpy().astype(np.int64), both["F"].fill_null(0).to_numpy().astype(np.int64)
 
 
 def _people(classes: Classes, population: pl.DataFrame, kept: NDArray[np.bool_]) -> Ints:
-    """How many people each published class covers. Who a cell covers is held as bits; a class is what its cells share."""
+    """How many people each class covers: a cell is held as the bits of its people, a class shares them."""
     cells = classes.cells[kept]
     found = np.zeros(len(cells), dtype=np.int64)
     for start in range(0, population.height, ROWS):
