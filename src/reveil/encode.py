@@ -45,6 +45,7 @@ class Encoded:
     sensitive: tuple[Sensitive, ...]
     codes: Codes  # rows x sensitive
     population: Codes | None = None  # people x quasi, where presence is protected
+    persons: NDArray[np.int64] | None = None  # number of each row's person in the history, in a series
 
     @property
     def rows(self) -> int:
@@ -138,13 +139,18 @@ def _look_up(values: pl.Series, distinct: pl.Series, table: Codes) -> Codes:
     if values.dtype == pl.String:
         index = values.cast(pl.Enum(distinct)).to_physical()
     else:
-        keys = distinct.to_physical().to_numpy()
-        physical = values.to_physical().fill_null(keys[0]).to_numpy()
+        keys = _wide(distinct.to_physical().to_numpy())
+        physical = _wide(values.to_physical().fill_null(keys[0]).to_numpy())
         index = pl.Series(_index(physical, keys))
     found = table[index.fill_null(0).to_numpy()]
     if values.null_count():
         found[values.is_null().to_numpy()] = 0
     return found
+
+
+def _wide(numbers: NDArray[Any]) -> NDArray[Any]:
+    """Whole numbers as 64 bits, so that differences of small types cannot overflow."""
+    return numbers.astype(np.int64) if np.issubdtype(numbers.dtype, np.integer) else numbers
 
 
 def _index(values: NDArray[Any], keys: NDArray[Any]) -> NDArray[np.int64]:

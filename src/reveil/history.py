@@ -22,8 +22,10 @@ class History:
     """The past of a series, up to the head it was read at.
 
     `persons` are the keyed hashes of everybody ever published, in order of arrival: a person's number is their row.
-    `members` has one row per person and release: person, release, group (-1 withheld), and the code of their value in
-    each sensitive column. `groups` has one row per release and group: release, group, rows, counterfeits.
+    `members` has one row per person and release: release, person, group (-1 withheld), and the true code of their value
+    in each sensitive column, under the column's name (this is private). `groups` has one row per release and group:
+    release, group, rows (counterfeits included), counterfeits. `values` says what was published: release, group, column
+    (name), code, rows. Groups are numbered per release, from 0, as in the published `group` column.
     """
 
     head: int = 0
@@ -31,6 +33,7 @@ class History:
     persons: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PERSONS))
     members: pl.DataFrame = field(default_factory=pl.DataFrame)
     groups: pl.DataFrame = field(default_factory=pl.DataFrame)
+    values: pl.DataFrame = field(default_factory=pl.DataFrame)
     codebook: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
     def number(self, hashes: pl.DataFrame) -> NDArray[np.int64]:

@@ -27,6 +27,7 @@ class View:
     quasi: pl.DataFrame  # the generalised cells, as published (text; null is a missing value)
     sensitive: Mapping[str, pl.Series]  # as published: text, or numbers where the column is numeric; null is a value
     counterfeits: NDArray[np.int64]  # per class
+    members: pl.DataFrame | None = None  # series only, worst case: who is known to be where (person, class)
 
     @property
     def count(self) -> int:

@@ -24,6 +24,9 @@ DISTINCT, ENTROPY, RECURSIVE, FREQUENCY, EMD_EQUAL, EMD_ORDERED, EMD_TREE, NEARN
 
 EXACT_BELOW = 256  # segments up to this size weigh cuts by the loss of all columns, larger ones by the cut column
 CANDIDATES = 4  # cuts kept per column and segment
+WEIGHED = 1  # of these, how many are weighed exactly; the others are tried only when those fail
+# How much of a segment's size a cut uses up: the entropy of its two shares, by the smaller share in 1/2048ths of the whole.
+SPREAD = np.array([-(q * np.log(q) + (1 - q) * np.log(1 - q)) for q in (np.arange(1025) + 0.5) / 2049])
 SAFE = 2**62  # beyond this an integer product could overflow, and a cautious float comparison is used instead
 
 
@@ -273,12 +276,6 @@ def tree_work(tests: Tests, test: int, excess: I64) -> int:
 
 
 @njit(cache=True, nogil=True)
-def spread(share: float) -> float:
-    """How much of a segment's size a cut uses up: the entropy of the two shares."""
-    return -(share * np.log(share) + (1 - share) * np.log(1 - share))
-
-
-@njit(cache=True, nogil=True)
 def offer(
     best: F64, cuts: I64, c: int, kept: int, gain: float, a: int, b: int, inside: int, size: int, least: int
 ) -> int:
@@ -286,7 +283,7 @@ def offer(
     if gain <= 0:
         return kept
     small = max(min(inside, size - inside), min(least, size // 2))
-    score = gain / spread(small / size)
+    score = gain / SPREAD[small * 2048 // size]
     place = kept
     while place > 0 and best[c, place - 1] < score:
         place -= 1
@@ -341,8 +338,15 @@ def free_cuts(
             if count[p] > 0:
                 work[touched] = p
                 touched += 1
-    else:
+    elif touched > 64:
         work[:touched].sort()
+    else:  # by insertion: the library's sort costs more to call than to run on a handful of values
+        for j in range(1, touched):
+            p, place = work[j], j
+            while place > 0 and work[place - 1] > p:
+                work[place] = work[place - 1]
+                place -= 1
+            work[place] = p
     before = size * run_cost(trees, c, low, high)
     left, kept = 0, 0
     for j in range(touched - 1):
@@ -501,20 +505,22 @@ def distinct_cost(
 @njit(cache=True, nogil=True)
 def partition(rows: I32, order: I64, s: int, t: int, c: int, a: int, b: int, spare: I32, spare_order: I64) -> int:
     """Move rows with positions a..b of column c to the front of s..t, keeping their order. Returns where they end."""
-    front, back = s, 0
+    front, back, width = s, 0, rows.shape[1]
     for i in range(s, t):
         if a <= rows[i, c] <= b:
-            if front != i:
-                rows[front] = rows[i]
-                order[front] = order[i]
+            for j in range(width):
+                rows[front, j] = rows[i, j]
+            order[front] = order[i]
             front += 1
         else:
-            spare[back] = rows[i]
+            for j in range(width):
+                spare[back, j] = rows[i, j]
             spare_order[back] = order[i]
             back += 1
-    for j in range(back):
-        rows[front + j] = spare[j]
-        order[front + j] = spare_order[j]
+    for i in range(back):
+        for j in range(width):
+            rows[front + i, j] = spare[i, j]
+        order[front + i] = spare_order[i]
     return front
 
 
@@ -621,7 +627,10 @@ def cut_segment(
         best[c, :] = 0.0
         kept = find_cuts(trees, c, rows, s, t, least, loose, count, work, node_count, best, cuts)
         for j in range(kept if exact else 0):
-            best[c, j] = now * size - weigh(trees, rows, s, t, c, cuts[c, j, 0], cuts[c, j, 1], least, box, seen)
+            if j < WEIGHED:
+                best[c, j] = now * size - weigh(trees, rows, s, t, c, cuts[c, j, 0], cuts[c, j, 1], least, box, seen)
+            else:
+                best[c, j] *= 1e-9
     while True:
         c, j = 0, 0
         for x in range(columns):
@@ -773,11 +782,13 @@ def best_home(
     for h in range(max(0, g - window), min(len(cost), g + window + 1)):
         if h == g or cost[h] >= saved:
             continue
-        loss = 0.0
+        loss, bearable = 0.0, (saved - profit + cost[h] * size[h]) / (size[h] + 1)
         for c in range(len(trees.free)):
             a, b = min(low[h, c], row[c]), max(high[h, c], row[c])
             if a != b:
                 loss += trees.weight[c] * run_cost(trees, c, a, b)
+            if loss >= bearable:
+                break
         gain = saved - (loss * (size[h] + 1) - cost[h] * size[h])
         if gain > profit:
             home, home_cost, profit = h, loss, gain
