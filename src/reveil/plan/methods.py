@@ -1,0 +1,24 @@
+"""Which planner keeps which promise: names to lazily loaded functions."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from reveil.plan.contract import Method
+from reveil.policy import Policy
+
+METHODS: dict[str, str] = {  # method.name -> module:function
+    "mondrian": "mondrian:plan",
+}
+
+AUTO: dict[str, str] = {}  # guarantee.model -> the method that `auto` takes; mondrian for all others
+
+
+def method(policy: Policy) -> Method:
+    """The planner that the policy names, or the one that fits its guarantee."""
+    name = policy.method.name
+    if name == "auto":
+        name = AUTO.get(policy.guarantee.model, "mondrian")
+    module, function = METHODS[name].split(":")
+    found: Method = getattr(import_module(f"reveil.plan.{module}"), function)
+    return found
