@@ -83,8 +83,8 @@ class TCloseness:
         else:
             statement = f"every class is within {what}; {furthest}"
             plain = (
-                f"In every group of look-alikes the values of {self.column!r} are spread much as in the "
-                f"whole table: at most {float(worst):.1%} of the full distance away. So a person's group "
+                f"In every group of look-alikes the values of {self.column!r} are at most {float(worst):.1%} "
+                f"of the largest possible distance away from those of the whole table. So a person's group "
                 f"tells only that much more about their {self.column!r} than the table as a whole does."
             )
         details |= example(counts, place)
@@ -203,7 +203,7 @@ def taxonomy_of(counts: Counts, hierarchy: Hierarchy, column: str) -> Taxonomy:
     if unknown:
         raise InputError(
             Fault(
-                "R403",
+                "R413",
                 f"column {column!r}",
                 f"the hierarchy does not cover {len(unknown)} published values: {listed(unknown)}",
                 "add these values to the hierarchy",
@@ -213,8 +213,7 @@ def taxonomy_of(counts: Counts, hierarchy: Hierarchy, column: str) -> Taxonomy:
     first = int(hierarchy.has_missing)
     height = [0] * len(parent)
     for node in range(len(parent) - 1, 0, -1):
-        if hi[node] >= first:
-            height[parent[node]] = max(height[parent[node]], height[node] + 1)
+        height[parent[node]] = max(height[parent[node]], height[node] + 1)
     peak = max(node for node in range(len(parent)) if lo[node] <= first and hi[node] == len(hierarchy) - 1)
     tall = max(1, height[peak])
     rise = [height[above] - own for above, own in zip(parent, height, strict=True)] + [tall]
@@ -253,7 +252,7 @@ def _stated_order(counts: Counts, order: Sequence[Any], column: str) -> NDArray[
     if unknown:
         message = f"order does not name {len(unknown)} published values: {listed(unknown)}"
         raise InputError(
-            Fault("R403", f"column {column!r}", message, "add these values to order, in their place")
+            Fault("R413", f"column {column!r}", message, "add these values to order, in their place")
         )
     keys = [0 if value is None else _leaf(place, value) or 0 for value in values]
     return np.argsort(np.argsort(keys))
@@ -261,7 +260,7 @@ def _stated_order(counts: Counts, order: Sequence[Any], column: str) -> NDArray[
 
 def _no_order(column: str) -> Fault:
     return Fault(
-        "R402",
+        "R412",
         f"column {column!r}",
         'distance = "ordered" needs values that have an order, and these are text',
         'state it (order = ["low", "middle", "high"]), or use distance = "equal" or "hierarchical"',
@@ -270,7 +269,7 @@ def _no_order(column: str) -> Fault:
 
 def _no_hierarchy(column: str) -> Fault:
     return Fault(
-        "R401",
+        "R411",
         f"column {column!r}",
         'distance = "hierarchical" needs a hierarchy, and this column has none',
         'give the column a hierarchy, or use distance = "equal"',

@@ -87,8 +87,9 @@ class Presence:
                 f"{limit}; the largest chance is {written(worst)}{bounded}"
             )
             plain = (
-                f"For some people of the population it can be concluded with a chance of {float(worst):.1%} "
-                f"that they are in this table; the promise was at most {float(self.delta_max):.1%}."
+                "For some people of the population it can be concluded with a chance of up to "
+                f"{float(worst):.1%} that they are in this table; the promise was at most "
+                f"{float(self.delta_max):.1%}."
             )
         else:
             statement = (
@@ -174,7 +175,7 @@ def bounds(person: Ints, group: Ints, people: Ints, real: Ints) -> Chances:
     incidence = sparse.csr_array((ones, (person, group)), (len(people), len(real)))
     matching = incidence.T @ people
     _refuse_strangers(real, matching)
-    shared = (incidence.T @ sparse.diags_array(people) @ incidence).tocoo()
+    shared = (incidence.T @ sparse.diags_array(people, dtype=np.int64) @ incidence).tocoo()
     apart = shared.row != shared.col
     taken = np.zeros(len(real), dtype=np.int64)
     np.add.at(taken, shared.row[apart], np.minimum(shared.data[apart], real[shared.col[apart]]))

@@ -62,9 +62,7 @@ class EpsilonM:
         bad = exceeds(near, sizes, bound)
         worst, place = largest_ratio(near, sizes)
         distance = (
-            written(self.epsilon)
-            if self.proximity == "absolute"
-            else f"{float(self.epsilon):.4g} of its size"
+            written(self.epsilon) if self.proximity == "absolute" else f"{float(100 * self.epsilon):.4g} %"
         )
         what = f"within {distance} of one value of {self.column!r}"
         largest = f"the largest share is {written(worst)}"
@@ -119,7 +117,7 @@ def _whole_numbers(values: Sequence[Any], epsilon: Fraction, column: str) -> tup
     if endless:
         message = f"holds {listed(endless)}, which is not within any distance of a number"
         raise InputError(
-            Fault("R405", f"column {column!r}", message, "correct these values, or leave them empty")
+            Fault("R415", f"column {column!r}", message, "correct these values, or leave them empty")
         )
     if all(isinstance(value, int) for value in values):
         return [int(value) for value in values], 1
@@ -130,7 +128,7 @@ def _whole_numbers(values: Sequence[Any], epsilon: Fraction, column: str) -> tup
 
 def _not_numeric(column: str) -> Fault:
     return Fault(
-        "R404",
+        "R414",
         f"column {column!r}",
         "epsilon is a distance between numbers, and this column is not numeric",
         "remove epsilon and m, or give this column another role",

@@ -159,7 +159,8 @@ class LDiversity:
         without = np.flatnonzero(tail == 0)
         worst: Fraction | float
         worst, place = (math.inf, int(without[0])) if len(without) else largest_ratio(most, tail)
-        rest = f"the values of {self.column!r} from the {self.l}th most frequent on together"
+        apart = self.l.numerator - 1
+        rest = f"all values of {self.column!r} together" + f" but the {apart} most frequent" * bool(apart)
         shown = (
             "somewhere there are none of these" if len(without) else f"the largest ratio is {written(worst)}"
         )
