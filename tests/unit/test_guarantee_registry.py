@@ -101,19 +101,19 @@ def test_all_faults_come_at_once():
         ward={"role": "sensitive", "order": ["A", "B"]},
     )
     assert refusals(lambda: judges(asked, Background())) == [
-        ("R401", "column 'disease'"),
-        ("R401", "column 'ward'"),
-        ("R404", "column 'disease'"),
-        ("R404", "column 'ward'"),
+        ("R411", "column 'disease'"),
+        ("R411", "column 'ward'"),
+        ("R414", "column 'disease'"),
+        ("R414", "column 'ward'"),
         ("R406", "guarantee.population"),
     ]
 
 
 def test_an_ordered_distance_needs_an_order():
     asked = policy({"k": 2, "t": 0.2, "distance": "ordered"}, s={"role": "sensitive", "type": "category"})
-    assert refusals(lambda: judges(asked, Background())) == [("R402", "column 's'")]
+    assert refusals(lambda: judges(asked, Background())) == [("R412", "column 's'")]
     (_, judge) = judges(policy({"k": 2, "t": 0.2, "distance": "ordered"}, s="sensitive"), Background())
-    assert refusals(lambda: judge.judge(view(["a", "b"]), History())) == [("R402", "column 's'")]
+    assert refusals(lambda: judge.judge(view(["a", "b"]), History())) == [("R412", "column 's'")]
     assert judge.judge(view([1, 2]), History())[0].holds
 
 
@@ -123,14 +123,14 @@ def test_values_that_the_hierarchy_or_order_does_not_know_are_named():
         TCloseness(Fraction(1), "s", "auto", tree),
         TCloseness(Fraction(1), "s", "auto", order=("a",)),
     ):
-        with pytest.raises(InputError, match=r"R403 .*1 published values: 'z'"):
+        with pytest.raises(InputError, match=r"R413 .*1 published values: 'z'"):
             judge.judge(view(["a", "z"]), History())
 
 
 def test_epsilon_refuses_text_and_endless_numbers():
     judge = EpsilonM(Fraction(1), 2, "s")
-    assert refusals(lambda: judge.judge(view(["a", "b"]), History())) == [("R404", "column 's'")]
-    assert refusals(lambda: judge.judge(view([1.0, float("inf")]), History())) == [("R405", "column 's'")]
+    assert refusals(lambda: judge.judge(view(["a", "b"]), History())) == [("R414", "column 's'")]
+    assert refusals(lambda: judge.judge(view([1.0, float("inf")]), History())) == [("R415", "column 's'")]
 
 
 def test_presence_refuses_a_population_that_does_not_fit():
