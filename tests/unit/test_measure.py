@@ -193,6 +193,13 @@ def test_counterfeits_lose_nothing_and_are_not_counted_as_people() -> None:
     assert found.discernibility == 9 + 289 + 2 * 20
 
 
+def test_rows_without_a_group_are_a_class_of_their_own() -> None:
+    published = frame(BASE).with_columns(group=pl.Series([1] * 10 + [None] * 10))
+    found = measure(published, frame(BASE), POLICY, queries=100)
+    assert (found.classes, found.suppressed) == (20, 0)
+    assert [error.mean_absolute for error in found.queries] == pytest.approx([0.0] * 3)
+
+
 def test_empty_cells_beyond_those_of_the_original_are_suppressed_ones() -> None:
     original = pl.DataFrame({"age": [20, None, 40, 50]})
     published = pl.DataFrame({"age": ["20", None, None, "50"]})
@@ -218,6 +225,8 @@ def test_loss_of_every_kind_of_column() -> None:
         1,
         1,
     ]
+    whole = ["(20,25]", "[20.5-25.5]", "[20-25[", "]19,41["]
+    assert losses({}, [20, 25, 40], whole) == [0.2, 0.2, 0.2, 1]
     assert losses({}, [0.5, 1.0, 2.5], ["[0.5-1.5[", "{0.5,1}", "0.75"]) == [0.5, 0.5, 0]
     zips = ["47602", "47677", "47905"]
     assert losses({"prefixes": (3,)}, zips, ["476**", "479**", "4****", "47602"]) == [0.5, 0, 1, 0]
