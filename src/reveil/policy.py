@@ -121,6 +121,9 @@ class Guarantee(Section):
     population: str | None = None
     delta_min: Share = Fraction(0)
     delta_max: Share | None = None
+    r: Annotated[Exact, Field(gt=1)] | None = None
+    priors: tuple[str, ...] = ()
+    condition: Literal["exact", "delta"] = "exact"
 
     @model_validator(mode="after")
     def _consistent(self) -> Guarantee:
@@ -140,6 +143,7 @@ MODELS: dict[str, tuple[str, ...]] = {
     "alpha-k": ("alpha", "k"),
     "epsilon-m": ("epsilon", "m"),
     "presence": ("population", "delta_max"),
+    "r-robustness": ("r",),
 }
 
 
@@ -155,6 +159,8 @@ def _missing_parameters(g: Guarantee) -> list[str]:
         faults.append("epsilon needs m: at most one in m rows of a group may be that near to any value")
     if (g.population is None) != (g.delta_max is None):
         faults.append("population and delta_max belong together")
+    if (g.r is None) != (not g.priors):
+        faults.append("r and priors belong together: priors = [\"by-sex.csv\"] says what is known beforehand")
     if g.delta_max is not None and g.delta_min > g.delta_max:
         faults.append("delta_min is larger than delta_max")
     if g.diversity != "entropy" and g.l is not None and g.l.denominator != 1:
@@ -171,6 +177,7 @@ def _idle_parameters(g: Guarantee) -> list[str]:
         "proximity": ("epsilon",),
         "m": ("epsilon",),
         "delta_min": ("population",),
+        "condition": ("r",),
     }
     given = g.model_fields_set
     faults = [
@@ -229,7 +236,7 @@ class Policy(Section):
         if len(self.named("identifier")) > 1:
             names = ", ".join(self.named("identifier"))
             faults.append(f"several identifiers ({names}); join them into one column first")
-        needs_sensitive = [name for name in ("l", "t", "alpha", "epsilon") if getattr(self.guarantee, name) is not None]
+        needs_sensitive = [name for name in ("l", "t", "alpha", "epsilon", "r") if getattr(self.guarantee, name) is not None]
         if needs_sensitive and not self.named("sensitive"):
             faults.append(f"guarantee.{needs_sensitive[0]} needs a column with the role sensitive")
         if faults:
