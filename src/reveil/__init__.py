@@ -1,1 +1,64 @@
-"""Reveil."""
+"""Reveil: publish tables about people again and again without the series giving anyone away.
+
+>>> import reveil
+>>> people = {"age": [20, 21, 40, 41], "illness": ["flu", "cold", "flu", "asthma"]}
+>>> policy = {"columns": {"age": "quasi", "illness": "sensitive"}, "guarantee": {"k": 2}}
+>>> import polars
+>>> reveil.anonymize(polars.DataFrame(people), policy).certificate.holds
+True
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from reveil.certificate import Certificate
+    from reveil.errors import ReveilError
+    from reveil.measure import measure
+    from reveil.policy import Policy, load_policy
+    from reveil.publish import Series, anonymize, check, open_series
+    from reveil.release import Release
+    from reveil.simulate import Scenario, simulate
+
+# Heavy parts are imported when they are first used, so that `import reveil` and `reveil --help` are quick.
+_WHERE = {
+    "Certificate": "certificate",
+    "Policy": "policy",
+    "Release": "release",
+    "ReveilError": "errors",
+    "Scenario": "simulate",
+    "Series": "publish",
+    "anonymize": "publish",
+    "check": "publish",
+    "load_policy": "policy",
+    "measure": "measure",
+    "open_series": "publish",
+    "simulate": "simulate",
+}
+
+__all__ = [
+    "Certificate",
+    "Policy",
+    "Release",
+    "ReveilError",
+    "Scenario",
+    "Series",
+    "anonymize",
+    "check",
+    "load_policy",
+    "measure",
+    "open_series",
+    "simulate",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _WHERE:
+        return getattr(import_module(f"reveil.{_WHERE[name]}"), name)
+    raise AttributeError(f"module 'reveil' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

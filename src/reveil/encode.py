@@ -34,6 +34,7 @@ class Sensitive:
     values: tuple[Any, ...]  # by code; None is the missing value
     numeric: bool
     hierarchy: Hierarchy | None  # for the hierarchical distance
+    order: tuple[str, ...] | None = None  # for the ordered distance of categories
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,4 +200,6 @@ def _sensitive(values: pl.Series, policy: Policy, known: Sequence[Any]) -> tuple
         if set(distinct.to_list()) - set(paths):
             raise InputError(_uncovered(values.name, spec, values, set(paths)))
         hierarchy = grow(values.name, paths, missing=None in book)
-    return Sensitive(values.name, book, distinct.dtype.is_numeric(), hierarchy), found
+    if spec.order is not None and set(distinct.to_list()) - set(spec.order):
+        raise InputError(_uncovered(values.name, spec, values, set(spec.order)))
+    return Sensitive(values.name, book, distinct.dtype.is_numeric(), hierarchy, spec.order), found

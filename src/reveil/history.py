@@ -7,7 +7,7 @@ verification read it, and none of them knows the others.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,21 @@ class History:
     groups: pl.DataFrame = field(default_factory=pl.DataFrame)
     values: pl.DataFrame = field(default_factory=pl.DataFrame)
     codebook: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    paths: Mapping[str, Mapping[str, list[str]]] = field(default_factory=dict)  # column -> leaf -> labels above it
+
+    def until(self, release: int) -> History:
+        """The past as it was when this release was planned."""
+        def before(frame: pl.DataFrame) -> pl.DataFrame:
+            return frame.filter(pl.col("release") < release)
+
+        return replace(
+            self,
+            head=release - 1,
+            head_id="",
+            members=before(self.members),
+            groups=before(self.groups),
+            values=before(self.values),
+        )
 
     def number(self, hashes: pl.DataFrame) -> NDArray[np.int64]:
         """The person number of each keyed hash; newcomers get the next free numbers in the order given."""

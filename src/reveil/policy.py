@@ -81,6 +81,8 @@ class Column(Section):
             raise ValueError(f"gives {' and '.join(ways)}; a column is generalised in one way only")
         if ways and self.role not in ("quasi", "sensitive"):
             raise ValueError(f"has {ways[0]}, but only quasi and sensitive columns are generalised")
+        if self.role == "sensitive" and ways and ways[0] not in ("hierarchy", "order"):
+            raise ValueError(f"has {ways[0]}, but sensitive values are published as they are; only hierarchy and order help")
         wanted = {"widths": "number", "cuts": "number", "levels": "date", "prefixes": "category", "order": "category"}
         for way in ways:
             if self.type not in ("auto", wanted.get(way, self.type)):
@@ -194,7 +196,7 @@ class Method(Section):
     """How to keep the promise with the least loss."""
 
     name: Literal["auto", "mondrian"] = "auto"
-    cuts: Literal["strict", "relaxed"] = "strict"
+    cuts: Literal["strict", "relaxed"] = "relaxed"
     recode: Literal["nodes", "sets"] = "nodes"
     publish: Literal["generalized"] = "generalized"
     infeasible: Literal["refuse", "withhold"] = "refuse"
@@ -236,6 +238,8 @@ class Policy(Section):
         if len(self.named("identifier")) > 1:
             names = ", ".join(self.named("identifier"))
             faults.append(f"several identifiers ({names}); join them into one column first")
+        if self.guarantee.population is not None and self.method.recode != "sets":
+            faults.append("presence needs method.recode = \"sets\": labels of hierarchy nodes overlap, sets do not")
         needs_sensitive = [name for name in ("l", "t", "alpha", "epsilon", "r") if getattr(self.guarantee, name) is not None]
         if needs_sensitive and not self.named("sensitive"):
             faults.append(f"guarantee.{needs_sensitive[0]} needs a column with the role sensitive")

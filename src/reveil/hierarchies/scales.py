@@ -55,7 +55,7 @@ def widths(name: str, values: Sequence[Number], steps: Sequence[Fraction], missi
     whole = all(isinstance(value, int) for value in values) and all(step.denominator == 1 for step in steps)
 
     def path(value: Number) -> Path:
-        starts = [Fraction(value) // step * step for step in reversed(steps)]
+        starts = [Fraction(str(value)) // step * step for step in reversed(steps)]
         return tuple(bucket_label(a, a + step, whole) for a, step in zip(starts, reversed(steps), strict=True))
 
     return _buckets(name, values, path, missing)
@@ -83,7 +83,7 @@ def cuts(name: str, values: Sequence[Number], levels: Sequence[Sequence[Fraction
 
 
 def _between(value: Number, ladder: Sequence[Fraction], whole: bool) -> str:
-    place = bisect_right(ladder, Fraction(value))
+    place = bisect_right(ladder, Fraction(str(value)))
     if place == 0:
         return f"<{fraction_text(ladder[0])}"
     if place == len(ladder):

@@ -320,3 +320,20 @@ def read_recorded(folder: Path, name: str, entry: Entry) -> bytes | None:
     except OSError:
         return None
     return data if hashlib.sha256(data).hexdigest() == entry["sha256"] else None
+
+
+def file_hashes(folder: Path) -> dict[str, str]:
+    """The SHA-256 of each file of a folder, by its path in it."""
+    return {str(path.relative_to(folder)): describe(path)["sha256"] for path in sorted(files_in(folder))}
+
+
+def new_folder(path: Path) -> Path:
+    """An empty folder for a release outside any series; existing files are never overwritten."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        occupied = any(path.iterdir())
+    except OSError as error:
+        raise cannot_use(path, error) from None
+    if occupied:
+        raise InputError(Fault("R513", f"folder '{path}'", "is not empty", "name a new or an empty folder"))
+    return path

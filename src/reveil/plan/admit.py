@@ -99,7 +99,8 @@ def _column_tests(g: Guarantee, column: Sensitive, codes: NDArray[np.int32]) -> 
 def _closeness(g: Guarantee, t: Fraction, column: Sensitive, total: Array) -> _Test:
     distance = g.distance
     if distance == "auto":
-        distance = "hierarchical" if column.hierarchy is not None else "ordered" if column.numeric else "equal"
+        ordered = column.numeric or column.order is not None
+        distance = "hierarchical" if column.hierarchy is not None else "ordered" if ordered else "equal"
     if distance == "hierarchical" and column.hierarchy is not None:
         leaves = {value: position for position, value in enumerate(column.hierarchy.leaves)}
         slot = _ints(leaves[value] for value in column.values)
@@ -113,7 +114,13 @@ def _closeness(g: Guarantee, t: Fraction, column: Sensitive, total: Array) -> _T
 
 def _in_order(column: Sensitive, codes: NDArray[Any]) -> tuple[Array, list[Any]]:
     """The slot of each code when the given codes are sorted by value (missing first), and the sorted values."""
-    order = sorted(codes.tolist(), key=lambda code: (column.values[code] is not None, column.values[code]))
+    place = {value: number for number, value in enumerate(column.order or ())}
+
+    def key(code: int) -> tuple[bool, Any]:
+        value = column.values[code]
+        return (value is not None, place.get(value, value))
+
+    order = sorted(codes.tolist(), key=key)
     slot = np.zeros(len(column.values), dtype=np.int64)
     slot[order] = np.arange(len(order))
     return slot, [column.values[code] for code in order]
@@ -138,10 +145,13 @@ def _near(values: list[Any], epsilon: Fraction, relative: bool) -> tuple[Array, 
 
 
 def heights(tree: Hierarchy) -> Array:
-    """Steps from each node down to its deepest leaf."""
+    """Steps from each node down to its deepest leaf. The root counts as high as the lowest node over all known values."""
     height = np.zeros(len(tree.labels), dtype=np.int64)
     for node in range(len(height) - 1, 0, -1):
         height[tree.parent[node]] = max(height[tree.parent[node]], height[node] + 1)
+    first = int(tree.has_missing)
+    peak = np.flatnonzero((tree.lo <= first) & (tree.hi == len(tree) - 1)).max()
+    height[0] = max(1, height[peak])
     return height
 
 

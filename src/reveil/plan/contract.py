@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -31,6 +31,32 @@ class Plan:
     population_groups: NDArray[np.int32] | None = None  # of each person of the population table
     reasons: Mapping[str, int] = field(default_factory=dict)  # why rows are withheld -> how many
     statistics: Mapping[str, Any] = field(default_factory=dict)
+
+    def renumbered(self, rng: np.random.Generator) -> Plan:
+        """The same plan with group numbers in random order, so that they say nothing about how it was made."""
+        new = rng.permutation(self.count).astype(np.int32)
+        people = self.population_groups
+
+        def number(groups: NDArray[np.int32]) -> NDArray[np.int32]:
+            return np.where(groups >= 0, new[groups], np.int32(-1)) if len(groups) else groups
+
+        return replace(
+            self,
+            groups=number(self.groups),
+            counterfeit_groups=number(self.counterfeit_groups),
+            population_groups=None if people is None else number(people),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan without its rows, as plain JSON values."""
+        return {
+            "method": self.method,
+            "groups": self.count,
+            "withheld": self.withheld,
+            "withheld_why": dict(self.reasons),
+            "counterfeits": self.counterfeits,
+            "statistics": dict(self.statistics),
+        }
 
     @property
     def count(self) -> int:

@@ -1,0 +1,70 @@
+"""What a plan costs: the certainty that recipients lose, column by column, and the sizes of the groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reveil.encode import Encoded
+from reveil.hierarchies.tree import Hierarchy
+from reveil.plan.contract import Plan
+from reveil.policy import Policy
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Normalised certainty penalty (0: exact, 1: nothing is said) and class structure of a planned release."""
+
+    columns: Mapping[str, float]  # mean over all input rows; a withheld row counts 1
+    mean: float  # over all quasi-identifier cells
+    discernibility: int
+    average_group: float
+    sizes: Mapping[int, int]  # rows in a group -> how many such groups (counterfeits are rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "ncp": {name: round(value, 6) for name, value in self.columns.items()},
+            "mean_ncp": round(self.mean, 6),
+            "discernibility": self.discernibility,
+            "average_group": round(self.average_group, 3),
+        }
+
+
+def loss_of(encoded: Encoded, plan: Plan, policy: Policy) -> Loss:
+    """The loss of publishing this plan in the form that the policy asks for."""
+    kept = plan.groups >= 0
+    groups = plan.groups[kept]
+    rows = np.bincount(groups, minlength=plan.count)
+    sizes = rows + np.bincount(plan.counterfeit_groups, minlength=plan.count)
+    columns = {}
+    for number, hierarchy in enumerate(encoded.quasi):
+        positions = encoded.positions[kept, number]
+        if policy.method.recode == "sets" and not hierarchy.free:
+            pairs = np.unique(groups.astype(np.int64) * len(hierarchy) + positions)
+            distinct = np.bincount(pairs // len(hierarchy), minlength=plan.count)
+            per_group = (distinct - 1) / max(1, len(hierarchy) - 1)
+        else:
+            per_group = _run_losses(hierarchy, groups, positions, plan.count)
+        columns[hierarchy.name] = float((per_group @ rows + plan.withheld) / max(1, encoded.rows))
+    found, counts = np.unique(sizes, return_counts=True)
+    return Loss(
+        columns=columns,
+        mean=float(np.mean(list(columns.values()))),
+        discernibility=int((sizes.astype(object) ** 2).sum()) + plan.withheld * encoded.rows,
+        average_group=float(sizes.mean()) if plan.count else 0.0,
+        sizes=dict(zip(found.tolist(), counts.tolist(), strict=True)),
+    )
+
+
+def _run_losses(hierarchy: Hierarchy, groups: NDArray[Any], positions: NDArray[Any], count: int) -> NDArray[np.float64]:
+    low = np.full(count, len(hierarchy) - 1, dtype=np.int64)
+    high = np.zeros(count, dtype=np.int64)
+    np.minimum.at(low, groups, positions)
+    np.maximum.at(high, groups, positions)
+    pairs, index = np.unique(low * len(hierarchy) + high, return_inverse=True)
+    losses = [hierarchy.loss(*divmod(int(pair), len(hierarchy))) for pair in pairs]
+    return np.array(losses)[index]

@@ -1,0 +1,217 @@
+"""The whole job, in order.
+
+    read -> roles -> encode -> plan -> recode -> emit (staged) -> verify (the staged bytes) -> record -> reveal
+
+`anonymize` makes one release without memory. A `Series` remembers: what it recorded is what later releases must respect.
+Recording comes before revealing, because what has been published can never be taken back.
+"""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from reveil.certificate import Certificate, certify
+from reveil.emit import count_counterfeits, emit
+from reveil.encode import Encoded, encode
+from reveil.errors import ReveilError
+from reveil.guarantees.registry import judges
+from reveil.history import History
+from reveil.identify import keyed_hashes
+from reveil.ledger import store
+from reveil.ledger.ledger import Head, Ledger
+from reveil.plan.contract import Plan, Progress, silent
+from reveil.plan.loss import Loss, loss_of
+from reveil.plan.methods import method
+from reveil.policy import Policy, PolicyLike, load_policy
+from reveil.read import ReadOptions, read_table
+from reveil.recode import recode
+from reveil.release import Preview, Release
+from reveil.remember import facts_of, history_of, memory_of, refuse_changes
+from reveil.report.make import write_reports
+from reveil.roles import population, prepare
+from reveil.verify import Truth, Verification, background, verify
+
+
+@dataclass(frozen=True, eq=False)
+class Draft:
+    """A planned release: everything but the files."""
+
+    policy: Policy
+    frame: pl.DataFrame  # prepared: policy order and types
+    encoded: Encoded
+    plan: Plan
+    loss: Loss
+    rng: np.random.Generator
+    seed: int
+
+
+def draft(
+    table: Any, policy: Policy, history: History | None, key: bytes, seed: int | None, progress: Progress
+) -> Draft:
+    """Read, check, encode and plan. Nothing is written. `history` is None outside a series."""
+    progress("reading", 0.0)
+    judges(policy, background(policy))  # a policy that cannot be judged is refused before any work
+    frame = prepare(read_table(table, options(policy)), policy, series=history is not None)
+    progress("encoding", 0.0)
+    past = history or History()
+    encoded = encode(frame, policy, past.codebook, population(policy))
+    if history is not None and policy.identifier is not None:
+        persons = past.number(keyed_hashes(frame[policy.identifier], key))
+        encoded = Encoded(encoded.quasi, encoded.positions, encoded.sensitive, encoded.codes, encoded.population, persons)
+        refuse_changes(encoded, past, policy)
+    chosen = secrets.randbits(63) if seed is None else seed
+    plan = method(policy)(encoded, past, policy, seed=chosen, progress=progress)
+    rng = np.random.default_rng(chosen)
+    plan = plan.renumbered(rng)
+    return Draft(policy, frame, encoded, plan, loss_of(encoded, plan, policy), rng, chosen)
+
+
+def options(policy: Policy) -> ReadOptions:
+    """How the policy wants its tables read."""
+    wanted = policy.input
+    return ReadOptions(wanted.delimiter, wanted.encoding, wanted.decimal, wanted.nulls, wanted.query, wanted.sheet)
+
+
+def write_release(d: Draft, folder: Path, history: History, number: int | None, progress: Progress) -> Release:
+    """Recode and emit into folder/public, verify those bytes, and write certificate and reports into folder/private."""
+    series = number is not None
+    progress("writing", 0.0)
+    table = recode(d.frame, d.encoded, d.plan, d.policy, d.rng, group_column=series)
+    counterfeits = count_counterfeits(d.plan) if series else None
+    emit(table, counterfeits, d.policy, folder / "public")
+    progress("verifying", 0.0)
+    verification = verify(folder / "public", d.policy, history, truth_of(d))
+    verification.insist()
+    certificate = certify(
+        verification,
+        d.policy,
+        release=number,
+        rows=d.encoded.rows,
+        reasons=d.plan.reasons,
+        hashes=store.file_hashes(folder / "public"),
+    )
+    progress("reporting", 0.0)
+    write_reports(folder / "private", d.frame, table, certificate, d.plan, d.loss, verification, d.policy, history)
+    return Release(table, d.plan.groups, counterfeits, certificate, None, number)
+
+
+def truth_of(d: Draft) -> Truth:
+    """What was put in, for the verifier to compare with what came out."""
+    kept = d.plan.groups >= 0
+    values = {
+        name: d.frame[name].value_counts(name="rows").cast({"rows": pl.Int64}) for name in d.policy.named("sensitive")
+    }
+    members = None
+    if d.encoded.persons is not None:
+        members = pl.DataFrame({"person": d.encoded.persons[kept], "group": d.plan.groups[kept]})
+    return Truth(d.encoded.rows, d.plan.withheld, values, members)
+
+
+def anonymize(
+    table: Any, policy: PolicyLike, *, seed: int | None = None, out: str | Path | None = None, progress: Progress = silent
+) -> Release:
+    """One release of one table: verified, without a series and without memory.
+
+    `out` is a new or empty folder for the public and the private half; without it, nothing is left on disk.
+
+    >>> people = pl.DataFrame({"age": [20, 21, 40, 41], "illness": ["flu", "cold", "flu", "asthma"]})
+    >>> columns = {"age": "quasi", "illness": "sensitive"}
+    >>> release = anonymize(people, {"columns": columns, "guarantee": {"k": 2}}, seed=1)
+    >>> sorted(release.table["age"].unique())
+    ['[20-21]', '[40-41]']
+    """
+    loaded = load_policy(policy)
+    planned = draft(table, loaded, None, b"", seed, progress)
+    with tempfile.TemporaryDirectory(prefix="reveil-") as scratch:
+        staged = Path(scratch)
+        for half in ("public", "private"):
+            (staged / half).mkdir()
+        release = write_release(planned, staged, History(), None, progress)
+        if out is None:
+            return release
+        target = store.new_folder(Path(out))
+        for half in ("public", "private"):
+            shutil.copytree(staged / half, target / half)
+        (target / "private").chmod(0o700)
+        return release.at(target)
+
+
+def open_series(policy: PolicyLike, home: str | Path | None = None) -> Series:
+    """Open the series whose private memory is in `home`, or begin it there.
+
+    Without `home`, the memory is in `.reveil` beside the policy file (or in the working folder).
+    """
+    loaded = load_policy(policy)
+    place = Path(home) if home is not None else loaded.folder / ".reveil"
+    return Series(loaded, Ledger.create_or_open(place, series=loaded.series.name, policy=loaded.fixed()))
+
+
+class Series:
+    """Releases made under one policy, with the memory that later releases must respect."""
+
+    def __init__(self, policy: Policy, ledger: Ledger) -> None:
+        self.policy, self.ledger = policy, ledger
+        self.settled = ledger.settle()  # what an interrupted command had left
+
+    def __repr__(self) -> str:
+        return f"Series({self.policy.series.name!r}, {len(self.ledger.records())} releases, home {str(self.ledger.home)!r})"
+
+    @property
+    def releases(self) -> tuple[Release, ...]:
+        """Every release so far, read from the ledger."""
+        return tuple(Release.load(self.ledger, record) for record in self.ledger.records())
+
+    def history(self) -> History:
+        """The past as planning and verification see it."""
+        return history_of(self.ledger)
+
+    def plan(self, table: Any, *, seed: int | None = None, progress: Progress = silent) -> Preview:
+        """What would be published and what it would cost. Changes nothing."""
+        past = self.history()
+        d = draft(table, self.policy, past, self.ledger.key, seed, progress)
+        return Preview(past.head + 1, d.encoded.rows, d.plan, d.loss, self.policy.guarantee.model)
+
+    def publish(self, table: Any, *, seed: int | None = None, progress: Progress = silent) -> Release:
+        """One more release: planned, written, verified, recorded, revealed. Or nothing at all, with the reason."""
+        past = self.history()
+        d = draft(table, self.policy, past, self.ledger.key, seed, progress)
+        staged = self.ledger.stage()
+        try:
+            release = write_release(d, staged, past, past.head + 1, progress)
+            for name, content in memory_of(d.encoded, d.plan, past, d.frame, self.policy, self.ledger.key).items():
+                self.ledger.write_memory(staged, name, content)
+            progress("recording", 0.0)
+            facts = facts_of(d.encoded, d.plan, release.certificate, d.loss)
+            record = self.ledger.record(staged, on=Head(past.head, past.head_id), facts=facts)
+        except OSError as error:
+            raise store.refused_by_disk(error) from error
+        finally:
+            self.ledger.discard(staged)
+        return release.at(self.ledger.reveal(record.number))
+
+    def verify(self, number: int | None = None) -> Mapping[int, Verification | ReveilError]:
+        """Check recorded releases again: their files against the ledger, and their bytes against the promise."""
+        from reveil.recheck import recheck
+
+        return recheck(self.ledger, self.policy, number)
+
+
+def check(published: Any, policy: PolicyLike) -> Certificate:
+    """Judge a table that somebody has published already, in our notation or ARX's, under a policy.
+
+    >>> table = pl.DataFrame({"age": ["2*", "2*", "4*"], "illness": ["flu", "cold", "flu"]})
+    >>> check(table, {"columns": {"age": "quasi", "illness": "sensitive"}, "guarantee": {"k": 2}}).holds
+    False
+    """
+    from reveil.recheck import check_published
+
+    return check_published(published, load_policy(policy))

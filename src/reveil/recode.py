@@ -1,0 +1,102 @@
+"""A plan becomes published columns: every row shows the generalised values of its group.
+
+Numbers show an interval, taxonomies a node, or (recode = "sets") the set of values that the group has. Counterfeits take
+the generalised values of their group and are rows like any other.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from reveil.encode import Codes, Encoded, Sensitive
+from reveil.hierarchies.tree import Hierarchy
+from reveil.notation import format_set
+from reveil.plan.contract import Plan
+from reveil.policy import Policy
+
+GROUP = "group"
+
+
+def recode(
+    frame: pl.DataFrame, encoded: Encoded, plan: Plan, policy: Policy, rng: np.random.Generator, *, group_column: bool
+) -> pl.DataFrame:
+    """The published table: policy order of columns, rows shuffled, counterfeits among them."""
+    kept = np.flatnonzero(plan.groups >= 0)
+    groups = np.concatenate([plan.groups[kept], plan.counterfeit_groups])
+    sources = np.concatenate([kept, _model_rows(kept, plan, rng)])
+    columns: list[pl.Series] = [pl.Series(GROUP, groups)] if group_column else []
+    labels = {h.name: _labels(h, number, encoded, plan, policy) for number, h in enumerate(encoded.quasi)}
+    for name, spec in policy.columns.items():
+        if spec.role == "quasi":
+            columns.append(labels[name].gather(groups).alias(name))
+        elif spec.role == "sensitive":
+            number = [column.name for column in encoded.sensitive].index(name)
+            codes = np.concatenate([encoded.codes[kept, number], _fake_codes(plan, number)])
+            columns.append(decode(encoded.sensitive[number], codes, frame[name].dtype))
+        elif spec.role == "insensitive":
+            columns.append(frame[name].gather(sources))
+    return pl.DataFrame(columns)[rng.permutation(len(groups))]
+
+
+def decode(column: Sensitive, codes: NDArray[np.int32], dtype: pl.DataType) -> pl.Series:
+    """The values that belong to codes."""
+    return pl.Series(column.name, column.values, dtype=dtype).gather(codes)
+
+
+def _fake_codes(plan: Plan, number: int) -> Codes:
+    return plan.counterfeit_codes[:, number] if plan.counterfeits else np.empty(0, dtype=np.int32)
+
+
+def _model_rows(kept: NDArray[np.int64], plan: Plan, rng: np.random.Generator) -> NDArray[np.int64]:
+    """For each counterfeit, a row (of its group where there is one) whose insensitive values it borrows."""
+    if not plan.counterfeits:
+        return np.empty(0, dtype=np.int64)
+    by_group = kept[np.argsort(plan.groups[kept], kind="stable")]
+    starts = np.searchsorted(plan.groups[by_group], np.arange(plan.count + 1))
+    low, high = starts[plan.counterfeit_groups], starts[plan.counterfeit_groups + 1]
+    empty = low == high
+    low, high = np.where(empty, 0, low), np.where(empty, len(kept), high)
+    return by_group[rng.integers(low, high)]
+
+
+def _labels(hierarchy: Hierarchy, number: int, encoded: Encoded, plan: Plan, policy: Policy) -> pl.Series:
+    """The label of each group in one column."""
+    groups, positions = plan.groups, encoded.positions[:, number]
+    if plan.population_groups is not None and encoded.population is not None:
+        groups = np.concatenate([groups, plan.population_groups])
+        positions = np.concatenate([positions, encoded.population[:, number]])
+    kept = groups >= 0
+    groups, positions = groups[kept], positions[kept]
+    if policy.method.recode == "sets" and not hierarchy.free:
+        return _set_labels(hierarchy, groups, positions, plan.count)
+    low = np.full(plan.count, len(hierarchy), dtype=np.int64)
+    high = np.full(plan.count, -1, dtype=np.int64)
+    np.minimum.at(low, groups, positions)
+    np.maximum.at(high, groups, positions)
+    pairs, index = np.unique(low * len(hierarchy) + high, return_inverse=True)
+    texts = [_text(hierarchy.label(int(pair) // len(hierarchy), int(pair) % len(hierarchy))) for pair in pairs]
+    return pl.Series(texts, dtype=pl.String).gather(index)
+
+
+def _text(label: str) -> str | None:
+    return label or None  # the missing value is published as missing
+
+
+def _set_labels(hierarchy: Hierarchy, groups: Codes, positions: Codes, count: int) -> pl.Series:
+    pairs = np.unique(groups.astype(np.int64) * len(hierarchy) + positions)
+    members = pl.DataFrame({"group": pairs // len(hierarchy), "position": pairs % len(hierarchy)})
+    lists = members.group_by("group", maintain_order=True).agg("position").sort("group")["position"]
+    distinct = lists.unique(maintain_order=True)
+    texts = [_set_text(hierarchy, tuple(run)) for run in distinct.to_list()]
+    table = pl.DataFrame({"run": distinct, "text": pl.Series(texts, dtype=pl.String)})
+    return pl.DataFrame({"run": lists}).join(table, on="run", how="left", maintain_order="left")["text"]
+
+
+def _set_text(hierarchy: Hierarchy, positions: tuple[int, ...]) -> str | None:
+    if len(positions) == 1:
+        return _text(hierarchy.label(positions[0], positions[0]))
+    if len(positions) == len(hierarchy):
+        return hierarchy.labels[0]
+    return format_set([_text(hierarchy.label(p, p)) for p in positions])

@@ -1,0 +1,170 @@
+"""From a plan to what the ledger keeps, and from what the ledger keeps to a `History`.
+
+Memory of a release: `persons` (newcomers' keyed hashes), `members` (who was in which group, with their true codes),
+`groups` (sizes) and `values` (the published multiset of each group). Facts: counts, codebook and hierarchy paths.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from reveil.certificate import Certificate
+from reveil.encode import Encoded
+from reveil.errors import Fault, InputError
+from reveil.hierarchies.tree import Hierarchy
+from reveil.history import PERSONS, History
+from reveil.identify import keyed_hashes
+from reveil.ledger.ledger import Ledger
+from reveil.plan.contract import Plan
+from reveil.plan.loss import Loss
+from reveil.policy import Policy
+
+
+def memory_of(
+    encoded: Encoded, plan: Plan, past: History, frame: pl.DataFrame, policy: Policy, key: bytes
+) -> dict[str, pl.DataFrame]:
+    """The frames to keep for a release."""
+    assert encoded.persons is not None
+    assert policy.identifier is not None
+    hashes = keyed_hashes(frame[policy.identifier], key)
+    names = [column.name for column in encoded.sensitive]
+    members = pl.DataFrame(
+        {
+            "person": encoded.persons.astype(np.uint32),
+            "group": plan.groups,
+            **{name: encoded.codes[:, number] for number, name in enumerate(names)},
+        }
+    )
+    newcomers = hashes.filter(pl.Series(encoded.persons >= past.persons.height))
+    return {"persons": newcomers, "members": members, **_published(members, plan, names)}
+
+
+def _published(members: pl.DataFrame, plan: Plan, names: Sequence[str]) -> dict[str, pl.DataFrame]:
+    """Sizes and value counts of the groups as they were published, counterfeits included."""
+    shown = members.filter(pl.col("group") >= 0).drop("person").with_columns(pl.lit(0, dtype=pl.Int32).alias("\0fake"))
+    if plan.counterfeits:
+        codes = {name: plan.counterfeit_codes[:, number].astype(np.int32) for number, name in enumerate(names)}
+        ones = np.ones(plan.counterfeits, dtype=np.int32)
+        shown = pl.concat([shown, pl.DataFrame({"group": plan.counterfeit_groups, **codes, "\0fake": ones})])
+    groups = shown.group_by("group").agg(pl.len().alias("rows"), pl.col("\0fake").sum().alias("counterfeits"))
+    values = [
+        shown.group_by("group", pl.col(name).alias("code")).agg(pl.len().alias("rows")).with_columns(
+            pl.lit(name).alias("column")
+        )
+        for name in names
+    ]
+    empty = pl.DataFrame(
+        schema={"group": pl.Int32, "code": pl.Int32, "rows": pl.UInt32, "column": pl.String}
+    )
+    return {
+        "groups": groups.sort("group"),
+        "values": pl.concat(values).sort("column", "group", "code") if values else empty,
+    }
+
+
+def facts_of(encoded: Encoded, plan: Plan, certificate: Certificate, loss: Loss) -> dict[str, Any]:
+    """What the catalog shows of a release without opening its files."""
+    return {
+        "counts": dict(certificate.counts),
+        "loss": loss.to_dict(),
+        "method": plan.method,
+        "codebook": {column.name: [_pack(value) for value in column.values] for column in encoded.sensitive},
+        "paths": {tree.name: _paths(tree) for tree in encoded.quasi if not tree.free and len(tree) <= 10_000},
+    }
+
+
+def _pack(value: Any) -> Any:
+    return {"date": value.isoformat()} if isinstance(value, datetime.date) else value
+
+
+def _unpack(value: Any) -> Any:
+    return datetime.date.fromisoformat(value["date"]) if isinstance(value, Mapping) else value
+
+
+def _paths(tree: Hierarchy) -> dict[str, list[str]]:
+    """The generalisations of each leaf, so that a later release cannot quietly mean something else by a label."""
+    start = int(tree.has_missing)
+    return {str(tree.leaves[p]): list(tree.ancestors(p))[1:] for p in range(start, len(tree))}
+
+
+def history_of(ledger: Ledger) -> History:
+    """Everything that a series remembers, up to its head."""
+    records = ledger.records()
+    if not records:
+        return History()
+    numbers = [record.number for record in records]
+
+    def stack(name: str) -> pl.DataFrame:
+        frames = (ledger.memory(number, name).with_columns(pl.lit(number, dtype=pl.Int32).alias("release")) for number in numbers)
+        return pl.concat(frames)
+
+    return History(
+        head=records[-1].number,
+        head_id=records[-1].id,
+        persons=stack("persons").select(*PERSONS),
+        members=stack("members"),
+        groups=stack("groups"),
+        values=stack("values"),
+        codebook={n: [_unpack(v) for v in values] for n, values in records[-1].facts["codebook"].items()},
+        paths=_merge(record.facts["paths"] for record in records),
+    )
+
+
+def _merge(paths: Iterable[Mapping[str, Mapping[str, list[str]]]]) -> dict[str, dict[str, list[str]]]:
+    merged: dict[str, dict[str, list[str]]] = {}
+    for release in paths:
+        for column, leaves in release.items():
+            merged.setdefault(column, {}).update(leaves)
+    return merged
+
+
+def refuse_changes(encoded: Encoded, past: History, policy: Policy) -> None:
+    """A new table must agree with the past: persistent values persist, and labels keep their meaning."""
+    faults = [
+        *(_moved_leaves(tree, past) for tree in encoded.quasi),
+        *(_changed_values(encoded, number, past, policy) for number in range(len(encoded.sensitive))),
+    ]
+    found = [fault for fault in faults if fault is not None]
+    if found:
+        raise InputError(found)
+
+
+def _moved_leaves(tree: Hierarchy, past: History) -> Fault | None:
+    known = past.paths.get(tree.name, {})
+    if not known or tree.free:
+        return None
+    moved = [leaf for leaf, path in _paths(tree).items() if leaf in known and _differs(path, known[leaf])]
+    if not moved:
+        return None
+    message = f"{len(moved)} values are generalised in another way than in earlier releases: {', '.join(moved[:5])}"
+    return Fault("R310", f"column {tree.name!r}", message, "keep what earlier releases used; new values may be added")
+
+
+def _differs(now: Sequence[str], before: Sequence[str]) -> bool:
+    """Whether a label means something new. A level may appear or vanish as values come and go (chains collapse)."""
+    common = [label for label in now if label in before]
+    return common != [label for label in before if label in now] or not set(common)
+
+
+def _changed_values(encoded: Encoded, number: int, past: History, policy: Policy) -> Fault | None:
+    if policy.values.change != "never" or encoded.persons is None:
+        return None
+    column = encoded.sensitive[number]
+    before = past.last_codes(encoded.persons, column.name)
+    changed = (before >= 0) & (before != encoded.codes[:, number])
+    if not changed.any():
+        return None
+    pairs = pl.DataFrame({"a": before[changed], "b": encoded.codes[changed, number]}).group_by("a", "b").len().sort("len", descending=True)
+    shown = ", ".join(f"{column.values[a]!r} -> {column.values[b]!r} ({rows:,})" for a, b, rows in pairs.head(3).iter_rows())
+    return Fault(
+        "R311",
+        f"column {column.name!r}",
+        f"values.change = \"never\", but people have another value than before: {shown}",
+        "correct the table, or begin a series with values.change = \"freely\" or \"transitions\"",
+        int(changed.sum()),
+    )

@@ -1,0 +1,160 @@
+"""A table and a policy brought together: every fault of the table at once, or a frame whose columns are what they should be.
+
+After `prepare`, columns have one of four types: Int64, Float64, Date or String; missing values are nulls everywhere.
+"""
+
+from __future__ import annotations
+
+import difflib
+
+import polars as pl
+
+from reveil.errors import Fault, stop_if
+from reveil.policy import Column, Policy
+from reveil.read import read_table
+
+RESERVED = "group"  # the column that releases of a series carry
+
+
+def prepare(frame: pl.DataFrame, policy: Policy, *, series: bool = False) -> pl.DataFrame:
+    """The columns that the policy names, in its order and of its types, without the dropped ones.
+
+    >>> from reveil.policy import load_policy
+    >>> policy = load_policy({"columns": {"age": "quasi", "note": "drop"}, "guarantee": {"k": 2}})
+    >>> prepare(pl.DataFrame({"note": ["x", "y"], "age": [30, 31]}), policy).columns
+    ['age']
+    """
+    faults = [*_column_faults(frame, policy, series), *_row_faults(frame)]
+    columns = []
+    for name, spec in policy.columns.items():
+        if name in frame.columns and spec.role != "drop":
+            column = _typed(frame[name], spec, faults)
+            faults += _missing_faults(column, spec)
+            columns.append(column)
+    if policy.identifier in frame.columns:
+        faults += _identifier_faults(frame[policy.identifier])
+    stop_if(faults)
+    return pl.DataFrame(columns)
+
+
+def _column_faults(frame: pl.DataFrame, policy: Policy, series: bool) -> list[Fault]:
+    faults = []
+    for name in policy.columns:
+        if name not in frame.columns:
+            near = difflib.get_close_matches(name, frame.columns, n=1)
+            hint = f"the table has {near[0]!r}; use that name" if near else "add it, or remove it from the policy"
+            faults.append(Fault("R210", f"column {name!r}", "is in the policy but not in the table", hint))
+    for name in frame.columns:
+        if name not in policy.columns:
+            remedy = "give it a role in [columns]; \"drop\" leaves it out of the release"
+            faults.append(Fault("R211", f"column {name!r}", "has no role in the policy", remedy, frame.height))
+    if series and policy.identifier is None:
+        message = "no column has the role identifier, so the same person cannot be found again in a later release"
+        remedy = "name the column that identifies a person; it is never published"
+        faults.append(Fault("R216", "policy", message, remedy))
+    if series and policy.columns.get(RESERVED, Column(role="drop")).role in ("quasi", "sensitive", "insensitive"):
+        message = "is a name that releases of a series use for the number of the published group"
+        faults.append(Fault("R217", f"column {RESERVED!r}", message, "rename the column in the table"))
+    return faults
+
+
+def _row_faults(frame: pl.DataFrame) -> list[Fault]:
+    if frame.height:
+        return []
+    return [Fault("R212", "table", "has no rows", "check that the right file was given", 0)]
+
+
+def _identifier_faults(column: pl.Series) -> list[Fault]:
+    faults = []
+    if column.null_count():
+        remedy = "fill the identifier in, or remove these rows"
+        faults.append(Fault("R213", f"identifier {column.name!r}", "is missing", remedy, column.null_count()))
+    counts = column.drop_nulls().value_counts(name="rows").filter(pl.col("rows") > 1)
+    if counts.height:
+        message = f"{counts.height:,} people have more than one row"
+        remedy = "keep one row per person and release, for instance the latest"
+        faults.append(Fault("R214", f"identifier {column.name!r}", message, remedy, int(counts["rows"].sum())))
+    return faults
+
+
+def _missing_faults(column: pl.Series, spec: Column) -> list[Fault]:
+    if spec.missing == "category" or not column.null_count():
+        return []
+    remedy = "fill the values in, or set missing = \"category\""
+    message = "has missing values, which the policy refuses"
+    return [Fault("R215", f"column {column.name!r}", message, remedy, column.null_count())]
+
+
+def _typed(column: pl.Series, spec: Column, faults: list[Fault]) -> pl.Series:
+    """The column as the policy wants it; what does not convert is a fault."""
+    wanted = spec.type
+    if wanted == "auto":
+        wanted = _natural_type(column, spec)
+    if wanted == "number":
+        return _numbers(column, faults)
+    if wanted == "date":
+        return _dates(column, faults)
+    if column.dtype == pl.Boolean:
+        return column.replace_strict({True: "true", False: "false"}, return_dtype=pl.String)
+    return column.cast(pl.String)
+
+
+def _natural_type(column: pl.Series, spec: Column) -> str:
+    if spec.hierarchy is not None or spec.prefixes is not None or spec.order is not None:
+        return "category"
+    if spec.widths is not None or spec.cuts is not None:
+        return "number"
+    if spec.levels is not None or column.dtype.is_temporal():
+        return "date"
+    return "number" if column.dtype.is_numeric() else "category"
+
+
+def _numbers(column: pl.Series, faults: list[Fault]) -> pl.Series:
+    whole = column.dtype.is_integer()
+    if column.dtype == pl.String:
+        found = column.cast(pl.Float64, strict=False)
+        as_whole = column.cast(pl.Int64, strict=False)
+        whole = as_whole.null_count() == column.null_count()
+    else:
+        found = column.cast(pl.Float64, strict=False)
+    faults += _conversion_faults(column, found, "number")
+    if whole:
+        return column.cast(pl.Int64, strict=False)
+    found = found.fill_nan(None)
+    if found.is_infinite().any():
+        rows = int(found.is_infinite().sum())
+        faults.append(Fault("R218", f"column {column.name!r}", "has infinite values", "replace them", rows))
+    return found
+
+
+def _dates(column: pl.Series, faults: list[Fault]) -> pl.Series:
+    found = column.str.to_date("%Y-%m-%d", strict=False) if column.dtype == pl.String else column.cast(pl.Date, strict=False)
+    faults += _conversion_faults(column, found, "date")
+    return found
+
+
+def _conversion_faults(column: pl.Series, found: pl.Series, wanted: str) -> list[Fault]:
+    lost = column.filter(found.is_null() & column.is_not_null())
+    if lost.is_empty():
+        return []
+    shown = ", ".join(repr(value) for value in lost.unique(maintain_order=True).head(5).to_list())
+    message = f"{lost.n_unique()} values are not a {wanted}{' (yyyy-mm-dd)' if wanted == 'date' else ''}: {shown}"
+    remedy = "correct them, name them under [input] nulls if they mean missing, or set type = \"category\""
+    return [Fault("R218", f"column {column.name!r}", message, remedy, lost.len())]
+
+
+def population(policy: Policy) -> pl.DataFrame | None:
+    """The population table that the policy names, with the quasi-identifiers as the policy wants them."""
+    if policy.guarantee.population is None:
+        return None
+    frame = read_table(str(policy.folder / policy.guarantee.population))
+    faults: list[Fault] = []
+    columns = []
+    for name in policy.named("quasi"):
+        if name not in frame.columns:
+            message = f"is missing from the population table {policy.guarantee.population}"
+            faults.append(Fault("R210", f"column {name!r}", message, "add it: every quasi-identifier is needed"))
+        else:
+            columns.append(_typed(frame[name], policy.columns[name], faults))
+    stop_if(faults)
+    return pl.DataFrame(columns)

@@ -1,0 +1,242 @@
+"""A second opinion before anything is revealed: read the published bytes again and judge them.
+
+Imports nothing that planned, recoded or wrote the release. What is checked is what anyone could see in the files, with
+the worst case that it is known who is in which group.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from reveil.encode import taxonomy
+from reveil.errors import Fault, GuaranteeError, InputError
+from reveil.guarantees.contract import Background, Verdict, View
+from reveil.guarantees.registry import judges
+from reveil.hierarchies import scales
+from reveil.hierarchies.tree import Hierarchy, grow
+from reveil.history import History
+from reveil.policy import Policy
+from reveil.roles import population
+
+GROUP = "group"
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What the publisher says about a release, to be compared with its bytes."""
+
+    rows: int  # of the input
+    withheld: int
+    values: Mapping[str, pl.DataFrame] = field(default_factory=dict)  # sensitive column -> value, rows in the input
+    members: pl.DataFrame | None = None  # series: person, group (>= 0)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at besides the guarantees."""
+
+    name: str
+    holds: bool
+    finding: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"name": self.name, "holds": self.holds, "finding": self.finding}
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What the verifier found in one folder of public files."""
+
+    checks: tuple[Check, ...]
+    verdicts: tuple[Verdict, ...]
+    rows: int
+    classes: int
+    counterfeits: int
+    sizes: tuple[int, ...]  # of the classes, ascending
+
+    @property
+    def holds(self) -> bool:
+        return all(check.holds for check in self.checks) and all(verdict.holds for verdict in self.verdicts)
+
+    def insist(self) -> None:
+        """Raise when anything does not hold."""
+        faults = [
+            Fault("R601", check.name, check.finding, "do not publish; report this as a bug of Reveil")
+            for check in self.checks
+            if not check.holds
+        ]
+        faults += [
+            Fault("R602", verdict.guarantee, verdict.statement, "do not publish this table", verdict.violating_rows)
+            for verdict in self.verdicts
+            if not verdict.holds
+        ]
+        if faults:
+            raise GuaranteeError(faults)
+
+
+def verify(public: Path, policy: Policy, history: History, truth: Truth | None = None) -> Verification:
+    """Judge the public files of one release; `truth` adds checks against what was put in."""
+    package, table, counterfeits = _read(public, policy)
+    checks = [_files(public, package, table, counterfeits), _columns(table, policy)]
+    if not all(check.holds for check in checks):
+        return Verification(tuple(checks), (), table.height, 0, 0, ())
+    return check_table(table, counterfeits, policy, history, truth, checks)
+
+
+def check_table(
+    table: pl.DataFrame,
+    counterfeits: pl.DataFrame | None,
+    policy: Policy,
+    history: History,
+    truth: Truth | None = None,
+    checks: list[Check] | None = None,
+) -> Verification:
+    """Judge a published table that has been read already."""
+    found = list(checks or [])
+    found.append(_uniform(table, policy))
+    view = _view(table, counterfeits, policy, truth)
+    if counterfeits is not None:
+        found.append(_counterfeits(view, counterfeits))
+    if truth is not None:
+        found += _compare(table, view, truth)
+    verdicts = [verdict for judge in judges(policy, background(policy)) for verdict in judge.judge(view, history)]
+    sizes = tuple(np.sort(view.sizes()).tolist())
+    invented = int(view.counterfeits.sum())
+    return Verification(tuple(found), tuple(verdicts), table.height, view.count, invented, sizes)
+
+
+def published_columns(policy: Policy) -> list[str]:
+    return [name for name, spec in policy.columns.items() if spec.role in ("quasi", "sensitive", "insensitive")]
+
+
+def _read(public: Path, policy: Policy) -> tuple[dict[str, Any], pl.DataFrame, pl.DataFrame | None]:
+    try:
+        package = json.loads((public / "datapackage.json").read_text(encoding="utf-8"))
+        names = {resource["name"]: public / resource["path"] for resource in package["resources"]}
+        table = read_published(names["table"])
+        counterfeits = pl.read_csv(names["counterfeits"]) if "counterfeits" in names else None
+    except (OSError, ValueError, KeyError, pl.exceptions.PolarsError) as error:
+        fault = Fault("R603", f"release in {public}", f"cannot be read: {error}", "restore it from a backup")
+        raise InputError(fault) from None
+    return package, typed(table, package), counterfeits
+
+
+def read_published(path: Path) -> pl.DataFrame:
+    """A published table as text cells; null is a missing value."""
+    if path.suffix == ".parquet":
+        return pl.read_parquet(path)
+    return pl.read_csv(path, infer_schema=False, null_values=[""])
+
+
+def typed(table: pl.DataFrame, package: Mapping[str, Any]) -> pl.DataFrame:
+    """Cells as the data package declares them."""
+    kinds: dict[str, pl.DataType | type[pl.DataType]] = {"integer": pl.Int64, "number": pl.Float64, "date": pl.Date}
+    fields = next(r["schema"]["fields"] for r in package["resources"] if r["name"] == "table")
+    wanted = {f["name"]: kinds[f["type"]] for f in fields if f["type"] in kinds and f["name"] in table.columns}
+    return table.cast(wanted)  # type: ignore[arg-type]
+
+
+def _files(
+    public: Path, package: Mapping[str, Any], table: pl.DataFrame, counterfeits: pl.DataFrame | None
+) -> Check:
+    listed = {resource["path"] for resource in package["resources"]} | {"datapackage.json"}
+    extra = sorted({path.name for path in public.iterdir()} - listed)
+    wrong = [
+        resource["path"]
+        for resource in package["resources"]
+        if resource["hash"] != f"sha256:{hashlib.sha256((public / resource['path']).read_bytes()).hexdigest()}"
+    ]
+    if extra or wrong:
+        return Check("public files", False, f"unexpected {extra}, changed {wrong}")
+    return Check("public files", True, f"{len(listed)} files, each with the hash that the data package states")
+
+
+def _columns(table: pl.DataFrame, policy: Policy) -> Check:
+    wanted = published_columns(policy)
+    found = [name for name in table.columns if name != GROUP or GROUP in wanted]
+    if found != wanted:
+        return Check("published columns", False, f"columns are {found}, the policy publishes {wanted}")
+    return Check("published columns", True, "exactly those the policy publishes; no identifier, no dropped column")
+
+
+def _uniform(table: pl.DataFrame, policy: Policy) -> Check:
+    quasi = list(policy.named("quasi"))
+    if GROUP not in table.columns:
+        return Check("one generalisation per group", True, "groups are the rows that share all generalised cells")
+    shapes = table.select(GROUP, *quasi).unique().height
+    groups = table[GROUP].n_unique()
+    finding = f"{groups:,} groups show {shapes:,} combinations of generalised cells"
+    return Check("one generalisation per group", shapes == groups, finding)
+
+
+def _view(table: pl.DataFrame, counterfeits: pl.DataFrame | None, policy: Policy, truth: Truth | None) -> View:
+    quasi = table.select(policy.named("quasi"))
+    keys = table.select(GROUP) if GROUP in table.columns else quasi
+    numbers = keys.unique(maintain_order=GROUP not in table.columns)
+    if GROUP in table.columns:
+        numbers = numbers.sort(GROUP)
+    numbers = numbers.with_row_index("\0class")
+    classes = keys.join(numbers, on=keys.columns, how="left", nulls_equal=True, maintain_order="left")["\0class"]
+    members, invented = None, np.zeros(numbers.height, dtype=np.int64)
+    if GROUP in table.columns:
+        lookup = numbers.rename({"\0class": "class"}).with_columns(pl.col(GROUP).cast(pl.Int64), pl.col("class").cast(pl.Int64))
+        if counterfeits is not None:
+            joined = lookup.join(counterfeits.cast({GROUP: pl.Int64}), on=GROUP, how="left", maintain_order="left")
+            invented = joined["count"].fill_null(0).to_numpy()
+        if truth is not None and truth.members is not None:
+            people = truth.members.select("person", pl.col("group").cast(pl.Int64).alias(GROUP))
+            members = people.join(lookup, on=GROUP, how="left", maintain_order="left").select("person", "class")
+    return View(
+        classes=classes.cast(pl.Int64).to_numpy(),
+        quasi=quasi,
+        sensitive={name: table[name] for name in policy.named("sensitive")},
+        counterfeits=invented,
+        members=members,
+    )
+
+
+def _counterfeits(view: View, counterfeits: pl.DataFrame) -> Check:
+    known = int(counterfeits["count"].sum()) == int(view.counterfeits.sum())
+    fits = bool((view.counterfeits <= view.sizes()).all()) and counterfeits.height == view.count
+    finding = f"{int(view.counterfeits.sum()):,} counterfeit rows are stated, none more than its group has rows"
+    return Check("counterfeit counts", known and fits, finding)
+
+
+def _compare(table: pl.DataFrame, view: View, truth: Truth) -> list[Check]:
+    invented = int(view.counterfeits.sum())
+    expected = truth.rows - truth.withheld + invented
+    checks = [
+        Check("rows", table.height == expected, f"{table.height:,} rows published, {expected:,} were to be"),
+    ]
+    for name, counts in truth.values.items():
+        seen = table[name].value_counts(name="published").cast({"published": pl.Int64})
+        both = seen.join(counts.rename({"rows": "known"}), on=name, how="full", nulls_equal=True, coalesce=True)
+        surplus = (both["published"].fill_null(0) - both["known"].fill_null(0)).clip(0).sum()
+        finding = f"{surplus:,} values published beyond those of the input; {invented:,} rows are counterfeits"
+        checks.append(Check(f"values of {name!r}", surplus <= invented, finding))
+    if view.members is not None:
+        real = np.bincount(view.members["class"].fill_null(-1).to_numpy() + 1, minlength=view.count + 1)
+        same = real[0] == 0 and bool((real[1:] == view.sizes() - view.counterfeits).all())
+        checks.append(Check("members", same, "every group has as many real rows as people were put into it"))
+    return checks
+
+
+def background(policy: Policy) -> Background:
+    """Hierarchies and population that judges may need, from the policy alone."""
+    hierarchies: dict[str, Hierarchy] = {}
+    for name, spec in policy.columns.items():
+        if spec.role not in ("quasi", "sensitive"):
+            continue
+        if spec.hierarchy is not None:
+            hierarchies[name] = grow(name, taxonomy(name, spec.hierarchy, policy.folder), missing=True)
+        elif spec.order is not None:
+            hierarchies[name] = scales.ordered(name, (), spec.order, True)[0]
+    return Background(hierarchies, population(policy))
