@@ -126,12 +126,17 @@ class Guarantee(Section):
     r: Annotated[Exact, Field(gt=1)] | None = None
     priors: tuple[str, ...] = ()
     condition: Literal["exact", "delta"] = "exact"
+    strategy: Literal["constant-ratio", "geometric", "telescoping", "greedy"] | None = None
+    horizon: Annotated[int, Field(ge=1)] | None = None
+    rate: Annotated[Exact, Field(gt=0, lt=1)] | None = None
+    protect: Annotated[tuple[Annotated[str, BeforeValidator(str)], ...], Field(min_length=1)] | None = None
 
     @model_validator(mode="after")
     def _consistent(self) -> Guarantee:
         faults = [
             *_missing_parameters(self),
             *_idle_parameters(self),
+            *_global_parameters(self),
         ]
         if faults:
             raise ValueError("; ".join(faults))
@@ -146,6 +151,7 @@ MODELS: dict[str, tuple[str, ...]] = {
     "epsilon-m": ("epsilon", "m"),
     "presence": ("population", "delta_max"),
     "r-robustness": ("r",),
+    "global": ("l", "strategy"),
 }
 
 
@@ -165,7 +171,7 @@ def _missing_parameters(g: Guarantee) -> list[str]:
         faults.append("r and priors belong together: priors = [\"by-sex.csv\"] says what is known beforehand")
     if g.delta_max is not None and g.delta_min > g.delta_max:
         faults.append("delta_min is larger than delta_max")
-    if g.diversity != "entropy" and g.l is not None and g.l.denominator != 1:
+    if g.diversity != "entropy" and g.model != "global" and g.l is not None and g.l.denominator != 1:
         faults.append(f"l = {g.l} must be a whole number unless diversity = \"entropy\"")
     return faults
 
@@ -192,10 +198,27 @@ def _idle_parameters(g: Guarantee) -> list[str]:
     return faults
 
 
+def _global_parameters(g: Guarantee) -> list[str]:
+    """The budget of the global guarantee: its l bounds a chance over all releases and asks for no diversity."""
+    given = g.model_fields_set
+    if g.model != "global":
+        names = ("strategy", "horizon", "rate", "protect")
+        return [f"{name} does nothing unless model = \"global\"" for name in names if name in given]
+    faults = [f"{name} does nothing with model = \"global\"" for name in ("diversity", "c") if name in given]
+    if g.l is not None and g.l <= 1:
+        faults.append(f"l = {g.l} promises nothing; the chance is bounded by 1/l, so l must be larger than 1")
+    for name, strategy in (("horizon", "constant-ratio"), ("rate", "geometric")):
+        if g.strategy == strategy and getattr(g, name) is None:
+            faults.append(f"strategy = \"{strategy}\" needs {name}")
+        if g.strategy != strategy and name in given:
+            faults.append(f"{name} does nothing unless strategy = \"{strategy}\"")
+    return faults
+
+
 class Method(Section):
     """How to keep the promise with the least loss."""
 
-    name: Literal["auto", "mondrian"] = "auto"
+    name: Literal["auto", "mondrian", "budget"] = "auto"
     cuts: Literal["strict", "relaxed"] = "relaxed"
     recode: Literal["nodes", "sets"] = "nodes"
     publish: Literal["generalized"] = "generalized"
@@ -243,6 +266,9 @@ class Policy(Section):
         needs_sensitive = [name for name in ("l", "t", "alpha", "epsilon", "r") if getattr(self.guarantee, name) is not None]
         if needs_sensitive and not self.named("sensitive"):
             faults.append(f"guarantee.{needs_sensitive[0]} needs a column with the role sensitive")
+        faults += _global_policy(self) if self.guarantee.model == "global" else []
+        if self.method.name == "budget" and self.guarantee.model != "global":
+            faults.append("method \"budget\" plans for guarantee.model = \"global\" only")
         if faults:
             raise ValueError("; ".join(faults))
         return self
@@ -264,6 +290,23 @@ class Policy(Section):
         """The part that a series fixes with its first release: all that bears on the promise."""
         everything = self.to_dict()
         return {name: everything[name] for name in ("series", "columns", "values", "guarantee", "method")}
+
+
+def _global_policy(policy: Policy) -> list[str]:
+    faults = []
+    if policy.values.change != "freely":
+        faults.append(
+            "model \"global\" needs values.change = \"freely\": its chances multiply only if a value says nothing about the "
+            "next one. Where values persist it is no bound: {A,B} with x,y and then {A,C} with x,z gives A away, and the "
+            "formula says 3/4"
+        )
+    if policy.identifier is None:
+        faults.append("model \"global\" needs a column with the role identifier: budgets belong to people")
+    if policy.method.name not in ("auto", "budget"):
+        faults.append(f"method \"{policy.method.name}\" knows no budgets; model \"global\" needs method \"budget\" or \"auto\"")
+    if policy.method.suppress:
+        faults.append("method.suppress must be 0 with model \"global\": who is withheld is decided by the past alone")
+    return faults
 
 
 PolicyLike = str | Path | Mapping[str, Any] | Policy

@@ -32,11 +32,12 @@ class Entry:
 
 GUARANTEES: dict[str, Entry] = {
     "k-anonymity": Entry(lambda g: g.k is not None, "single:build_k"),
-    "l-diversity": Entry(lambda g: g.l is not None, "single:build_l"),
+    "l-diversity": Entry(lambda g: g.l is not None and g.model != "global", "single:build_l"),
     "t-closeness": Entry(lambda g: g.t is not None, "closeness:build_t"),
     "alpha-k": Entry(lambda g: g.alpha is not None, "single:build_alpha"),
     "epsilon-m": Entry(lambda g: g.epsilon is not None, "proximity:build_epsilon"),
     "presence": Entry(lambda g: g.population is not None, "presence:build_presence"),
+    "global": Entry(lambda g: g.model == "global", "globally:build_global"),
 }
 
 

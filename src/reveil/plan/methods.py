@@ -9,9 +9,10 @@ from reveil.policy import Policy
 
 METHODS: dict[str, str] = {  # method.name -> module:function
     "mondrian": "mondrian:plan",
+    "budget": "globally:plan",
 }
 
-AUTO: dict[str, str] = {}  # guarantee.model -> the method that `auto` takes; mondrian for all others
+AUTO: dict[str, str] = {"global": "budget"}  # guarantee.model -> the method that `auto` takes; mondrian for all others
 
 
 def method(policy: Policy) -> Method:
