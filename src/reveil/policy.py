@@ -46,6 +46,19 @@ def exact(value: object) -> Fraction:
         raise ValueError("write a number such as 0.2, or a fraction such as \"1/3\"") from None
 
 
+def plain_text(value: object) -> str:
+    """A sensitive value as a policy names it; the missing value is the empty text.
+
+    >>> plain_text("flu"), plain_text(3.0), plain_text(True), plain_text(None)
+    ('flu', '3', 'true', '')
+    """
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return "" if value is None else str(value)
+
+
 Exact = Annotated[Fraction, BeforeValidator(exact), PlainSerializer(str)]
 Share = Annotated[Exact, Field(ge=0, le=1)]
 
@@ -129,7 +142,15 @@ class Guarantee(Section):
     strategy: Literal["constant-ratio", "geometric", "telescoping", "greedy"] | None = None
     horizon: Annotated[int, Field(ge=1)] | None = None
     rate: Annotated[Exact, Field(gt=0, lt=1)] | None = None
-    protect: Annotated[tuple[Annotated[str, BeforeValidator(str)], ...], Field(min_length=1)] | None = None
+    protect: Annotated[tuple[Annotated[str, BeforeValidator(plain_text)], ...], Field(min_length=1)] | None = None
+    compromised: Annotated[int, Field(ge=0)] = 1
+    tau: Annotated[Share, Field(gt=0)] | None = None
+    refill: Annotated[int, Field(ge=1)] | Literal["never"] = "never"
+    n: Annotated[int, Field(ge=1)] | None = None
+    p: Share | None = None
+    L: Annotated[int, Field(ge=1)] | None = None  # the paper's name
+    h: Annotated[Share, Field(gt=0)] | None = None
+    closure: Literal["transitive", "pairwise"] = "transitive"
 
     @model_validator(mode="after")
     def _consistent(self) -> Guarantee:
@@ -137,10 +158,15 @@ class Guarantee(Section):
             *_missing_parameters(self),
             *_idle_parameters(self),
             *_global_parameters(self),
+            *_persistent_parameters(self),
         ]
         if faults:
             raise ValueError("; ".join(faults))
         return self
+
+    def protects(self, value: object) -> bool:
+        """Whether the global guarantee covers this sensitive value."""
+        return self.protect is None or plain_text(value) in self.protect
 
 
 MODELS: dict[str, tuple[str, ...]] = {
@@ -152,7 +178,11 @@ MODELS: dict[str, tuple[str, ...]] = {
     "presence": ("population", "delta_max"),
     "r-robustness": ("r",),
     "global": ("l", "strategy"),
+    "compromise-safety": ("m",),
+    "m-invariance": ("m",),
+    "historical-safety": ("m",),
 }
+PERSISTENT = ("compromise-safety", "m-invariance", "historical-safety")  # values.change = "never"
 
 
 def _missing_parameters(g: Guarantee) -> list[str]:
@@ -183,7 +213,7 @@ def _idle_parameters(g: Guarantee) -> list[str]:
         "c": ("l",),
         "distance": ("t",),
         "proximity": ("epsilon",),
-        "m": ("epsilon",),
+        **({} if g.model in PERSISTENT else {"m": ("epsilon",)}),
         "delta_min": ("population",),
         "condition": ("r",),
     }
@@ -215,10 +245,69 @@ def _global_parameters(g: Guarantee) -> list[str]:
     return faults
 
 
+def _persistent_parameters(g: Guarantee) -> list[str]:
+    """The parameters of the guarantees for values that never change."""
+    owners = {
+        **dict.fromkeys(("compromised", "tau", "refill"), ("compromise-safety",)),
+        **dict.fromkeys(("n", "p", "h", "closure"), ("historical-safety",)),
+        "L": PERSISTENT,
+    }
+    faults = [
+        f"{name} does nothing with model = \"{g.model}\""
+        for name, models in owners.items()
+        if name in g.model_fields_set and g.model not in models
+    ]
+    if g.m is None or g.model not in PERSISTENT:
+        return faults
+    if g.m < 2:
+        faults.append("m = 1 hides nothing: a group of one shows its value")
+    if g.epsilon is not None or g.t is not None or g.population is not None:
+        faults.append(f"epsilon, t and population cannot be planned together with model = \"{g.model}\"")
+    return faults + (_cohort_parameters(g, g.m) if g.model == "compromise-safety" else _history_parameters(g, g.m))
+
+
+def _cohort_parameters(g: Guarantee, m: int) -> list[str]:
+    c, faults = g.compromised, []
+    if m - c < 2:
+        return [f"m = {m} with compromised = {c} promises nothing: {c} known of {m} leave one value for the last"]
+    if isinstance(g.refill, int) and c > 2:
+        faults.append("compromised > 2 needs refill = \"never\": with refills the chance is computed for up to 2 known people")
+    elif isinstance(g.refill, int) and 0 < c and g.refill < c + 1:
+        faults.append(f"refill = {g.refill} is too few for compromised = {c}: use {c + 1} or more, or \"never\"")
+    elif g.tau is not None and g.tau < lowest_tau(g):
+        faults.append(f"tau = {g.tau} cannot be kept: m, compromised and refill allow {lowest_tau(g)} at best")
+    return faults
+
+
+def lowest_tau(g: Guarantee) -> Fraction:
+    """The lowest bound on a guess that m, compromised and refill can keep; tau unless that is given.
+
+    In a cohort of m, c known people leave m - c values for the others. When r places are refilled at once, a known
+    leaver and c - 1 known newcomers leave r - c + 1 places for the leaver's value.
+    """
+    assert g.m is not None
+    refilled = g.refill if isinstance(g.refill, int) and g.compromised else None
+    choices = g.m - g.compromised if refilled is None else min(g.m - g.compromised, refilled - g.compromised + 1)
+    return Fraction(1, max(1, choices))
+
+
+def _history_parameters(g: Guarantee, m: int) -> list[str]:
+    if g.model != "historical-safety":
+        return []
+    chosen = [name for name in ("p", "L", "h") if getattr(g, name) is not None]
+    if g.n is None and len(chosen) < 3:
+        return ["model \"historical-safety\" needs n, or p, L and h to choose it from"]
+    if g.n is not None and (g.p is not None or g.h is not None):
+        return ["n is given, so p and h do nothing"]
+    if g.n is not None and g.n > m:
+        return [f"n = {g.n} is larger than m = {m}; no correlation of a group is that large"]
+    return []
+
+
 class Method(Section):
     """How to keep the promise with the least loss."""
 
-    name: Literal["auto", "mondrian", "budget"] = "auto"
+    name: Literal["auto", "mondrian", "budget", "cohorts", "m-invariance", "cor-split"] = "auto"
     cuts: Literal["strict", "relaxed"] = "relaxed"
     recode: Literal["nodes", "sets"] = "nodes"
     publish: Literal["generalized"] = "generalized"
@@ -267,6 +356,7 @@ class Policy(Section):
         if needs_sensitive and not self.named("sensitive"):
             faults.append(f"guarantee.{needs_sensitive[0]} needs a column with the role sensitive")
         faults += _global_policy(self) if self.guarantee.model == "global" else []
+        faults += _persistent_policy(self) if self.guarantee.model in PERSISTENT else []
         if self.method.name == "budget" and self.guarantee.model != "global":
             faults.append("method \"budget\" plans for guarantee.model = \"global\" only")
         if faults:
@@ -290,6 +380,30 @@ class Policy(Section):
         """The part that a series fixes with its first release: all that bears on the promise."""
         everything = self.to_dict()
         return {name: everything[name] for name in ("series", "columns", "values", "guarantee", "method")}
+
+
+def _persistent_policy(policy: Policy) -> list[str]:
+    model, faults = policy.guarantee.model, []
+    if policy.values.change != "never":
+        faults.append(f"model \"{model}\" needs values.change = \"never\": it relies on values that stay")
+    if policy.identifier is None:
+        faults.append(f"model \"{model}\" needs a column with the role identifier: people must be known again")
+    if len(policy.named("sensitive")) != 1:
+        faults.append(f"model \"{model}\" needs exactly one sensitive column; join several into one first")
+    if policy.method.name not in ("auto", *_METHODS_OF[model]):
+        faults.append(f"method \"{policy.method.name}\" does not plan for model \"{model}\"; use \"auto\"")
+    if policy.method.suppress:
+        faults.append(f"method.suppress must be 0 with model \"{model}\"")
+    if policy.guarantee.closure == "transitive" and policy.method.name == "cor-split":
+        faults.append("method \"cor-split\" regroups people and is tested in pairs only; it needs closure = \"pairwise\"")
+    return faults
+
+
+_METHODS_OF = {
+    "compromise-safety": ("cohorts",),
+    "m-invariance": ("m-invariance", "cohorts"),
+    "historical-safety": ("cohorts", "cor-split"),
+}
 
 
 def _global_policy(policy: Policy) -> list[str]:
