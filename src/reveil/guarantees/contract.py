@@ -28,6 +28,7 @@ class View:
     sensitive: Mapping[str, pl.Series]  # as published: text, or numbers where the column is numeric; null is a value
     counterfeits: NDArray[np.int64]  # per class
     members: pl.DataFrame | None = None  # series only, worst case: who is known to be where (person, class)
+    signatures: pl.DataFrame | None = None  # where priors are given: class and, by prior, the signature of each person
 
     @property
     def count(self) -> int:

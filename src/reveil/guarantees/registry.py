@@ -37,6 +37,7 @@ GUARANTEES: dict[str, Entry] = {
     "alpha-k": Entry(lambda g: g.alpha is not None, "single:build_alpha"),
     "epsilon-m": Entry(lambda g: g.epsilon is not None, "proximity:build_epsilon"),
     "presence": Entry(lambda g: g.population is not None, "presence:build_presence"),
+    "r-robustness": Entry(lambda g: g.r is not None, "robust:build_r"),
     "global": Entry(lambda g: g.model == "global", "globally:build_global"),
 }
 
