@@ -60,7 +60,7 @@ class Verification:
     rows: int
     classes: int
     counterfeits: int
-    sizes: tuple[int, ...]  # of the classes, ascending
+    sizes: tuple[int, ...] = field(repr=False)  # of the classes, ascending
 
     @property
     def holds(self) -> bool:
