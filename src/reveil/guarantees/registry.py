@@ -39,6 +39,9 @@ GUARANTEES: dict[str, Entry] = {
     "presence": Entry(lambda g: g.population is not None, "presence:build_presence"),
     "r-robustness": Entry(lambda g: g.r is not None, "robust:build_r"),
     "global": Entry(lambda g: g.model == "global", "globally:build_global"),
+    "compromise-safety": Entry(lambda g: g.model == "compromise-safety", "cohorts:build_cohorts"),
+    "m-invariance": Entry(lambda g: g.model == "m-invariance", "invariance:build_invariance"),
+    "historical-safety": Entry(lambda g: g.model == "historical-safety", "correlation:build_history"),
 }
 
 

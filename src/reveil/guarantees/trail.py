@@ -1,0 +1,148 @@
+"""Who was published where, over a whole series: what the judges of series with lasting values look at.
+
+A *trail* puts the past and the release being judged into one set of arrays. Groups are numbered through, the
+past first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from reveil.guarantees.contract import View
+from reveil.history import History
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Trail:
+    """All publications of people up to and including the release that is judged."""
+
+    person: Ints  # one entry per person and release
+    group: Ints  # of each entry
+    release: Ints  # of each group
+    rows: Ints  # of each group, counterfeits included
+    counterfeits: Ints  # of each group
+    value_group: Ints  # one entry per group and value that it shows, sorted by both
+    value: Ints
+    value_rows: Ints
+    now: int  # the first group of the release that is judged
+
+    @property
+    def groups(self) -> int:
+        return len(self.release)
+
+    @property
+    def when(self) -> Ints:
+        """The release of each entry."""
+        return self.release[self.group]
+
+    def distinct(self) -> Ints:
+        """How many different values each group shows."""
+        return np.bincount(self.value_group, minlength=self.groups)
+
+    def only(self, groups: NDArray[np.bool_]) -> Trail:
+        """The same, with some of the groups only."""
+        number = np.cumsum(groups) - 1
+        entries, values = groups[self.group], groups[self.value_group]
+        return Trail(
+            self.person[entries],
+            number[self.group[entries]],
+            self.release[groups],
+            self.rows[groups],
+            self.counterfeits[groups],
+            number[self.value_group[values]],
+            self.value[values],
+            self.value_rows[values],
+            int(groups[: self.now].sum()),
+        )
+
+    def signatures(self) -> Ints:
+        """A number for each group's set of values: equal sets, and only those, have equal numbers."""
+        sizes = self.distinct()
+        starts = np.cumsum(sizes) - sizes
+        found = np.full(self.groups, -1, dtype=np.int64)
+        known = 0
+        for size in np.unique(sizes[sizes > 0]).tolist():
+            mine = np.flatnonzero(sizes == size)
+            sets = np.ascontiguousarray(self.value[starts[mine][:, None] + np.arange(size)])
+            keys = sets.view(np.dtype((np.void, sets.dtype.itemsize * size))).ravel()
+            distinct, index = np.unique(keys, return_inverse=True)
+            found[mine] = known + index
+            known += len(distinct)
+        return found
+
+
+def trail(view: View, history: History, column: str) -> Trail | None:
+    """The trail of a series, or None where it is not known who is in which group of the release."""
+    if view.members is None:
+        return None
+    base, past = _past(history, column)
+    sizes = view.sizes()
+    codes = _codes(view.sensitive[column], history.codebook.get(column, ()))
+    width = int(codes.max(initial=0)) + 1
+    keys, shown = np.unique(view.classes * width + codes, return_counts=True)
+    release = int(history.head) + 1
+    return Trail(
+        person=np.concatenate([past.person, _ints(view.members["person"])]),
+        group=np.concatenate([past.group, base + _ints(view.members["class"])]),
+        release=np.concatenate([past.release, np.full(view.count, release, dtype=np.int64)]),
+        rows=np.concatenate([past.rows, sizes]),
+        counterfeits=np.concatenate([past.counterfeits, view.counterfeits.astype(np.int64)]),
+        value_group=np.concatenate([past.value_group, base + keys // width]),
+        value=np.concatenate([past.value, keys % width]),
+        value_rows=np.concatenate([past.value_rows, shown.astype(np.int64)]),
+        now=base,
+    )
+
+
+def _past(history: History, column: str) -> tuple[int, Trail]:
+    if history.groups.is_empty():
+        none = np.empty(0, dtype=np.int64)
+        return 0, Trail(none, none, none, none, none, none, none, none, 0)
+    groups = history.groups.sort("release", "group").with_row_index("number")
+    keys = groups.select("release", "group", "number")
+    members = history.members.filter(pl.col("group") >= 0).select("person", "release", "group")
+    members = members.join(keys, on=["release", "group"], how="left", maintain_order="left")
+    values = history.values.filter(pl.col("column") == column)
+    values = values.join(keys, on=["release", "group"], how="left").sort("number", "code")
+    past = Trail(
+        person=_ints(members["person"]),
+        group=_ints(members["number"]),
+        release=_ints(groups["release"]),
+        rows=_ints(groups["rows"]),
+        counterfeits=_ints(groups["counterfeits"]),
+        value_group=_ints(values["number"]),
+        value=_ints(values["code"]),
+        value_rows=_ints(values["rows"]),
+        now=groups.height,
+    )
+    return groups.height, past
+
+
+def _ints(values: pl.Series) -> Ints:
+    return values.cast(pl.Int64).to_numpy()
+
+
+def _codes(published: pl.Series, book: Sequence[Any]) -> Ints:
+    """The code of each published value; values that the series has not shown before get the next numbers."""
+    code = {_key(value): number for number, value in enumerate(book)}
+    distinct = published.unique()
+    numbers = [code.setdefault(_key(value), len(code)) for value in distinct.to_list()]
+    lookup = pl.DataFrame({"value": distinct, "code": numbers}, schema_overrides={"code": pl.Int64})
+    shown = pl.DataFrame({"value": published})
+    found = shown.join(lookup, on="value", how="left", nulls_equal=True, maintain_order="left")
+    return _ints(found["code"])
+
+
+def _key(value: Any) -> Any:
+    """A number is the same value whether it was read as 3 or as 3.0; dates and text go by their writing."""
+    if value is None or (isinstance(value, float) and value != value):
+        return None
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else str(value)
