@@ -120,5 +120,7 @@ def limits(policy: Policy, release: int | None) -> list[str]:
             "together reveal a person's value: publish a series under a guarantee for series."
         )
     elif model in SINGLE:
-        found.append(f"{model} is a promise about this table alone: it does not hold for it together with other releases.")
+        found.append(
+            f"{model} is a promise about this table alone: it does not hold for it together with other releases."
+        )
     return found

@@ -29,7 +29,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-Home = Annotated[Path | None, typer.Option(help="Folder of the series' private memory. Default: .reveil beside the policy.")]
+Home = Annotated[
+    Path | None, typer.Option(help="Folder of the series' private memory. Default: .reveil beside the policy.")
+]
 PolicyFile = Annotated[Path, typer.Option("--policy", help="The policy file.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors and results that were asked for.")]
@@ -85,7 +87,9 @@ def init(
     elif not quiet:
         rows = [(s.column, s.role, s.confidence, s.reason) for s in suggestions]
         terminal.say(terminal.table(("column", "suggested role", "", "why"), rows))
-        terminal.say(f"\nWrote {policy}. Read it and correct it: only you know what others can know about these people.")
+        terminal.say(
+            f"\nWrote {policy}. Read it and correct it: only you know what others can know about these people."
+        )
         terminal.say(f"Then: reveil plan {source}")
 
 
@@ -181,7 +185,10 @@ def history(policy: PolicyFile = POLICY, home: Home = None, json: Json = False, 
         terminal.say_json({"series": series.ledger.series, "releases": listed, "faults": [f.to_dict() for f in faults]})
     else:
         columns = ("input rows", "published rows", "withheld rows", "counterfeit rows", "groups")
-        rows = [(r.number, r.made[:16], *(r.facts["counts"][c] for c in columns), r.facts["loss"]["mean_ncp"], r.id[:12]) for r in records]
+        rows = [
+            (r.number, r.made[:16], *(r.facts["counts"][c] for c in columns), r.facts["loss"]["mean_ncp"], r.id[:12])
+            for r in records
+        ]
         terminal.say(f"Series {series.ledger.series!r} in {series.ledger.home}: {len(records)} releases.")
         if rows:
             terminal.say(terminal.table(("no", "made (UTC)", *columns, "NCP", "id"), rows))
@@ -206,7 +213,9 @@ def show(
     series = _series(policy, home, True)
     known = [release.number for release in series.ledger.records()]
     if number not in known:
-        raise InputError(Fault("R510", f"release {number}", f"is not in this series (it has {known})", "see `reveil history`"))
+        raise InputError(
+            Fault("R510", f"release {number}", f"is not in this series (it has {known})", "see `reveil history`")
+        )
     release = series.releases[number - 1]
     _show_release(release, json, False)
     if not json:
@@ -218,7 +227,9 @@ def show(
 
 @app.command()
 def verify(
-    what: Annotated[str | None, typer.Argument(help="Number of a release, a folder, or a published table. Default: all releases.")] = None,
+    what: Annotated[
+        str | None, typer.Argument(help="Number of a release, a folder, or a published table. Default: all releases.")
+    ] = None,
     policy: PolicyFile = POLICY,
     home: Home = None,
     json: Json = False,
@@ -260,7 +271,11 @@ def _verify_series(number: int | None, series: Series, json: bool) -> bool:
             content[release] = {"holds": False, "faults": [fault.to_dict() for fault in result.faults]}
         else:
             verdicts = [verdict.to_dict() for verdict in result.verdicts]
-            content[release] = {"holds": result.holds, "verdicts": verdicts, "checks": [c.to_dict() for c in result.checks]}
+            content[release] = {
+                "holds": result.holds,
+                "verdicts": verdicts,
+                "checks": [c.to_dict() for c in result.checks],
+            }
     if json:
         terminal.say_json(content)
     for release, result in content.items() if not json else ():
@@ -366,7 +381,15 @@ def simulate(
     from reveil import terminal
     from reveil.simulate import Scenario, write
 
-    made = {"shape": shape, "rows": rows, "releases": releases, "values": values, "arrive": churn, "leave": churn, "seed": seed}
+    made = {
+        "shape": shape,
+        "rows": rows,
+        "releases": releases,
+        "values": values,
+        "arrive": churn,
+        "leave": churn,
+        "seed": seed,
+    }
     paths = write(Scenario(**made), folder, format)  # type: ignore[arg-type]
     if json:
         terminal.say_json([str(path) for path in paths])
@@ -377,7 +400,9 @@ def simulate(
 
 @app.command()
 def demo(
-    folder: Annotated[Path, typer.Option(help="Where to put the demonstration; made anew each time.")] = Path("demo-output"),
+    folder: Annotated[Path, typer.Option(help="Where to put the demonstration; made anew each time.")] = Path(
+        "demo-output"
+    ),
     rows: Annotated[int, typer.Option(help="People in the first release.")] = 3_000,
 ) -> None:
     """The main job on a built-in series: publish it, verify it, and show where to look."""
@@ -396,6 +421,9 @@ def bench(
     folder = Path(__file__).resolve().parents[2] / "bench"
     script = folder / f"{name}.py"
     if not script.exists():
-        known = ", ".join(sorted(path.stem for path in folder.glob("*.py"))) or "none here; benchmarks need a source checkout"
+        known = (
+            ", ".join(sorted(path.stem for path in folder.glob("*.py")))
+            or "none here; benchmarks need a source checkout"
+        )
         raise InputError(Fault("R220", f"benchmark {name!r}", "is not there", f"use one of: {known}"))
     runpy.run_path(str(script), run_name="__main__")

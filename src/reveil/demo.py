@@ -17,7 +17,11 @@ def run(folder: Path, rows: int) -> None:
     _renew(folder)
     say = terminal.say
     say("A hospital publishes its admissions every quarter. People come, go and return; a diagnosis stays.\n")
-    tables = [p for p in write(Scenario(rows=rows, releases=3, values="never", seed=7), folder / "input") if "release" in p.name]
+    tables = [
+        p
+        for p in write(Scenario(rows=rows, releases=3, values="never", seed=7), folder / "input")
+        if "release" in p.name
+    ]
     series = open_series(folder / "input" / "reveil.toml", folder / "home")
     for table in tables:
         say(f"$ reveil publish {table.name}")
@@ -31,7 +35,9 @@ def run(folder: Path, rows: int) -> None:
     say(str(first.table.head(5)))
     say("\n$ reveil verify")
     found = series.verify()
-    say(f"  {sum(1 for v in found.values() if getattr(v, 'holds', False))} of {len(found)} releases hold, from their bytes.")
+    say(
+        f"  {sum(1 for v in found.values() if getattr(v, 'holds', False))} of {len(found)} releases hold, from their bytes."
+    )
     for limit in first.certificate.limits:
         say(f"Note: {limit}")
     say("\nWhere to look:")

@@ -111,7 +111,7 @@ def _build(name: str, spec: Column, distinct: pl.Series, missing: bool, folder: 
         return scales.widths(name, values, spec.widths, missing)
     if spec.cuts is not None:
         levels = spec.cuts if isinstance(spec.cuts[0], tuple) else (spec.cuts,)
-        return scales.cuts(name, values, levels, missing)  # type: ignore[arg-type]
+        return scales.cuts(name, values, levels, missing)
     if spec.prefixes is not None:
         return scales.prefixes(name, values, spec.prefixes, missing)
     if spec.order is not None:
@@ -129,8 +129,8 @@ def _build(name: str, spec: Column, distinct: pl.Series, missing: bool, folder: 
 def taxonomy(name: str, source: str | dict[str, Any], folder: Path) -> dict[Hashable, tuple[str, ...]]:
     """The leaves and labels of a stated hierarchy, from a file beside the policy or from the policy itself."""
     if isinstance(source, str):
-        return dict(read_paths(name, folder / source))
-    return dict(nested_paths(source, f"hierarchy of column {name!r}"))
+        return {**read_paths(name, folder / source)}
+    return {**nested_paths(source, f"hierarchy of column {name!r}")}
 
 
 def _look_up(values: pl.Series, distinct: pl.Series, table: Codes) -> Codes:
@@ -143,7 +143,7 @@ def _look_up(values: pl.Series, distinct: pl.Series, table: Codes) -> Codes:
         keys = _wide(distinct.to_physical().to_numpy())
         physical = _wide(values.to_physical().fill_null(keys[0]).to_numpy())
         index = pl.Series(_index(physical, keys))
-    found = table[index.fill_null(0).to_numpy()]
+    found: Codes = table[index.fill_null(0).to_numpy()]
     if values.null_count():
         found[values.is_null().to_numpy()] = 0
     return found
@@ -159,7 +159,8 @@ def _index(values: NDArray[Any], keys: NDArray[Any]) -> NDArray[np.int64]:
     if np.issubdtype(keys.dtype, np.integer) and int(keys[-1]) - int(keys[0]) < 1 << 20:
         ranks = np.zeros(int(keys[-1]) - int(keys[0]) + 1, dtype=np.int64)
         ranks[keys - keys[0]] = np.arange(len(keys))
-        return ranks[values - keys[0]]
+        found: NDArray[np.int64] = ranks[values - keys[0]]
+        return found
     return np.searchsorted(keys, values)
 
 

@@ -39,6 +39,7 @@ class History:
 
     def until(self, release: int) -> History:
         """The past as it was when this release was planned."""
+
         def before(frame: pl.DataFrame) -> pl.DataFrame:
             return frame.filter(pl.col("release") < release)
 

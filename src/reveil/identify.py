@@ -35,7 +35,8 @@ def keyed_hashes(identifiers: pl.Series, key: bytes) -> pl.DataFrame:
 
 @njit(cache=True, nogil=True)
 def rotate(x: int, bits: int) -> int:
-    return (x << uint64(bits)) | (x >> uint64(64 - bits))
+    turned: int = (x << uint64(bits)) | (x >> uint64(64 - bits))
+    return turned
 
 
 @njit(cache=True, nogil=True)

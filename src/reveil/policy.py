@@ -39,11 +39,11 @@ def exact(value: object) -> Fraction:
     (Fraction(1, 10), Fraction(1, 3), Fraction(2, 1))
     """
     if isinstance(value, bool) or not isinstance(value, (int, float, str, Fraction)):
-        raise ValueError("write a number such as 0.2, or a fraction such as \"1/3\"")
+        raise ValueError('write a number such as 0.2, or a fraction such as "1/3"')
     try:
         return Fraction(str(value))
     except (ValueError, ZeroDivisionError):
-        raise ValueError("write a number such as 0.2, or a fraction such as \"1/3\"") from None
+        raise ValueError('write a number such as 0.2, or a fraction such as "1/3"') from None
 
 
 def plain_text(value: object) -> str:
@@ -95,11 +95,13 @@ class Column(Section):
         if ways and self.role not in ("quasi", "sensitive"):
             raise ValueError(f"has {ways[0]}, but only quasi and sensitive columns are generalised")
         if self.role == "sensitive" and ways and ways[0] not in ("hierarchy", "order"):
-            raise ValueError(f"has {ways[0]}, but sensitive values are published as they are; only hierarchy and order help")
+            raise ValueError(
+                f"has {ways[0]}, but sensitive values are published as they are; only hierarchy and order help"
+            )
         wanted = {"widths": "number", "cuts": "number", "levels": "date", "prefixes": "category", "order": "category"}
         for way in ways:
             if self.type not in ("auto", wanted.get(way, self.type)):
-                raise ValueError(f"has {way}, which needs type = \"{wanted[way]}\", not \"{self.type}\"")
+                raise ValueError(f'has {way}, which needs type = "{wanted[way]}", not "{self.type}"')
         if self.weight != 1.0 and self.role != "quasi":
             raise ValueError("has a weight, but only quasi columns are weighed against each other")
         return self
@@ -188,21 +190,21 @@ PERSISTENT = ("compromise-safety", "m-invariance", "historical-safety")  # value
 def _missing_parameters(g: Guarantee) -> list[str]:
     if g.model not in MODELS:
         near = difflib.get_close_matches(g.model, MODELS, n=1)
-        hint = f"; did you mean \"{near[0]}\"" if near else ""
-        return [f"model \"{g.model}\" is not one of {', '.join(MODELS)}{hint}"]
-    faults = [f"model \"{g.model}\" needs {name}" for name in MODELS[g.model] if getattr(g, name) is None]
+        hint = f'; did you mean "{near[0]}"' if near else ""
+        return [f'model "{g.model}" is not one of {", ".join(MODELS)}{hint}']
+    faults = [f'model "{g.model}" needs {name}' for name in MODELS[g.model] if getattr(g, name) is None]
     if g.diversity == "recursive" and g.c is None:
-        faults.append("diversity = \"recursive\" needs c")
+        faults.append('diversity = "recursive" needs c')
     if g.epsilon is not None and g.m is None:
         faults.append("epsilon needs m: at most one in m rows of a group may be that near to any value")
     if (g.population is None) != (g.delta_max is None):
         faults.append("population and delta_max belong together")
     if (g.r is None) != (not g.priors):
-        faults.append("r and priors belong together: priors = [\"by-sex.csv\"] says what is known beforehand")
+        faults.append('r and priors belong together: priors = ["by-sex.csv"] says what is known beforehand')
     if g.delta_max is not None and g.delta_min > g.delta_max:
         faults.append("delta_min is larger than delta_max")
     if g.diversity != "entropy" and g.model != "global" and g.l is not None and g.l.denominator != 1:
-        faults.append(f"l = {g.l} must be a whole number unless diversity = \"entropy\"")
+        faults.append(f'l = {g.l} must be a whole number unless diversity = "entropy"')
     return faults
 
 
@@ -224,7 +226,7 @@ def _idle_parameters(g: Guarantee) -> list[str]:
         if name in given and all(getattr(g, other) is None for other in others)
     ]
     if "c" in given and g.l is not None and g.diversity != "recursive":
-        faults.append("c does nothing unless diversity = \"recursive\"")
+        faults.append('c does nothing unless diversity = "recursive"')
     return faults
 
 
@@ -233,15 +235,15 @@ def _global_parameters(g: Guarantee) -> list[str]:
     given = g.model_fields_set
     if g.model != "global":
         names = ("strategy", "horizon", "rate", "protect")
-        return [f"{name} does nothing unless model = \"global\"" for name in names if name in given]
-    faults = [f"{name} does nothing with model = \"global\"" for name in ("diversity", "c") if name in given]
+        return [f'{name} does nothing unless model = "global"' for name in names if name in given]
+    faults = [f'{name} does nothing with model = "global"' for name in ("diversity", "c") if name in given]
     if g.l is not None and g.l <= 1:
         faults.append(f"l = {g.l} promises nothing; the chance is bounded by 1/l, so l must be larger than 1")
     for name, strategy in (("horizon", "constant-ratio"), ("rate", "geometric")):
         if g.strategy == strategy and getattr(g, name) is None:
-            faults.append(f"strategy = \"{strategy}\" needs {name}")
+            faults.append(f'strategy = "{strategy}" needs {name}')
         if g.strategy != strategy and name in given:
-            faults.append(f"{name} does nothing unless strategy = \"{strategy}\"")
+            faults.append(f'{name} does nothing unless strategy = "{strategy}"')
     return faults
 
 
@@ -253,7 +255,7 @@ def _persistent_parameters(g: Guarantee) -> list[str]:
         "L": PERSISTENT,
     }
     faults = [
-        f"{name} does nothing with model = \"{g.model}\""
+        f'{name} does nothing with model = "{g.model}"'
         for name, models in owners.items()
         if name in g.model_fields_set and g.model not in models
     ]
@@ -262,7 +264,7 @@ def _persistent_parameters(g: Guarantee) -> list[str]:
     if g.m < 2:
         faults.append("m = 1 hides nothing: a group of one shows its value")
     if g.epsilon is not None or g.t is not None or g.population is not None:
-        faults.append(f"epsilon, t and population cannot be planned together with model = \"{g.model}\"")
+        faults.append(f'epsilon, t and population cannot be planned together with model = "{g.model}"')
     return faults + (_cohort_parameters(g, g.m) if g.model == "compromise-safety" else _history_parameters(g, g.m))
 
 
@@ -271,9 +273,11 @@ def _cohort_parameters(g: Guarantee, m: int) -> list[str]:
     if m - c < 2:
         return [f"m = {m} with compromised = {c} promises nothing: {c} known of {m} leave one value for the last"]
     if isinstance(g.refill, int) and c > 2:
-        faults.append("compromised > 2 needs refill = \"never\": with refills the chance is computed for up to 2 known people")
+        faults.append(
+            'compromised > 2 needs refill = "never": with refills the chance is computed for up to 2 known people'
+        )
     elif isinstance(g.refill, int) and 0 < c and g.refill < c + 1:
-        faults.append(f"refill = {g.refill} is too few for compromised = {c}: use {c + 1} or more, or \"never\"")
+        faults.append(f'refill = {g.refill} is too few for compromised = {c}: use {c + 1} or more, or "never"')
     elif g.tau is not None and g.tau < lowest_tau(g):
         faults.append(f"tau = {g.tau} cannot be kept: m, compromised and refill allow {lowest_tau(g)} at best")
     return faults
@@ -296,7 +300,7 @@ def _history_parameters(g: Guarantee, m: int) -> list[str]:
         return []
     chosen = [name for name in ("p", "L", "h") if getattr(g, name) is not None]
     if g.n is None and len(chosen) < 3:
-        return ["model \"historical-safety\" needs n, or p, L and h to choose it from"]
+        return ['model "historical-safety" needs n, or p, L and h to choose it from']
     if g.n is not None and (g.p is not None or g.h is not None):
         return ["n is given, so p and h do nothing"]
     if g.n is not None and g.n > m:
@@ -351,14 +355,16 @@ class Policy(Section):
             names = ", ".join(self.named("identifier"))
             faults.append(f"several identifiers ({names}); join them into one column first")
         if self.guarantee.population is not None and self.method.recode != "sets":
-            faults.append("presence needs method.recode = \"sets\": labels of hierarchy nodes overlap, sets do not")
-        needs_sensitive = [name for name in ("l", "t", "alpha", "epsilon", "r") if getattr(self.guarantee, name) is not None]
+            faults.append('presence needs method.recode = "sets": labels of hierarchy nodes overlap, sets do not')
+        needs_sensitive = [
+            name for name in ("l", "t", "alpha", "epsilon", "r") if getattr(self.guarantee, name) is not None
+        ]
         if needs_sensitive and not self.named("sensitive"):
             faults.append(f"guarantee.{needs_sensitive[0]} needs a column with the role sensitive")
         faults += _global_policy(self) if self.guarantee.model == "global" else []
         faults += _persistent_policy(self) if self.guarantee.model in PERSISTENT else []
         if self.method.name == "budget" and self.guarantee.model != "global":
-            faults.append("method \"budget\" plans for guarantee.model = \"global\" only")
+            faults.append('method "budget" plans for guarantee.model = "global" only')
         if faults:
             raise ValueError("; ".join(faults))
         return self
@@ -385,17 +391,17 @@ class Policy(Section):
 def _persistent_policy(policy: Policy) -> list[str]:
     model, faults = policy.guarantee.model, []
     if policy.values.change != "never":
-        faults.append(f"model \"{model}\" needs values.change = \"never\": it relies on values that stay")
+        faults.append(f'model "{model}" needs values.change = "never": it relies on values that stay')
     if policy.identifier is None:
-        faults.append(f"model \"{model}\" needs a column with the role identifier: people must be known again")
+        faults.append(f'model "{model}" needs a column with the role identifier: people must be known again')
     if len(policy.named("sensitive")) != 1:
-        faults.append(f"model \"{model}\" needs exactly one sensitive column; join several into one first")
+        faults.append(f'model "{model}" needs exactly one sensitive column; join several into one first')
     if policy.method.name not in ("auto", *_METHODS_OF[model]):
-        faults.append(f"method \"{policy.method.name}\" does not plan for model \"{model}\"; use \"auto\"")
+        faults.append(f'method "{policy.method.name}" does not plan for model "{model}"; use "auto"')
     if policy.method.suppress:
-        faults.append(f"method.suppress must be 0 with model \"{model}\"")
+        faults.append(f'method.suppress must be 0 with model "{model}"')
     if policy.guarantee.closure == "transitive" and policy.method.name == "cor-split":
-        faults.append("method \"cor-split\" regroups people and is tested in pairs only; it needs closure = \"pairwise\"")
+        faults.append('method "cor-split" regroups people and is tested in pairs only; it needs closure = "pairwise"')
     return faults
 
 
@@ -410,16 +416,16 @@ def _global_policy(policy: Policy) -> list[str]:
     faults = []
     if policy.values.change != "freely":
         faults.append(
-            "model \"global\" needs values.change = \"freely\": its chances multiply only if a value says nothing about the "
+            'model "global" needs values.change = "freely": its chances multiply only if a value says nothing about the '
             "next one. Where values persist it is no bound: {A,B} with x,y and then {A,C} with x,z gives A away, and the "
             "formula says 3/4"
         )
     if policy.identifier is None:
-        faults.append("model \"global\" needs a column with the role identifier: budgets belong to people")
+        faults.append('model "global" needs a column with the role identifier: budgets belong to people')
     if policy.method.name not in ("auto", "budget"):
-        faults.append(f"method \"{policy.method.name}\" knows no budgets; model \"global\" needs method \"budget\" or \"auto\"")
+        faults.append(f'method "{policy.method.name}" knows no budgets; model "global" needs method "budget" or "auto"')
     if policy.method.suppress:
-        faults.append("method.suppress must be 0 with model \"global\": who is withheld is decided by the past alone")
+        faults.append('method.suppress must be 0 with model "global": who is withheld is decided by the past alone')
     return faults
 
 

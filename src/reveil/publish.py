@@ -27,7 +27,8 @@ from reveil.guarantees.registry import judges
 from reveil.history import History
 from reveil.identify import keyed_hashes
 from reveil.ledger import store
-from reveil.ledger.ledger import Head, Ledger
+from reveil.ledger.ledger import Ledger
+from reveil.ledger.record import Head
 from reveil.plan.contract import Plan, Progress, silent
 from reveil.plan.loss import Loss, loss_of
 from reveil.plan.methods import method
@@ -66,7 +67,9 @@ def draft(
     encoded = encode(frame, policy, past.codebook, population(policy))
     if history is not None and policy.identifier is not None:
         persons = past.number(keyed_hashes(frame[policy.identifier], key))
-        encoded = Encoded(encoded.quasi, encoded.positions, encoded.sensitive, encoded.codes, encoded.population, persons)
+        encoded = Encoded(
+            encoded.quasi, encoded.positions, encoded.sensitive, encoded.codes, encoded.population, persons
+        )
         refuse_changes(encoded, past, policy)
     chosen = secrets.randbits(63) if seed is None else seed
     plan = method(policy)(encoded, past, policy, seed=chosen, progress=progress)
@@ -117,7 +120,12 @@ def truth_of(d: Draft) -> Truth:
 
 
 def anonymize(
-    table: Any, policy: PolicyLike, *, seed: int | None = None, out: str | Path | None = None, progress: Progress = silent
+    table: Any,
+    policy: PolicyLike,
+    *,
+    seed: int | None = None,
+    out: str | Path | None = None,
+    progress: Progress = silent,
 ) -> Release:
     """One release of one table: verified, without a series and without memory.
 

@@ -1,7 +1,7 @@
 """A plan becomes published columns: every row shows the generalised values of its group.
 
-Numbers show an interval, taxonomies a node, or (recode = "sets") the set of values that the group has. Counterfeits take
-the generalised values of their group and are rows like any other.
+Numbers show an interval, taxonomies a node, or (recode = "sets") the set of values that the group has. Counterfeits
+take the generalised values of their group and are rows like any other.
 """
 
 from __future__ import annotations

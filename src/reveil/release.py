@@ -1,4 +1,4 @@
-"""What people get back: a release that was made, or a preview of one. Small frozen objects that show themselves well."""
+"""What people get back: a release, or a preview of one. Small frozen objects that show themselves well."""
 
 from __future__ import annotations
 
@@ -105,4 +105,3 @@ class Preview:
     def _repr_html_(self) -> str:
         rows = "".join(f"<tr><td>{escape(n)}</td><td>{v:.4f}</td></tr>" for n, v in self.loss.columns.items())
         return f"<p>{escape(repr(self))}</p><table><tr><th>Column</th><th>Loss (NCP)</th></tr>{rows}</table>"
-

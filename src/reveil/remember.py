@@ -53,14 +53,12 @@ def _published(members: pl.DataFrame, plan: Plan, names: Sequence[str]) -> dict[
         shown = pl.concat([shown, pl.DataFrame({"group": plan.counterfeit_groups, **codes, "\0fake": ones})])
     groups = shown.group_by("group").agg(pl.len().alias("rows"), pl.col("\0fake").sum().alias("counterfeits"))
     values = [
-        shown.group_by("group", pl.col(name).alias("code")).agg(pl.len().alias("rows")).with_columns(
-            pl.lit(name).alias("column")
-        )
+        shown.group_by("group", pl.col(name).alias("code"))
+        .agg(pl.len().alias("rows"))
+        .with_columns(pl.lit(name).alias("column"))
         for name in names
     ]
-    empty = pl.DataFrame(
-        schema={"group": pl.Int32, "code": pl.Int32, "rows": pl.UInt32, "column": pl.String}
-    )
+    empty = pl.DataFrame(schema={"group": pl.Int32, "code": pl.Int32, "rows": pl.UInt32, "column": pl.String})
     return {
         "groups": groups.sort("group"),
         "values": pl.concat(values).sort("column", "group", "code") if values else empty,
@@ -100,7 +98,10 @@ def history_of(ledger: Ledger) -> History:
     numbers = [record.number for record in records]
 
     def stack(name: str) -> pl.DataFrame:
-        frames = (ledger.memory(number, name).with_columns(pl.lit(number, dtype=pl.Int32).alias("release")) for number in numbers)
+        frames = (
+            ledger.memory(number, name).with_columns(pl.lit(number, dtype=pl.Int32).alias("release"))
+            for number in numbers
+        )
         return pl.concat(frames)
 
     return History(
@@ -159,12 +160,19 @@ def _changed_values(encoded: Encoded, number: int, past: History, policy: Policy
     changed = (before >= 0) & (before != encoded.codes[:, number])
     if not changed.any():
         return None
-    pairs = pl.DataFrame({"a": before[changed], "b": encoded.codes[changed, number]}).group_by("a", "b").len().sort("len", descending=True)
-    shown = ", ".join(f"{column.values[a]!r} -> {column.values[b]!r} ({rows:,})" for a, b, rows in pairs.head(3).iter_rows())
+    pairs = (
+        pl.DataFrame({"a": before[changed], "b": encoded.codes[changed, number]})
+        .group_by("a", "b")
+        .len()
+        .sort("len", descending=True)
+    )
+    shown = ", ".join(
+        f"{column.values[a]!r} -> {column.values[b]!r} ({rows:,})" for a, b, rows in pairs.head(3).iter_rows()
+    )
     return Fault(
         "R311",
         f"column {column.name!r}",
-        f"values.change = \"never\", but people have another value than before: {shown}",
-        "correct the table, or begin a series with values.change = \"freely\" or \"transitions\"",
+        f'values.change = "never", but people have another value than before: {shown}',
+        'correct the table, or begin a series with values.change = "freely" or "transitions"',
         int(changed.sum()),
     )

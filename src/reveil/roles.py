@@ -1,4 +1,4 @@
-"""A table and a policy brought together: every fault of the table at once, or a frame whose columns are what they should be.
+"""A table and a policy brought together: every fault of the table at once, or a frame as the policy wants it.
 
 After `prepare`, columns have one of four types: Int64, Float64, Date or String; missing values are nulls everywhere.
 """
@@ -10,7 +10,7 @@ import difflib
 import polars as pl
 
 from reveil.errors import Fault, stop_if
-from reveil.policy import Column, Policy
+from reveil.policy import Column, ColumnType, Policy
 from reveil.read import read_table
 
 RESERVED = "group"  # the column that releases of a series carry
@@ -46,7 +46,7 @@ def _column_faults(frame: pl.DataFrame, policy: Policy, series: bool) -> list[Fa
             faults.append(Fault("R210", f"column {name!r}", "is in the policy but not in the table", hint))
     for name in frame.columns:
         if name not in policy.columns:
-            remedy = "give it a role in [columns]; \"drop\" leaves it out of the release"
+            remedy = 'give it a role in [columns]; "drop" leaves it out of the release'
             faults.append(Fault("R211", f"column {name!r}", "has no role in the policy", remedy, frame.height))
     if series and policy.identifier is None:
         message = "no column has the role identifier, so the same person cannot be found again in a later release"
@@ -80,7 +80,7 @@ def _identifier_faults(column: pl.Series) -> list[Fault]:
 def _missing_faults(column: pl.Series, spec: Column) -> list[Fault]:
     if spec.missing == "category" or not column.null_count():
         return []
-    remedy = "fill the values in, or set missing = \"category\""
+    remedy = 'fill the values in, or set missing = "category"'
     message = "has missing values, which the policy refuses"
     return [Fault("R215", f"column {column.name!r}", message, remedy, column.null_count())]
 
@@ -99,7 +99,7 @@ def _typed(column: pl.Series, spec: Column, faults: list[Fault]) -> pl.Series:
     return column.cast(pl.String)
 
 
-def _natural_type(column: pl.Series, spec: Column) -> str:
+def _natural_type(column: pl.Series, spec: Column) -> ColumnType:
     if spec.hierarchy is not None or spec.prefixes is not None or spec.order is not None:
         return "category"
     if spec.widths is not None or spec.cuts is not None:
@@ -128,7 +128,11 @@ def _numbers(column: pl.Series, faults: list[Fault]) -> pl.Series:
 
 
 def _dates(column: pl.Series, faults: list[Fault]) -> pl.Series:
-    found = column.str.to_date("%Y-%m-%d", strict=False) if column.dtype == pl.String else column.cast(pl.Date, strict=False)
+    found = (
+        column.str.to_date("%Y-%m-%d", strict=False)
+        if column.dtype == pl.String
+        else column.cast(pl.Date, strict=False)
+    )
     faults += _conversion_faults(column, found, "date")
     return found
 
@@ -139,7 +143,7 @@ def _conversion_faults(column: pl.Series, found: pl.Series, wanted: str) -> list
         return []
     shown = ", ".join(repr(value) for value in lost.unique(maintain_order=True).head(5).to_list())
     message = f"{lost.n_unique()} values are not a {wanted}{' (yyyy-mm-dd)' if wanted == 'date' else ''}: {shown}"
-    remedy = "correct them, name them under [input] nulls if they mean missing, or set type = \"category\""
+    remedy = 'correct them, name them under [input] nulls if they mean missing, or set type = "category"'
     return [Fault("R218", f"column {column.name!r}", message, remedy, lost.len())]
 
 

@@ -141,12 +141,10 @@ def typed(table: pl.DataFrame, package: Mapping[str, Any]) -> pl.DataFrame:
     kinds: dict[str, pl.DataType | type[pl.DataType]] = {"integer": pl.Int64, "number": pl.Float64, "date": pl.Date}
     fields = next(r["schema"]["fields"] for r in package["resources"] if r["name"] == "table")
     wanted = {f["name"]: kinds[f["type"]] for f in fields if f["type"] in kinds and f["name"] in table.columns}
-    return table.cast(wanted)  # type: ignore[arg-type]
+    return table.cast(wanted)
 
 
-def _files(
-    public: Path, package: Mapping[str, Any], table: pl.DataFrame, counterfeits: pl.DataFrame | None
-) -> Check:
+def _files(public: Path, package: Mapping[str, Any], table: pl.DataFrame, counterfeits: pl.DataFrame | None) -> Check:
     listed = {resource["path"] for resource in package["resources"]} | {"datapackage.json"}
     extra = sorted({path.name for path in public.iterdir()} - listed)
     wrong = [
@@ -187,7 +185,9 @@ def _view(table: pl.DataFrame, counterfeits: pl.DataFrame | None, policy: Policy
     classes = keys.join(numbers, on=keys.columns, how="left", nulls_equal=True, maintain_order="left")["\0class"]
     members, invented = None, np.zeros(numbers.height, dtype=np.int64)
     if GROUP in table.columns:
-        lookup = numbers.rename({"\0class": "class"}).with_columns(pl.col(GROUP).cast(pl.Int64), pl.col("class").cast(pl.Int64))
+        lookup = numbers.rename({"\0class": "class"}).with_columns(
+            pl.col(GROUP).cast(pl.Int64), pl.col("class").cast(pl.Int64)
+        )
         if counterfeits is not None:
             joined = lookup.join(counterfeits.cast({GROUP: pl.Int64}), on=GROUP, how="left", maintain_order="left")
             invented = joined["count"].fill_null(0).to_numpy()

@@ -35,7 +35,7 @@ def _parse(where: str, suffix: str, text: str) -> dict[str, Any]:
     except ValueError as error:
         raise _fault("R302", where, f"cannot be parsed: {error}", "correct that line") from None
     if not isinstance(content, dict):
-        raise _fault("R302", where, "is not a table of names", "write { \"group\": [\"value\", ...] }")
+        raise _fault("R302", where, "is not a table of names", 'write { "group": ["value", ...] }')
     return content
 
 
@@ -56,9 +56,7 @@ def arx_paths(text: str, where: str) -> dict[str, LabelPath]:
         top_down = tuple(reversed(row))
         path = top_down[1:] if top_down[0] == ANY and len(row) > 1 else top_down
         if paths.setdefault(row[0], path) != path:
-            faults.append(
-                Fault("R303", where, f"value {row[0]!r} stands on two lines that differ", "keep one of them")
-            )
+            faults.append(Fault("R303", where, f"value {row[0]!r} stands on two lines that differ", "keep one of them"))
     faults += _parent_faults(rows, where)
     if faults:
         raise InputError(faults)
@@ -108,11 +106,11 @@ def nested_paths(tree: Mapping[str, Any], where: str) -> dict[str, LabelPath]:
                 paths[str(value)] = (*path, str(value))
         else:
             message = f"{'.'.join(path)} is {content!r}, neither a table nor a list of values"
-            faults.append(Fault("R302", where, message, "write label = [\"value\", ...]"))
+            faults.append(Fault("R302", where, message, 'write label = ["value", ...]'))
 
     visit(tree, ())
     if not paths and not faults:
-        faults.append(Fault("R302", where, "names no values", "write label = [\"value\", ...]"))
+        faults.append(Fault("R302", where, "names no values", 'write label = ["value", ...]'))
     if faults:
         raise InputError(faults)
     return paths

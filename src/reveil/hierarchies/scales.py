@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import datetime
 from bisect import bisect_right
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
+from typing import Any
 
 from reveil.errors import Fault, InputError
 from reveil.hierarchies.tree import Hierarchy, Path, grow
@@ -27,8 +28,8 @@ def numbers(name: str, values: Sequence[Number], missing: bool) -> Built:
     >>> hierarchy.label(0, 1), hierarchy.label(2, 2), hierarchy.loss(0, 1)
     ('[20-25]', '40', 0.25)
     """
-    paths = {value: (number_text(value),) for value in values}
-    place = {value: float(value) for value in values}
+    paths: dict[Hashable, Path] = {value: (number_text(value),) for value in values}
+    place: dict[Hashable, tuple[float, float]] = {value: (float(value), float(value)) for value in values}
     tree = grow(name, paths, missing=missing, free=True, place=place, span=number_span)
     return tree, {value: value for value in values}
 
@@ -68,7 +69,9 @@ def cuts(name: str, values: Sequence[Number], levels: Sequence[Sequence[Fraction
     >>> leaf[30], list(hierarchy.ancestors(1))
     ('[18-64]', ['[18-64]', '>=18', '*'])
     """
-    bad = [f"{sorted(set(b) - set(a))[0]} is not a cut of the finer level" for a, b in pairwise(levels) if set(b) - set(a)]
+    bad = [
+        f"{sorted(set(b) - set(a))[0]} is not a cut of the finer level" for a, b in pairwise(levels) if set(b) - set(a)
+    ]
     if bad or not all(levels):
         reason = "; ".join(bad) or "a level names no cut"
         remedy = "let each level keep some of the cuts of the level before"
@@ -102,24 +105,23 @@ def fraction_text(value: Fraction) -> str:
     return str(value) if value.denominator == 1 else number_text(float(value))
 
 
-def _buckets(
-    name: str, values: Sequence[Number], path: Callable[[Number], Path], missing: bool
-) -> Built:
+def _buckets(name: str, values: Sequence[Number], path: Callable[[Number], Path], missing: bool) -> Built:
+    return _leaves(name, {value: (path(value), float(value)) for value in values}, missing)
+
+
+def _leaves(name: str, values: Mapping[Any, tuple[Path, float]], missing: bool) -> Built:
+    """Leaves that each stand for several values, given the labels of each value and where it lies."""
     paths: dict[Hashable, Path] = {}
-    ends: dict[Hashable, list[float]] = {}
+    place: dict[Hashable, tuple[float, float]] = {}
     leaf: dict[Hashable, Hashable] = {}
-    for value in values:
-        labels = path(value)
-        paths[labels[-1]] = labels
-        ends.setdefault(labels[-1], []).append(float(value))
-        leaf[value] = labels[-1]
-    place = {label: (numbers[0] + numbers[-1]) / 2 for label, numbers in ends.items()}
+    for value, (labels, where) in values.items():
+        low, high = place.get(labels[-1], (where, where))
+        paths[labels[-1]], leaf[value] = labels, labels[-1]
+        place[labels[-1]] = (min(low, where), max(high, where))
     return grow(name, paths, missing=missing, place=place), leaf
 
 
-def dates(
-    name: str, values: Sequence[datetime.date], levels: Sequence[DateLevel] | None, missing: bool
-) -> Built:
+def dates(name: str, values: Sequence[datetime.date], levels: Sequence[DateLevel] | None, missing: bool) -> Built:
     """Dates: any interval of days, or calendar levels, finest first.
 
     >>> day = datetime.date(2026, 3, 14)
@@ -127,20 +129,18 @@ def dates(
     >>> leaf[day]
     '2026-03'
     """
-    place = {value: float(value.toordinal()) for value in values}
+    day = {value: float(value.toordinal()) for value in values}
     if levels is None:
         paths: dict[Hashable, Path] = {value: (value.isoformat(),) for value in values}
-        tree = grow(name, paths, missing=missing, free=True, place=dict(place), span=date_span)
+        place: dict[Hashable, tuple[float, float]] = {value: (day[value], day[value]) for value in values}
+        tree = grow(name, paths, missing=missing, free=True, place=place, span=date_span)
         return tree, {value: value for value in values}
     rising = [level for level in DATE_LEVELS if level in levels]
     if list(levels) != rising:
         remedy = f"write levels = {rising}"
         raise InputError(Fault("R202", f"column {name!r}, levels", "are not in rising order", remedy))
     labels = {value: tuple(date_label(value, level) for level in reversed(rising)) for value in values}
-    leaf_paths: dict[Hashable, Path] = {path[-1]: path for path in labels.values()}
-    middle: dict[Hashable, float] = {path[-1]: place[value] for value, path in labels.items()}
-    leaf: dict[Hashable, Hashable] = {value: path[-1] for value, path in labels.items()}
-    return grow(name, leaf_paths, missing=missing, place=middle), leaf
+    return _leaves(name, {value: (labels[value], day[value]) for value in values}, missing)
 
 
 def date_span(first: Hashable, last: Hashable) -> str:
@@ -173,8 +173,7 @@ def prefixes(name: str, values: Sequence[str], lengths: Sequence[int], missing: 
         return value[:length] + "*" * (max(len(value), longest) - length) if length < longest else value
 
     paths = {value: tuple(label(value, length) for length in reversed(lengths)) for value in values}
-    leaves: dict[Hashable, Path] = {path[-1]: path for path in paths.values()}
-    return grow(name, leaves, missing=missing), {value: path[-1] for value, path in paths.items()}
+    return _leaves(name, {value: (paths[value], float(rank)) for rank, value in enumerate(values)}, missing)
 
 
 def ordered(name: str, values: Sequence[str], order: Sequence[str], missing: bool) -> Built:

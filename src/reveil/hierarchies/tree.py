@@ -32,8 +32,8 @@ class Hierarchy:
     hi: Positions
     parent: Positions
     labels: tuple[str, ...]
-    cost: NDArray[np.float64]  # loss of publishing a node: 0 for a leaf, 1 for the root
-    scale: NDArray[np.float64]  # where each leaf lies between 0 and 1; loss of a free run is the difference
+    cost: NDArray[np.float64]  # loss of publishing a node: 0 for a single value, 1 for the root
+    scale: NDArray[np.float64]  # where each leaf begins between 0 and 1; loss of a free run is the difference
     free: bool
     has_missing: bool
     span: Callable[[Hashable, Hashable], str] | None = None  # label of a free run, from its two ends
@@ -92,12 +92,12 @@ def grow(
     *,
     missing: bool,
     free: bool = False,
-    place: Mapping[Hashable, float] | None = None,
+    place: Mapping[Hashable, tuple[float, float]] | None = None,
     span: Callable[[Hashable, Hashable], str] | None = None,
 ) -> Hierarchy:
     """Lay the tree out depth first. `paths` gives each leaf its labels from just below the root to the leaf itself.
 
-    `place` says where a leaf lies on a scale of loss; without it, leaves count equally.
+    `place` says where on a scale the values of a leaf begin and end; without it, leaves are single values at equal steps.
     """
     root = _Branch(ANY)
     if missing:
@@ -108,9 +108,10 @@ def grow(
     _refuse_ambiguous(name, nodes)
     lo = np.array([node.lo for node in nodes], dtype=np.int32)
     hi = np.array([node.hi for node in nodes], dtype=np.int32)
-    scale = _scale(leaves, missing, place)
-    cost = scale[hi] - scale[lo]
-    cost[0] = 1.0 if len(leaves) > 1 else 0.0
+    begin, end = _scales(leaves, missing, place)
+    cost = end[hi] - begin[lo]
+    if len(leaves) > 1:
+        cost[0] = 1.0
     return Hierarchy(
         name=name,
         leaves=tuple(leaves),
@@ -119,7 +120,7 @@ def grow(
         parent=np.array([node.parent for node in nodes], dtype=np.int32),
         labels=tuple(node.label for node in nodes),
         cost=cost,
-        scale=scale,
+        scale=begin,
         free=free,
         has_missing=missing,
         span=span,
@@ -182,12 +183,16 @@ def _refuse_ambiguous(name: str, nodes: Sequence[_Branch]) -> None:
         )
 
 
-def _scale(
-    leaves: Sequence[Hashable], missing: bool, place: Mapping[Hashable, float] | None
-) -> NDArray[np.float64]:
+def _scales(
+    leaves: Sequence[Hashable], missing: bool, place: Mapping[Hashable, tuple[float, float]] | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Where each leaf begins and ends, from 0 for the first known value to 1 for the last."""
     if place is None:
-        return np.arange(len(leaves), dtype=np.float64) / max(1, len(leaves) - 1)
-    known = np.array([place[leaf] for leaf in leaves[missing:]], dtype=np.float64)
-    width = known[-1] - known[0] if len(known) else 0.0
-    known = (known - known[0]) / width if width else np.zeros(len(known))
-    return np.concatenate(([0.0], known)) if missing else known
+        steps = np.arange(len(leaves), dtype=np.float64) / max(1, len(leaves) - 1)
+        return steps, steps
+    known = np.array([place[leaf] for leaf in leaves[missing:]], dtype=np.float64).reshape(-1, 2)
+    width = known.max(initial=-np.inf) - known.min(initial=np.inf) if len(known) else 0.0
+    known = (known - known.min()) / width if width > 0 else np.zeros_like(known)
+    if missing:
+        known = np.vstack([[0.0, 0.0], known])
+    return known[:, 0].copy(), known[:, 1].copy()

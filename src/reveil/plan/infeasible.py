@@ -41,18 +41,24 @@ def _column_faults(g: Guarantee, column: Sensitive, counts: NDArray[Any], rows: 
     distinct, top = int((counts > 0).sum()), int(counts.max(initial=0))
     value = column.values[int(counts.argmax())] if distinct else None
     common = f"value {value!r} occurs in {top:,} of {rows:,} rows"
-    way = "lower the parameter, group rare values together, or set method.infeasible = \"withhold\""
+    way = 'lower the parameter, group rare values together, or set method.infeasible = "withhold"'
     if g.l is not None and distinct < g.l:
-        yield Fault("R402", where, f"has {distinct} different values, fewer than l = {g.l}", f"lower l to {distinct}", rows)
+        yield Fault(
+            "R402", where, f"has {distinct} different values, fewer than l = {g.l}", f"lower l to {distinct}", rows
+        )
     elif g.l is not None and g.diversity == "entropy":
         shares = counts[counts > 0] / rows
         entropy = float(-(shares * np.log(shares)).sum())
         if entropy < log(g.l):
-            yield Fault("R403", where, f"{common}; its entropy allows l up to {np.exp(entropy):.3f}, not {g.l}", way, top)
+            yield Fault(
+                "R403", where, f"{common}; its entropy allows l up to {np.exp(entropy):.3f}, not {g.l}", way, top
+            )
     elif g.l is not None and g.diversity == "recursive" and g.c is not None:
         tail = int(np.sort(counts)[::-1][ceil(g.l) - 1 :].sum())
         if top >= g.c * tail:
-            yield Fault("R403", where, f"{common}, not less than c = {g.c} times the {tail:,} rows of rare values", way, top)
+            yield Fault(
+                "R403", where, f"{common}, not less than c = {g.c} times the {tail:,} rows of rare values", way, top
+            )
     if g.alpha is not None and Fraction(top, max(1, rows)) > g.alpha:
         yield Fault("R403", where, f"{common}: a share above alpha = {g.alpha}", way, top)
     if g.epsilon is not None and g.m is not None:
@@ -100,6 +106,4 @@ def _passes(tests: kernels.Tests, test: int, counts: NDArray[Any]) -> bool:
     rows[:, column] = np.repeat(np.arange(len(counts)), counts)
     count, work = np.zeros(len(counts) + 1, dtype=np.int64), np.zeros(len(counts) + 1, dtype=np.int64)
     order = np.arange(len(rows))
-    return len(rows) > 0 and bool(
-        kernels.admits_values(tests, test, rows, order, 0, len(rows), len(rows), count, work)
-    )
+    return len(rows) > 0 and bool(kernels.admits_values(tests, test, rows, order, 0, len(rows), len(rows), count, work))

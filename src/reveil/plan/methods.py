@@ -10,6 +10,9 @@ from reveil.policy import Policy
 METHODS: dict[str, str] = {  # method.name -> module:function
     "mondrian": "mondrian:plan",
     "budget": "globally:plan",
+    "cohorts": "cohorts:plan",
+    "m-invariance": "invariance:plan",
+    "cor-split": "corsplit:plan",
 }
 
 AUTO: dict[str, str] = {"global": "budget"}  # guarantee.model -> the method that `auto` takes; mondrian for all others
@@ -17,7 +20,7 @@ AUTO: dict[str, str] = {"global": "budget"}  # guarantee.model -> the method tha
 
 def method(policy: Policy) -> Method:
     """The planner that the policy names, or the one that fits its guarantee."""
-    name = policy.method.name
+    name: str = policy.method.name
     if name == "auto":
         name = AUTO.get(policy.guarantee.model, "mondrian")
     module, function = METHODS[name].split(":")

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from reveil.encode import Encoded
 from reveil.errors import InfeasibleError
+from reveil.hierarchies.tree import Hierarchy
 from reveil.history import History
 from reveil.plan import admit, infeasible, kernels
 from reveil.plan.contract import Plan, Progress
@@ -48,7 +49,7 @@ def lay_end_to_end(encoded: Encoded, policy: Policy) -> kernels.Trees:
         lo=np.concatenate([h.lo for h in quasi]),
         hi=np.concatenate([h.hi for h in quasi]),
         parent=np.concatenate([h.parent for h in quasi]),
-        cost=np.concatenate([h.cost for h in quasi]),
+        cost=np.concatenate([_cost_above_leaves(h) for h in quasi]),
         first_leaf=np.cumsum([0, *(len(h) for h in quasi)], dtype=np.int64),
         leaf_node=np.concatenate([h.leaf_node for h in quasi]),
         scale=np.concatenate([h.scale for h in quasi]),
@@ -57,6 +58,11 @@ def lay_end_to_end(encoded: Encoded, policy: Policy) -> kernels.Trees:
         sets=policy.method.recode == "sets",
         weight=np.array([policy.columns[h.name].weight for h in quasi]),
     )
+
+
+def _cost_above_leaves(hierarchy: Hierarchy) -> NDArray[np.float64]:
+    """What a node loses beyond its leaves: the loss of a leaf itself (a bucket of values) is not for planning to avoid."""
+    return np.where(hierarchy.lo == hierarchy.hi, 0.0, hierarchy.cost)
 
 
 Rows = tuple[NDArray[np.int32], NDArray[np.int64]]
