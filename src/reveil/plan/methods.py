@@ -15,7 +15,12 @@ METHODS: dict[str, str] = {  # method.name -> module:function
     "cor-split": "corsplit:plan",
 }
 
-AUTO: dict[str, str] = {"global": "budget"}  # guarantee.model -> the method that `auto` takes; mondrian for all others
+AUTO: dict[str, str] = {  # guarantee.model -> the method that `auto` takes; mondrian for all others
+    "global": "budget",
+    "compromise-safety": "cohorts",
+    "m-invariance": "m-invariance",
+    "historical-safety": "cor-split",
+}
 
 
 def method(policy: Policy) -> Method:
