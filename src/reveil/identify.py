@@ -35,8 +35,7 @@ def keyed_hashes(identifiers: pl.Series, key: bytes) -> pl.DataFrame:
 
 @njit(cache=True, nogil=True)
 def rotate(x: int, bits: int) -> int:
-    turned: int = (x << uint64(bits)) | (x >> uint64(64 - bits))
-    return turned
+    return int((x << uint64(bits)) | (x >> uint64(64 - bits)))
 
 
 @njit(cache=True, nogil=True)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from reveil.encode import Codes, Encoded, Sensitive
 from reveil.hierarchies.tree import Hierarchy
 from reveil.notation import format_set
+from reveil.plan.boxes import boxes
 from reveil.plan.contract import Plan
 from reveil.policy import Policy
 
@@ -27,7 +28,7 @@ def recode(
     groups = np.concatenate([plan.groups[kept], plan.counterfeit_groups])
     sources = np.concatenate([kept, _model_rows(kept, plan, rng)])
     columns: list[pl.Series] = [pl.Series(GROUP, groups)] if group_column else []
-    labels = {h.name: _labels(h, number, encoded, plan, policy) for number, h in enumerate(encoded.quasi)}
+    labels = group_labels(encoded, plan, policy)
     for name, spec in policy.columns.items():
         if spec.role == "quasi":
             columns.append(labels[name].gather(groups).alias(name))
@@ -61,22 +62,26 @@ def _model_rows(kept: NDArray[np.int64], plan: Plan, rng: np.random.Generator) -
     return by_group[rng.integers(low, high)]
 
 
-def _labels(hierarchy: Hierarchy, number: int, encoded: Encoded, plan: Plan, policy: Policy) -> pl.Series:
-    """The label of each group in one column."""
-    groups, positions = plan.groups, encoded.positions[:, number]
+def group_labels(encoded: Encoded, plan: Plan, policy: Policy) -> dict[str, pl.Series]:
+    """What each group shows in each quasi-identifier. Regions include the people of a population table, if any."""
+    groups, positions = plan.groups, encoded.positions
     if plan.population_groups is not None and encoded.population is not None:
         groups = np.concatenate([groups, plan.population_groups])
-        positions = np.concatenate([positions, encoded.population[:, number]])
-    kept = groups >= 0
-    groups, positions = groups[kept], positions[kept]
-    if policy.method.recode == "sets" and not hierarchy.free:
-        return _set_labels(hierarchy, groups, positions, plan.count)
-    low = np.full(plan.count, len(hierarchy), dtype=np.int64)
-    high = np.full(plan.count, -1, dtype=np.int64)
-    np.minimum.at(low, groups, positions)
-    np.maximum.at(high, groups, positions)
-    pairs, index = np.unique(low * len(hierarchy) + high, return_inverse=True)
-    texts = [_text(hierarchy.label(int(pair) // len(hierarchy), int(pair) % len(hierarchy))) for pair in pairs]
+        positions = np.concatenate([positions, encoded.population])
+    low, high = boxes(groups, positions, plan.count)
+    labels = {}
+    for number, hierarchy in enumerate(encoded.quasi):
+        if policy.method.recode == "sets" and not hierarchy.free:
+            kept = groups >= 0
+            labels[hierarchy.name] = _set_labels(hierarchy, groups[kept], positions[kept, number])
+        else:
+            labels[hierarchy.name] = _run_labels(hierarchy, low[:, number], high[:, number])
+    return labels
+
+
+def _run_labels(hierarchy: Hierarchy, low: Codes, high: Codes) -> pl.Series:
+    pairs, index = np.unique(low.astype(np.int64) * len(hierarchy) + high, return_inverse=True)
+    texts = [_text(hierarchy.label(*divmod(int(pair), len(hierarchy)))) for pair in pairs]
     return pl.Series(texts, dtype=pl.String).gather(index)
 
 
@@ -84,7 +89,7 @@ def _text(label: str) -> str | None:
     return label or None  # the missing value is published as missing
 
 
-def _set_labels(hierarchy: Hierarchy, groups: Codes, positions: Codes, count: int) -> pl.Series:
+def _set_labels(hierarchy: Hierarchy, groups: Codes, positions: Codes) -> pl.Series:
     pairs = np.unique(groups.astype(np.int64) * len(hierarchy) + positions)
     members = pl.DataFrame({"group": pairs // len(hierarchy), "position": pairs % len(hierarchy)})
     lists = members.group_by("group", maintain_order=True).agg("position").sort("group")["position"]

@@ -46,23 +46,26 @@ def memory_of(
 
 def _published(members: pl.DataFrame, plan: Plan, names: Sequence[str]) -> dict[str, pl.DataFrame]:
     """Sizes and value counts of the groups as they were published, counterfeits included."""
-    shown = members.filter(pl.col("group") >= 0).drop("person").with_columns(pl.lit(0, dtype=pl.Int32).alias("\0fake"))
-    if plan.counterfeits:
-        codes = {name: plan.counterfeit_codes[:, number].astype(np.int32) for number, name in enumerate(names)}
-        ones = np.ones(plan.counterfeits, dtype=np.int32)
-        shown = pl.concat([shown, pl.DataFrame({"group": plan.counterfeit_groups, **codes, "\0fake": ones})])
-    groups = shown.group_by("group").agg(pl.len().alias("rows"), pl.col("\0fake").sum().alias("counterfeits"))
-    values = [
-        shown.group_by("group", pl.col(name).alias("code"))
-        .agg(pl.len().alias("rows"))
-        .with_columns(pl.lit(name).alias("column"))
-        for name in names
-    ]
-    empty = pl.DataFrame(schema={"group": pl.Int32, "code": pl.Int32, "rows": pl.UInt32, "column": pl.String})
-    return {
-        "groups": groups.sort("group"),
-        "values": pl.concat(values).sort("column", "group", "code") if values else empty,
-    }
+    kept = plan.groups >= 0
+    groups = np.concatenate([plan.groups[kept], plan.counterfeit_groups])
+    invented = np.bincount(plan.counterfeit_groups, minlength=plan.count)
+    sizes = pl.DataFrame(
+        {
+            "group": np.arange(plan.count, dtype=np.int32),
+            "rows": np.bincount(groups, minlength=plan.count).astype(np.uint32),
+            "counterfeits": invented.astype(np.uint32),
+        }
+    )
+    schema = {"group": pl.Int32, "code": pl.Int32, "rows": pl.UInt32, "column": pl.String}
+    values = [pl.DataFrame(schema=schema)]
+    for number, name in enumerate(names):
+        fakes = plan.counterfeit_codes[:, number] if plan.counterfeits else np.empty(0, dtype=np.int32)
+        codes = np.concatenate([members[name].to_numpy()[kept], fakes]).astype(np.int64)
+        domain = int(codes.max(initial=0)) + 1
+        keys, rows = np.unique(groups.astype(np.int64) * domain + codes, return_counts=True)
+        found = {"group": keys // domain, "code": keys % domain, "rows": rows, "column": [name] * len(keys)}
+        values.append(pl.DataFrame(found, schema=schema))
+    return {"groups": sizes, "values": pl.concat(values)}
 
 
 def facts_of(encoded: Encoded, plan: Plan, certificate: Certificate, loss: Loss) -> dict[str, Any]:

@@ -69,8 +69,9 @@ def _identifier_faults(column: pl.Series) -> list[Fault]:
     if column.null_count():
         remedy = "fill the identifier in, or remove these rows"
         faults.append(Fault("R213", f"identifier {column.name!r}", "is missing", remedy, column.null_count()))
-    counts = column.drop_nulls().value_counts(name="rows").filter(pl.col("rows") > 1)
-    if counts.height:
+    known = column.drop_nulls()
+    if known.n_unique() < known.len():
+        counts = known.value_counts(name="rows").filter(pl.col("rows") > 1)
         message = f"{counts.height:,} people have more than one row"
         remedy = "keep one row per person and release, for instance the latest"
         faults.append(Fault("R214", f"identifier {column.name!r}", message, remedy, int(counts["rows"].sum())))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from reveil.encode import Encoded
 from reveil.hierarchies.tree import Hierarchy
+from reveil.plan.boxes import boxes
 from reveil.plan.contract import Plan
 from reveil.policy import Policy
 
@@ -40,15 +41,13 @@ def loss_of(encoded: Encoded, plan: Plan, policy: Policy) -> Loss:
     groups = plan.groups[kept]
     rows = np.bincount(groups, minlength=plan.count)
     sizes = rows + np.bincount(plan.counterfeit_groups, minlength=plan.count)
+    low, high = boxes(plan.groups, encoded.positions, plan.count)
     columns = {}
     for number, hierarchy in enumerate(encoded.quasi):
-        positions = encoded.positions[kept, number]
         if policy.method.recode == "sets" and not hierarchy.free:
-            pairs = np.unique(groups.astype(np.int64) * len(hierarchy) + positions)
-            distinct = np.bincount(pairs // len(hierarchy), minlength=plan.count)
-            per_group = (distinct - 1) / max(1, len(hierarchy) - 1)
+            per_group = _set_losses(hierarchy, groups, encoded.positions[kept, number], plan.count)
         else:
-            per_group = _run_losses(hierarchy, groups, positions, plan.count)
+            per_group = _run_losses(hierarchy, low[:, number], high[:, number])
         columns[hierarchy.name] = float((per_group @ rows + plan.withheld) / max(1, encoded.rows))
     found, counts = np.unique(sizes, return_counts=True)
     return Loss(
@@ -60,11 +59,13 @@ def loss_of(encoded: Encoded, plan: Plan, policy: Policy) -> Loss:
     )
 
 
-def _run_losses(hierarchy: Hierarchy, groups: NDArray[Any], positions: NDArray[Any], count: int) -> NDArray[np.float64]:
-    low = np.full(count, len(hierarchy) - 1, dtype=np.int64)
-    high = np.zeros(count, dtype=np.int64)
-    np.minimum.at(low, groups, positions)
-    np.maximum.at(high, groups, positions)
-    pairs, index = np.unique(low * len(hierarchy) + high, return_inverse=True)
+def _set_losses(hierarchy: Hierarchy, groups: NDArray[Any], positions: NDArray[Any], count: int) -> NDArray[np.float64]:
+    pairs = np.unique(groups.astype(np.int64) * len(hierarchy) + positions)
+    distinct = np.bincount(pairs // len(hierarchy), minlength=count)
+    return (distinct - 1) / max(1, len(hierarchy) - 1)
+
+
+def _run_losses(hierarchy: Hierarchy, low: NDArray[Any], high: NDArray[Any]) -> NDArray[np.float64]:
+    pairs, index = np.unique(low.astype(np.int64) * len(hierarchy) + high, return_inverse=True)
     losses = [hierarchy.loss(*divmod(int(pair), len(hierarchy))) for pair in pairs]
     return np.array(losses)[index]
