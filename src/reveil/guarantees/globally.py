@@ -26,9 +26,7 @@ from reveil.policy import Policy, plain_text
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-_Held = dict[
-    int, tuple[NDArray[Any], NDArray[Any]]
-]  # release -> groups that have a value, and in how many rows
+_Held = dict[int, tuple[NDArray[Any], NDArray[Any]]]  # release -> groups that have a value, and in how many rows
 # A logarithm of a whole number below 2**40 is at most 28 and wrong by at most 2**-52 of itself, so a difference
 # of two, and its addition to a sum of at most 28 per release, err by less than 2e-14 for each release before it
 # settles. Ten times as much per release is a safe margin.
@@ -74,9 +72,7 @@ class Global:
         if not view.count:
             return [empty(self.name, 1 / self.l, {"column": self.column})]
         tracks = _tracks(view, history)
-        found = _Findings(
-            np.zeros((len(tracks.rows), tracks.people)), np.zeros(tracks.people, dtype=np.bool_)
-        )
+        found = _Findings(np.zeros((len(tracks.rows), tracks.people)), np.zeros(tracks.people, dtype=np.bool_))
         for value, held in self._values(view, history, len(tracks.rows) - 1):
             self._follow(value, held, tracks, found)
         return [self._verdict(found, tracks, view)]
@@ -103,10 +99,7 @@ class Global:
 
     def _follow(self, value: Any, held: _Held, tracks: _Tracks, found: _Findings) -> None:
         """One value through all releases."""
-        here = {
-            release: _spread(groups, rows, len(tracks.rows[release]))
-            for release, (groups, rows) in held.items()
-        }
+        here = {release: _spread(groups, rows, len(tracks.rows[release])) for release, (groups, rows) in held.items()}
         escape = np.zeros(tracks.people)
         for release in range(len(tracks.rows)):
             if release in here:

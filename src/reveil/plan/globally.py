@@ -1,0 +1,316 @@
+"""Planning for the global guarantee: groups that everybody in them can still afford.
+
+Rows are cut top down as by Mondrian, and a cut is made only if in both parts every member can bear every protected
+value that occurs there, given all groups the member was in before. Nobody is withheld because of the value they have:
+who cannot be published is decided by what they have left against how frequent values are in the whole table.
+"""
+
+from __future__ import annotations
+
+import difflib
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from math import ceil
+from os import cpu_count
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from reveil import budget
+from reveil.encode import Encoded
+from reveil.errors import Fault, InfeasibleError, InputError
+from reveil.history import History
+from reveil.plan import admit, infeasible, kernels, outlook, spend
+from reveil.plan.contract import Plan, Progress
+from reveil.plan.mondrian import PARTS, lay_end_to_end
+from reveil.policy import Policy, plain_text
+
+CELLS = 40_000_000  # needs that are kept one by one; beyond that rare values share their largest need
+REASON = "too little of the budget left"
+
+
+def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progress: Progress) -> Plan:
+    """Group the rows of one table so that nobody's budget is exceeded."""
+    _refuse_unknown(encoded, policy)
+    progress("adding up the past", 0.0)
+    pace = pace_of(policy)
+    (purse, left), tests = purse_of(encoded, history, policy, pace), _tests(encoded, policy)
+    rows, order = np.hstack([encoded.positions, encoded.codes]), np.arange(encoded.rows, dtype=np.int64)
+    keep = publishable(encoded, history, purse, pace, policy)
+    rows, order = rows[keep], order[keep]
+    _refuse_conditions(tests, rows, order, encoded, policy)
+    trees, relaxed = lay_end_to_end(encoded, policy), policy.method.cuts == "relaxed"
+    starts = _cut(trees, tests, purse, rows, order, relaxed, progress)
+    groups = np.full(encoded.rows, -1, dtype=np.int32)
+    groups[order] = np.repeat(np.arange(len(starts), dtype=np.int32), np.diff(starts, append=len(order)))
+    withheld = int((~keep).sum())
+    alone = outlook.standing_alone(trees, tests, purse, rows, order, starts, float(pace.floor), relaxed)
+    return Plan(
+        groups=groups,
+        method="budget, " + ("cuts by need too" if relaxed else "strict cuts"),
+        reasons={REASON: withheld} if withheld else {},
+        statistics={**outlook.outlook(encoded, history, left, pace, policy), **alone},
+    )
+
+
+def pace_of(policy: Policy) -> budget.Pace:
+    """How the policy spreads its promise over releases."""
+    g = policy.guarantee
+    assert g.l is not None
+    assert g.strategy is not None
+    return budget.Pace(g.l, g.strategy, g.horizon, g.rate)
+
+
+def _tests(encoded: Encoded, policy: Policy) -> kernels.Tests:
+    """The other conditions of the policy. No group is smaller than l, even where nothing in it is protected."""
+    tests = admit.tests(encoded, _without_l(policy))
+    return tests._replace(least=max(tests.least, ceil(policy.guarantee.l or 1)))
+
+
+def _without_l(policy: Policy) -> Policy:
+    """The policy of one release on its own: l is the bound of the whole series here and asks for no diversity."""
+    return policy.model_copy(update={"guarantee": policy.guarantee.model_copy(update={"l": None})})
+
+
+def _refuse_unknown(encoded: Encoded, policy: Policy) -> None:
+    """A misspelt value would go unprotected, so a value that nobody has heard of is refused."""
+    known = {plain_text(value) for column in encoded.sensitive for value in column.values}
+    for name in policy.named("sensitive"):
+        known |= set(policy.columns[name].order or ())
+    for column in encoded.sensitive:
+        known |= {plain_text(leaf) for leaf in column.hierarchy.leaves} if column.hierarchy else set()
+    faults = []
+    for value in policy.guarantee.protect or ():
+        if value not in known:
+            near = difflib.get_close_matches(value, known, n=1)
+            hint = f"; the nearest is {near[0]!r}" if near else ""
+            message = f"{value!r} is not a value of {', '.join(map(repr, policy.named('sensitive')))}{hint}"
+            way = "correct the spelling, or list all values that may come in `order` of the column"
+            faults.append(Fault("R421", "guarantee.protect", message, way))
+    if faults:
+        raise InputError(faults)
+
+
+def purse_of(
+    encoded: Encoded, history: History, policy: Policy, pace: budget.Pace
+) -> tuple[spend.Purse, NDArray[np.float64]]:
+    """What the rows of this table may still be exposed to, and the lowest survival of each so far."""
+    domains = [len(column.values) for column in encoded.sensitive]
+    first_code = np.cumsum([0, *domains], dtype=np.int64)
+    slot, slots = _slots(encoded, policy)
+    line, lines = _lines(encoded, history)
+    first, visits = _visits(history, line, lines)
+    kinds, target = _targets(history, line, lines, pace)
+    need = np.empty((lines + 1, max(1, slots)))
+    worst, least = np.empty(lines + 1), np.empty(lines + 1)
+    past = _past(encoded, history, first_code, slot)
+    part = max(1, -(-lines // (4 * (cpu_count() or 1))))
+    with ThreadPoolExecutor(cpu_count() or 1) as threads:
+        jobs = [
+            threads.submit(
+                spend.fill_needs,
+                *(first, visits, past, target, kinds, slot, begin, min(begin + part, lines + 1)),
+                *(encoded.rows, need, worst, least),
+            )
+            for begin in range(0, lines + 1, part)
+        ]
+        for job in jobs:
+            job.result()
+    index = _index(encoded, line, lines)
+    everything = any((slot[a:b] >= 0).all() for a, b in pairwise(first_code))
+    left = np.minimum(1.0, (target.top / target.bottom)[kinds] / worst)[index]
+    purse = spend.Purse(
+        index=index,
+        need=need,
+        worst=worst[index],
+        least=least[index] if everything else np.ones(encoded.rows),
+        column=len(encoded.quasi) + np.arange(len(domains), dtype=np.int64),
+        first_code=first_code,
+        slot=slot,
+    )
+    return purse, left
+
+
+def _slots(encoded: Encoded, policy: Policy) -> tuple[NDArray[np.int64], int]:
+    """A slot for each protected value; if that is too much to keep, the rarest values share the last one."""
+    protected = [policy.guarantee.protects(value) for column in encoded.sensitive for value in column.values]
+    rows = [
+        np.bincount(encoded.codes[:, number], minlength=len(column.values))
+        for number, column in enumerate(encoded.sensitive)
+    ]
+    slot = np.full(len(protected), -1, dtype=np.int64)
+    mine = np.flatnonzero(protected)
+    slots = min(len(mine), max(8, CELLS // max(1, encoded.rows)))
+    by_rows = mine[np.argsort(-np.concatenate(rows)[mine], kind="stable")]
+    slot[by_rows] = np.minimum(np.arange(len(mine)), slots - 1)
+    return slot, slots
+
+
+def _lines(encoded: Encoded, history: History) -> tuple[NDArray[np.int64], int]:
+    """A number for each person of the past who is in this table, -1 for all others; and how many these are."""
+    line = np.full(history.persons.height, -1, dtype=np.int64)
+    known = _known(encoded, history)
+    line[known] = np.arange(len(known))
+    return line, len(known)
+
+
+def _known(encoded: Encoded, history: History) -> NDArray[np.int64]:
+    persons = encoded.persons if encoded.persons is not None else np.empty(0, dtype=np.int64)
+    return persons[persons < history.persons.height]
+
+
+def _index(encoded: Encoded, line: NDArray[np.int64], lines: int) -> NDArray[np.int64]:
+    """The line of needs of each row: one's own, or the newcomers' at the end."""
+    if encoded.persons is None:
+        return np.zeros(encoded.rows, dtype=np.int64)
+    index = np.full(encoded.rows, lines, dtype=np.int64)
+    known = encoded.persons < len(line)
+    index[known] = line[encoded.persons[known]]
+    return index
+
+
+def _offsets(history: History) -> NDArray[np.int64]:
+    """Where the groups of each release start when all are numbered through; releases count from 1."""
+    if history.groups.is_empty():
+        return np.zeros(history.head + 2, dtype=np.int64)
+    counts = np.bincount(history.groups["release"].to_numpy(), minlength=history.head + 1)
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+
+def _visits(history: History, line: NDArray[np.int64], lines: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The earlier groups of each person, side by side; one more person, the newcomer, has none."""
+    if history.members.is_empty():
+        return np.zeros(lines + 2, dtype=np.int64), np.empty(0, dtype=np.int64)
+    group = history.members["group"].cast(pl.Int64).to_numpy()
+    who = np.where(group >= 0, line[history.members["person"].to_numpy()], -1)
+    first, visits = spend.gather(who, group + _offsets(history)[history.members["release"].to_numpy()], lines + 1)
+    return first, visits
+
+
+def _targets(
+    history: History, line: NDArray[np.int64], lines: int, pace: budget.Pace
+) -> tuple[NDArray[np.int64], spend.Target]:
+    """What must remain after this release: of each line, its kind; and the survival that belongs to each kind.
+
+    A horizon is shared out among the releases that somebody can be in, from the first one on. Without a horizon, the
+    number of a person's releases counts.
+    """
+    now = history.head + 1
+    if pace.strategy == "constant-ratio":
+        kinds = np.full(lines + 1, now, dtype=np.int64)
+        horizon = max(pace.horizon or 1, now)
+        survivals = [pace.target(now - came + 1, horizon - came + 1) for came in range(1, now + 1)]
+    else:
+        kinds = np.ones(lines + 1, dtype=np.int64)
+        survivals = [pace.target(step) for step in range(1, now + 1)]
+    if not history.members.is_empty():
+        _count_in(history, line, kinds, arrival=pace.strategy == "constant-ratio")
+    small = np.array([target.denominator < 1 << 20 for target in survivals])
+    top = [float(t.numerator if s else t) for t, s in zip(survivals, small, strict=True)]
+    bottom = [float(t.denominator if s else 1) for t, s in zip(survivals, small, strict=True)]
+    return kinds - 1, spend.Target(np.array(top), np.array(bottom), small)
+
+
+def _count_in(history: History, line: NDArray[np.int64], kinds: NDArray[np.int64], *, arrival: bool) -> None:
+    """The first release of each person who was published, or one more than the number of their releases."""
+    shown = history.members["group"].to_numpy() >= 0
+    who = line[history.members["person"].to_numpy()]
+    mine = shown & (who >= 0)
+    if arrival:
+        np.minimum.at(kinds, who[mine], history.members["release"].to_numpy()[mine].astype(np.int64))
+    else:
+        kinds[:-1] += np.bincount(who[mine], minlength=len(kinds) - 1)
+
+
+def _past(encoded: Encoded, history: History, first_code: NDArray[np.int64], slot: NDArray[np.int64]) -> spend.Past:
+    none = np.empty(0, dtype=np.int64)
+    if history.groups.is_empty():
+        return spend.Past(none, np.zeros(1, dtype=np.int64), none, none)
+    offsets = _offsets(history)
+    place = offsets[history.groups["release"].to_numpy()] + history.groups["group"].to_numpy()
+    size = np.zeros(history.groups.height, dtype=np.int64)
+    size[place] = history.groups["rows"].to_numpy()
+    base = pl.DataFrame(
+        {
+            "column": [column.name for column in encoded.sensitive],
+            "base": first_code[:-1],
+        }
+    )
+    values = history.values.join(base, on="column", how="inner", maintain_order="left")
+    code = values["base"].to_numpy() + values["code"].to_numpy()
+    group = offsets[values["release"].to_numpy()] + values["group"].to_numpy()
+    key = np.where(slot[code] >= 0, group, -1)
+    first, entries = spend.gather(key, np.arange(len(key)), len(size))
+    return spend.Past(size, first, code[entries], values["rows"].to_numpy()[entries].astype(np.int64))
+
+
+def publishable(
+    encoded: Encoded, history: History, purse: spend.Purse, pace: budget.Pace, policy: Policy
+) -> NDArray[np.bool_]:
+    """Which rows can be published together as one group; if not all, the others are withheld or the table is refused.
+
+    Decided by what people have left and by the totals of the table, never by the value that somebody has.
+    """
+    keep = np.ones(encoded.rows, dtype=bool)
+    while True:
+        shares = _escapes(encoded, purse, keep)
+        poor = np.flatnonzero(keep & (purse.worst > shares.min(initial=1.0)))
+        poor = poor[(purse.need[purse.index[poor]] > shares).any(axis=1)]
+        if not len(poor):
+            return keep
+        if policy.method.infeasible == "refuse" or len(poor) == keep.sum():
+            raise InfeasibleError(outlook.faults(encoded, history, purse, pace, policy, keep, poor))
+        keep[poor] = False
+
+
+def _escapes(encoded: Encoded, purse: spend.Purse, keep: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """For each slot, the share of the kept rows that do not have its most frequent value."""
+    rows = int(keep.sum())
+    shares = np.full(purse.need.shape[1], np.inf)
+    for number, (a, b) in enumerate(pairwise(purse.first_code)):
+        counts = np.bincount(encoded.codes[keep, number], minlength=b - a)
+        slot = purse.slot[a:b]
+        here = (counts > 0) & (slot >= 0)
+        np.minimum.at(shares, slot[here], (rows - counts[here]) / rows)
+    return shares
+
+
+def _refuse_conditions(
+    tests: kernels.Tests, rows: NDArray[np.int32], order: NDArray[np.int64], encoded: Encoded, policy: Policy
+) -> None:
+    """Conditions besides the budget must hold for all rows as one group; else no way of cutting satisfies them."""
+    widest = max([1, *np.diff(tests.first_code)]) + 1
+    count, work = np.zeros(widest, dtype=np.int64), np.zeros(widest, dtype=np.int64)
+    if len(rows) and kernels.admits(tests, rows, order, 0, len(rows), count, work):
+        return
+    if len(rows) < tests.least:
+        message = f"{len(rows):,} rows can be published, and no group may have fewer than {tests.least}"
+        raise InfeasibleError(Fault("R422", "guarantee", message, "publish more people, or lower k or l", len(rows)))
+    raise InfeasibleError(infeasible.faults(encoded, _without_l(policy)))
+
+
+def _cut(
+    trees: kernels.Trees,
+    tests: kernels.Tests,
+    purse: spend.Purse,
+    rows: NDArray[np.int32],
+    order: NDArray[np.int64],
+    relaxed: bool,
+    progress: Progress,
+) -> NDArray[np.int64]:
+    """Where groups begin. The table is first cut into parts, then each part on its own, in threads."""
+    n = len(order)
+    progress("planning", 0.0)
+    parts = np.sort(spend.split(trees, tests, purse, rows, order, 0, n, max(n // PARTS, 4096), False))
+    found = []
+    with ThreadPoolExecutor(cpu_count() or 1) as threads:
+        jobs = [
+            threads.submit(spend.split, trees, tests, purse, rows, order, int(s), int(t), 0, relaxed)
+            for s, t in zip(parts, [*parts[1:], n], strict=True)
+        ]
+        for done, job in enumerate(jobs, 1):
+            found.append(job.result())
+            progress("planning", done / len(jobs))
+    return np.sort(np.concatenate(found))

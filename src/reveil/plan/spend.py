@@ -1,0 +1,283 @@
+"""The hot loops of planning with budgets, on arrays only: what people can still bear, and cuts that respect it.
+
+A *need* is the share of a group that must not have a value, for one person: (n - n_s)/n >= need. It is a float that is
+exact where it can be met exactly (a quotient of small whole numbers, rounded once, as the share it is compared with)
+and otherwise larger than the truth by more than all rounding, so that a comparison never errs on the wrong side.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from reveil.plan import kernels
+from reveil.plan.kernels import F64, I32, I64, Tests, Trees
+
+EXACT = 2.0**50  # whole numbers up to here leave room for the size of a group in a comparison of quotients
+HUGE = 1e150
+ROUNDING = 4e-16  # more than four roundings, for each release of the past
+
+
+class Purse(NamedTuple):
+    """What the rows of a table may still be exposed to."""
+
+    index: I64  # which line of `need` belongs to a row of the table; newcomers share one
+    need: F64  # lines x slots
+    worst: F64  # of each row: the largest need over all slots
+    least: F64  # of each row: no group with this person is smaller
+    column: I64  # of the row matrix, one for each sensitive column
+    first_code: I64  # where the codes of a sensitive column start in `slot`
+    slot: I64  # of each code; -1 where the value is not protected
+
+
+class Past(NamedTuple):
+    """Earlier groups, numbered through over all releases, and what was published in them."""
+
+    size: I64
+    first: I64  # where the values of a group start; one more entry than groups
+    code: I64  # numbered through over all sensitive columns; protected ones only
+    held: I64  # rows of the group that have it
+
+
+class Target(NamedTuple):
+    """The survival that must remain for each kind of row, as a quotient; `whole` where that is exact."""
+
+    top: F64
+    bottom: F64
+    whole: NDArray[np.bool_]
+
+
+@njit(cache=True, nogil=True)
+def gather(key: I64, item: I64, keys: int) -> tuple[I64, I64]:
+    """The items of each key k, side by side: found[first[k]:first[k + 1]]. Negative keys are left out."""
+    first = np.zeros(keys + 2, dtype=np.int64)
+    for i in range(len(key)):
+        if key[i] >= 0:
+            first[key[i] + 2] += 1
+    for k in range(2, keys + 2):
+        first[k] += first[k - 1]
+    found = np.empty(first[keys + 1], dtype=np.int64)
+    for i in range(len(key)):
+        if key[i] >= 0:
+            found[first[key[i] + 1]] = item[i]
+            first[key[i] + 1] += 1
+    return first[: keys + 1], found
+
+
+@njit(cache=True, nogil=True)
+def fill_needs(
+    first: I64, visits: I64, past: Past, target: Target, kind: I64, slot: I64, begin: int, end: int, rows: int,
+    need: F64, worst: F64, least: F64,
+) -> None:  # fmt: skip
+    """The needs of people begin..end, who were in the groups visits[first[i]:first[i + 1]]."""
+    codes = len(slot)
+    free, size = np.ones(codes), np.ones(codes)  # products of n - n_s and of n
+    touched = np.empty(codes, dtype=np.int64)
+    protected = 0
+    for code in range(codes):
+        protected += slot[code] >= 0
+    for i in range(begin, end):
+        used = 0
+        for v in range(first[i], first[i + 1]):
+            g = visits[v]
+            for j in range(past.first[g], past.first[g + 1]):
+                code = past.code[j]
+                if free[code] == 1.0 and size[code] == 1.0:
+                    touched[used] = code
+                    used += 1
+                free[code] *= past.size[g] - past.held[j]
+                size[code] *= past.size[g]
+                if size[code] > HUGE:
+                    free[code] /= size[code]
+                    size[code] = 1.0
+        k = kind[i]
+        slack = 1.0 + ROUNDING * (first[i + 1] - first[i] + 4)
+        top, bottom = target.top[k], target.bottom[k]
+        fresh = top / bottom if target.whole[k] else top / bottom * slack
+        need[i, :] = fresh
+        high, low = fresh, np.inf
+        for j in range(used):
+            code = touched[j]
+            a, b = top * size[code], bottom * free[code]
+            share = a / b if b > 0 else np.inf
+            whole = target.whole[k] and free[code] >= 1.0 and size[code] > 1.0 and b * rows < EXACT and a < EXACT
+            if not whole:
+                share *= slack
+            need[i, slot[code]] = max(need[i, slot[code]], share)
+            high, low = max(high, share), min(low, share)
+            free[code] = 1.0
+            size[code] = 1.0
+        worst[i] = high
+        least[i] = smallest(low if used == protected else fresh)
+
+
+@njit(cache=True, nogil=True)
+def smallest(need: float) -> float:
+    """A lower bound for the size of a group in which a value occurs."""
+    return np.ceil(1.0 / (1.0 - need) * (1 - 1e-9)) if need < 1.0 else np.inf
+
+
+@njit(cache=True, nogil=True)
+def affords(purse: Purse, rows: I32, order: I64, s: int, t: int, count: I64, work: I64) -> bool:
+    """Whether everybody in rows s..t can bear every value that occurs there."""
+    size = t - s
+    worst = 0.0
+    for i in range(s, t):
+        worst = max(worst, purse.worst[order[i]])
+    for c in range(len(purse.column)):
+        column, base = purse.column[c], purse.first_code[c]
+        touched = 0
+        for i in range(s, t):
+            code = rows[i, column]
+            if count[code] == 0:
+                work[touched] = code
+                touched += 1
+            count[code] += 1
+        good = True
+        for j in range(touched):
+            slot = purse.slot[base + work[j]]
+            share = (size - count[work[j]]) / size
+            count[work[j]] = 0
+            if good and slot >= 0 and share < worst:
+                for i in range(s, t):
+                    if purse.need[purse.index[order[i]], slot] > share:
+                        good = False
+                        break
+        if not good:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def split(
+    trees: Trees, tests: Tests, purse: Purse, rows: I32, order: I64, start: int, end: int, stop: int, relaxed: bool
+) -> I64:
+    """Cut rows start..end into groups, top down, where they have more than `stop` rows. Returns where groups begin."""
+    columns, widest = len(trees.free), 1
+    for c in range(columns):
+        widest = max(widest, trees.first[c + 1] - trees.first[c])
+    for test in range(len(tests.kind)):
+        widest = max(widest, tests.first_code[test + 1] - tests.first_code[test])
+    for c in range(len(purse.column)):
+        widest = max(widest, purse.first_code[c + 1] - purse.first_code[c])
+    count = np.zeros(widest + 1, dtype=np.int64)
+    work = np.zeros(2 * widest + 2, dtype=np.int64)
+    node_count = np.zeros(2 * widest + 2, dtype=np.int64)
+    seen = np.zeros(widest + 1, dtype=np.int32)
+    best = np.zeros((columns, kernels.CANDIDATES))
+    cuts = np.zeros((columns, kernels.CANDIDATES, 3), dtype=np.int64)
+    box = np.zeros((4, columns), dtype=np.int32)
+    spare = np.empty((end - start, rows.shape[1]), dtype=np.int32)
+    spare_order = np.empty(end - start, dtype=np.int64)
+    bounds = [start]
+    bounds.pop()
+    stack = [(start, end)]
+    while len(stack) > 0:
+        s, t = stack.pop()
+        cut = s
+        if t - s > stop and t - s >= 2 * tests.least:
+            cut = cut_segment(
+                trees, tests, purse, rows, order, s, t, count, work, node_count, seen, best, cuts, box, spare,
+                spare_order,
+            )  # fmt: skip
+            if cut == s and relaxed:
+                cut = cut_by_need(trees, tests, purse, rows, order, s, t, count, work, seen, spare, spare_order)
+        if cut == s:
+            bounds.append(s)
+        else:
+            stack.append((s, cut))
+            stack.append((cut, t))
+    return np.array(bounds)
+
+
+@njit(cache=True, nogil=True)
+def fits(tests: Tests, purse: Purse, rows: I32, order: I64, s: int, cut: int, t: int, count: I64, work: I64) -> bool:
+    """Whether both sides of a cut may be published."""
+    return (
+        min(cut - s, t - cut) >= tests.least
+        and affords(purse, rows, order, s, cut, count, work)
+        and affords(purse, rows, order, cut, t, count, work)
+        and kernels.admits(tests, rows, order, s, cut, count, work)
+        and kernels.admits(tests, rows, order, cut, t, count, work)
+    )
+
+
+@njit(cache=True, nogil=True)
+def cut_segment(
+    trees: Trees, tests: Tests, purse: Purse, rows: I32, order: I64, s: int, t: int, count: I64, work: I64,
+    node_count: I64, seen: I32, best: F64, cuts: I64, box: I32, spare: I32, spare_order: I64,
+) -> int:  # fmt: skip
+    """Cut rows s..t in two where that loses least, in place. Returns where; s when no cut can be afforded."""
+    columns, size = len(trees.free), t - s
+    bound = np.inf
+    for i in range(s, t):
+        bound = min(bound, purse.least[order[i]])
+    if 2 * bound > size:
+        return s
+    least = max(tests.least, int(bound))
+    exact = size <= kernels.EXACT_BELOW
+    now = kernels.segment_cost(trees, rows, s, t, seen) if exact else 0.0
+    for c in range(columns):
+        best[c, :] = 0.0
+        kept = kernels.find_cuts(trees, c, rows, s, t, least, False, count, work, node_count, best, cuts)
+        for j in range(kept if exact else 0):
+            if j < kernels.WEIGHED:
+                after = kernels.weigh(trees, rows, s, t, c, cuts[c, j, 0], cuts[c, j, 1], least, box, seen)
+                best[c, j] = now * size - after
+            else:
+                best[c, j] *= 1e-9
+    while True:
+        c, j = 0, 0
+        for x in range(columns):
+            for y in range(kernels.CANDIDATES):
+                if best[x, y] > best[c, j]:
+                    c, j = x, y
+        if best[c, j] <= 0:
+            return s
+        best[c, j] = 0.0
+        a, b, inside = cuts[c, j]
+        if 8 * inside < size and size > kernels.EXACT_BELOW and not trees.free[c]:
+            middle = kernels.halve(trees, c, rows, s, t, count)
+            if middle >= 0:
+                a, b = 0, middle
+        cut = kernels.partition(rows, order, s, t, c, a, b, spare, spare_order)
+        if fits(tests, purse, rows, order, s, cut, t, count, work):
+            return cut
+
+
+@njit(cache=True, nogil=True)
+def cut_by_need(
+    trees: Trees, tests: Tests, purse: Purse, rows: I32, order: I64, s: int, t: int, count: I64, work: I64,
+    seen: I32, spare: I32, spare_order: I64,
+) -> int:  # fmt: skip
+    """Part those who need large groups from those who do not, if that lowers the loss. Returns where, s for not at all.
+
+    Those with much left would otherwise be generalised for the sake of those with little.
+    """
+    size = t - s
+    needs = np.empty(size)
+    for i in range(size):
+        needs[i] = -purse.worst[order[s + i]]
+    by_need = np.argsort(needs, kind="mergesort")
+    if needs[by_need[0]] == needs[by_need[size - 1]]:
+        return s
+    before = size * kernels.segment_cost(trees, rows, s, t, seen)
+    for i in range(size):
+        spare[i] = rows[s + by_need[i]]
+        spare_order[i] = order[s + by_need[i]]
+    rows[s:t] = spare[:size]
+    order[s:t] = spare_order[:size]
+    for quarter in range(2, 7):  # the tight ones first: from a quarter to three quarters of the rows, in eighths
+        cut = s + max(1, size * quarter // 8)
+        while cut < t and purse.worst[order[cut]] == purse.worst[order[cut - 1]]:
+            cut += 1
+        if t - cut < tests.least or not fits(tests, purse, rows, order, s, cut, t, count, work):
+            continue
+        after = (cut - s) * kernels.segment_cost(trees, rows, s, cut, seen)
+        after += (t - cut) * kernels.segment_cost(trees, rows, cut, t, seen)
+        if after < before - 1e-9:
+            return cut
+    return s
