@@ -116,9 +116,19 @@ class Series(Section):
 
 
 class Values(Section):
-    """How a person's sensitive value changes from release to release. None: nothing is assumed or checked."""
+    """How a person's sensitive value changes from release to release. None: nothing is assumed or checked.
 
-    change: Literal["never", "freely"] | None = None
+    `transitions` is a file (from;to[;probability]) or a table of lists: which value may become which others.
+    """
+
+    change: Literal["never", "freely", "transitions"] | None = None
+    transitions: str | dict[str, list[str]] | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Values:
+        if (self.change == "transitions") != (self.transitions is not None):
+            raise ValueError('change = "transitions" and transitions belong together')
+        return self
 
 
 class Guarantee(Section):
@@ -308,10 +318,39 @@ def _history_parameters(g: Guarantee, m: int) -> list[str]:
     return []
 
 
+SINGLE = ("k-anonymity", "l-diversity", "t-closeness", "alpha-k", "epsilon-m", "presence", "r-robustness")
+
+
+def _prior_policy(policy: Policy) -> list[str]:
+    """What priors go together with, and what they do not."""
+    g, method, faults = policy.guarantee, policy.method.name, []
+    if g.r is None:
+        if method in ("signatures", "linkage"):
+            faults.append(f'method "{method}" groups by priors: it needs guarantee.r and guarantee.priors')
+        return faults
+    if g.model != "r-robustness":
+        why = "only single-release conditions are planned together with priors"
+        if g.model not in SINGLE:
+            why = "its worlds over several releases are not weighed by priors"
+        faults.append(f'priors do not go with model "{g.model}": {why}; use model = "r-robustness"')
+    others = [name for name in ("t", "epsilon", "population") if getattr(g, name) is not None]
+    faults += [f"{name} cannot be planned together with priors; k, l and alpha can" for name in others]
+    if method not in ("auto", "signatures", "linkage"):
+        faults.append(f'method "{method}" cannot plan under priors; use "signatures" or "linkage"')
+    if len(policy.named("sensitive")) != 1:
+        faults.append("priors are planned for one sensitive column; give the others another role")
+    names = [Path(file).name for file in g.priors]
+    if len(set(names)) < len(names):
+        faults.append("two prior files have the same name; rename one of them")
+    return faults
+
+
 class Method(Section):
     """How to keep the promise with the least loss."""
 
-    name: Literal["auto", "mondrian", "budget", "cohorts", "m-invariance", "cor-split"] = "auto"
+    name: Literal["auto", "mondrian", "budget", "cohorts", "m-invariance", "cor-split", "signatures", "linkage"] = (
+        "auto"
+    )
     cuts: Literal["strict", "relaxed"] = "relaxed"
     recode: Literal["nodes", "sets"] = "nodes"
     publish: Literal["generalized"] = "generalized"
@@ -363,6 +402,7 @@ class Policy(Section):
             faults.append(f"guarantee.{needs_sensitive[0]} needs a column with the role sensitive")
         faults += _global_policy(self) if self.guarantee.model == "global" else []
         faults += _persistent_policy(self) if self.guarantee.model in PERSISTENT else []
+        faults += _prior_policy(self)
         if self.method.name == "budget" and self.guarantee.model != "global":
             faults.append('method "budget" plans for guarantee.model = "global" only')
         if faults:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from reveil.ledger.ledger import Ledger
 from reveil.plan.contract import Plan
 from reveil.plan.loss import Loss
 from reveil.policy import Policy
+from reveil.transitions import read_relation
 
 
 def memory_of(
@@ -41,7 +43,19 @@ def memory_of(
         }
     )
     newcomers = hashes.filter(pl.Series(encoded.persons >= past.persons.height))
-    return {"persons": newcomers, "members": members, **_published(members, plan, names)}
+    signatures = signatures_of(encoded, plan, policy)
+    kept = {} if signatures is None else {"signatures": signatures}
+    return {"persons": newcomers, "members": members, **_published(members, plan, names), **kept}
+
+
+def signatures_of(encoded: Encoded, plan: Plan, policy: Policy) -> pl.DataFrame | None:
+    """Who is in which group, told only by what the priors distinguish: group and, by prior, the signature."""
+    if encoded.signatures is None:
+        return None
+    kept = plan.groups >= 0
+    names = [Path(file).name for file in policy.guarantee.priors]
+    columns = {name: encoded.signatures[kept, number] for number, name in enumerate(names)}
+    return pl.DataFrame({"group": plan.groups[kept], **columns})
 
 
 def _published(members: pl.DataFrame, plan: Plan, names: Sequence[str]) -> dict[str, pl.DataFrame]:
@@ -156,26 +170,26 @@ def _differs(now: Sequence[str], before: Sequence[str]) -> bool:
 
 
 def _changed_values(encoded: Encoded, number: int, past: History, policy: Policy) -> Fault | None:
-    if policy.values.change != "never" or encoded.persons is None:
+    """People whose value changed in a way that the policy rules out."""
+    if policy.values.change in (None, "freely") or encoded.persons is None:
         return None
     column = encoded.sensitive[number]
-    before = past.last_codes(encoded.persons, column.name)
-    changed = (before >= 0) & (before != encoded.codes[:, number])
-    if not changed.any():
+    before, now = past.last_codes(encoded.persons, column.name), encoded.codes[:, number]
+    changed = (before >= 0) & (before != now)
+    pairs = pl.DataFrame({"a": before[changed], "b": now[changed]}).group_by("a", "b").len("rows")
+    if policy.values.transitions is not None:
+        relation = read_relation(policy.values.transitions, policy.folder)
+        texts = [None if value is None else str(value) for value in column.values]
+        known = [texts[b] in relation.get(str(texts[a]), ()) for a, b in pairs.select("a", "b").iter_rows()]
+        pairs = pairs.filter(~pl.Series(known, dtype=pl.Boolean))
+    if pairs.is_empty():
         return None
-    pairs = (
-        pl.DataFrame({"a": before[changed], "b": encoded.codes[changed, number]})
-        .group_by("a", "b")
-        .len()
-        .sort("len", descending=True)
-    )
-    shown = ", ".join(
-        f"{column.values[a]!r} -> {column.values[b]!r} ({rows:,})" for a, b, rows in pairs.head(3).iter_rows()
-    )
+    worst = pairs.sort("rows", descending=True).head(3)
+    shown = ", ".join(f"{column.values[a]!r} -> {column.values[b]!r} ({rows:,})" for a, b, rows in worst.iter_rows())
     return Fault(
         "R311",
         f"column {column.name!r}",
-        f'values.change = "never", but people have another value than before: {shown}',
-        'correct the table, or begin a series with values.change = "freely" or "transitions"',
-        int(changed.sum()),
+        f'values.change = "{policy.values.change}" rules out changes that people have made: {shown}',
+        "correct the table, or begin a series whose values.change allows this",
+        int(pairs["rows"].sum()),
     )
