@@ -47,6 +47,7 @@ class Encoded:
     codes: Codes  # rows x sensitive
     population: Codes | None = None  # people x quasi, where presence is protected
     persons: NDArray[np.int64] | None = None  # number of each row's person in the history, in a series
+    signatures: Codes | None = None  # rows x priors: which distribution is known beforehand, where priors are given
 
     @property
     def rows(self) -> int:

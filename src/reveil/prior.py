@@ -86,28 +86,19 @@ class Prior:
         texts = [row[number] for row in self.cells]
         cells = {text: parse_cell(text or None, numeric=numeric) for text in set(texts)}
         known = {
-            value: np.array([cells[text].covers(value) for text in texts], dtype=bool)
-            for value in values.unique()
+            value: np.array([cells[text].covers(value) for text in texts], dtype=bool) for value in values.unique()
         }
         return np.array([known[value] for value in values], dtype=bool).reshape(len(values), len(texts))
 
-    def _mismatches(
-        self, people: pl.DataFrame, matches: pl.DataFrame, fits: NDArray[np.bool_]
-    ) -> list[Fault]:
-        joined = people.select(self.attributes).join(
-            matches, on=self.attributes, how="left", nulls_equal=True
-        )
+    def _mismatches(self, people: pl.DataFrame, matches: pl.DataFrame, fits: NDArray[np.bool_]) -> list[Fault]:
+        joined = people.select(self.attributes).join(matches, on=self.attributes, how="left", nulls_equal=True)
         faults = []
         none = matches.filter(pl.col("\0matches") == 0)
         if none.height:
             rows = joined.filter(pl.col("\0matches") == 0).height
-            examples = "; ".join(
-                _shown(row) for row in none.select(self.attributes).head(SHOWN).iter_rows(named=True)
-            )
+            examples = "; ".join(_shown(row) for row in none.select(self.attributes).head(SHOWN).iter_rows(named=True))
             message = f"has no signature for {none.height:,} combinations that occur: {examples}"
-            faults.append(
-                Fault("R432", f"prior {self.name}", message, "add a distribution for each of them", rows)
-            )
+            faults.append(Fault("R432", f"prior {self.name}", message, "add a distribution for each of them", rows))
         several = np.flatnonzero(matches["\0matches"].to_numpy() > 1)
         if len(several):
             rows = joined.filter(pl.col("\0matches") > 1).height
@@ -115,9 +106,7 @@ class Prior:
             which = " and ".join(self.label(int(i)) for i in np.flatnonzero(fits[several[0]])[:2])
             message = f"has several signatures for {len(several):,} combinations: {example} fits {which}"
             faults.append(
-                Fault(
-                    "R433", f"prior {self.name}", message, "let the cells of an attribute not overlap", rows
-                )
+                Fault("R433", f"prior {self.name}", message, "let the cells of an attribute not overlap", rows)
             )
         return faults
 
@@ -183,20 +172,14 @@ def _cells(path: Path) -> pl.DataFrame:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "is not UTF-8 text"
-        raise InputError(
-            Fault("R430", where, reason, "name a CSV file beside the policy, saved as UTF-8")
-        ) from None
+        raise InputError(Fault("R430", where, reason, "name a CSV file beside the policy, saved as UTF-8")) from None
     header = text.partition("\n")[0]
     delimiter = max(";,\t|", key=header.count)
     lines = [line for line in csv.reader(io.StringIO(text), delimiter=delimiter) if line]
     names = [name.strip() for name in lines[0]] if lines else []
     uneven = [number for number, line in enumerate(lines, 1) if len(line) != len(names)]
     if len(lines) < 2 or len(set(names)) < len(names) or uneven:
-        what = (
-            f"line {uneven[0]} has {len(lines[uneven[0] - 1])} cells, not {len(names)}"
-            if uneven
-            else "has no rows"
-        )
+        what = f"line {uneven[0]} has {len(lines[uneven[0] - 1])} cells, not {len(names)}" if uneven else "has no rows"
         raise InputError(Fault("R430", where, what, "write one signature, value and probability per line"))
     return pl.DataFrame(lines[1:], schema=dict.fromkeys(names, pl.String), orient="row")
 
@@ -253,9 +236,7 @@ def _incomplete(prior: Prior, rows: Mapping[tuple[str, ...], Mapping[str, Fracti
         missing = [value for value in prior.values if value not in row]
         if missing:
             listed = ", ".join(map(repr, missing[:SHOWN])) + ", ..." * (len(missing) > SHOWN)
-            message = (
-                f"{prior.label(number)}: says nothing about {len(missing)} values that others have: {listed}"
-            )
+            message = f"{prior.label(number)}: says nothing about {len(missing)} values that others have: {listed}"
             faults.append(Fault("R434", where, message, "write 0 where a value cannot occur"))
         total = sum(row.values(), Fraction(0))
         if not missing and abs(total - 1) > TOLERANCE:
@@ -264,21 +245,31 @@ def _incomplete(prior: Prior, rows: Mapping[tuple[str, ...], Mapping[str, Fracti
     return faults
 
 
+def match_priors(frame: pl.DataFrame, policy: Policy) -> Signatures:
+    """The signature of each row under each prior of the policy: rows x priors. Refuses what does not fit."""
+    faults: list[Fault] = []
+    found = []
+    for prior in load(policy):
+        try:
+            signatures = prior.match(frame)
+        except InputError as error:
+            faults += error.faults
+            continue
+        faults += check_values(prior, frame[prior.column], signatures)
+        found.append(signatures)
+    stop_if(faults)
+    return np.ascontiguousarray(np.column_stack(found))
+
+
 def check_values(prior: Prior, values: pl.Series, signatures: Signatures) -> list[Fault]:
     """Faults of a prior against a table: values it does not know, and values it says nobody there can have."""
     lacking = prior.lacks(values.unique().to_list())
     where = f"prior {prior.name}"
     if lacking:
         listed = ", ".join(map(repr, sorted(lacking)[:SHOWN])) + ", ..." * (len(lacking) > SHOWN)
-        rows = values.is_in(
-            [v for v in values.unique().to_list() if _text(v) in set(lacking)], nulls_equal=True
-        ).sum()
+        rows = values.is_in([v for v in values.unique().to_list() if _text(v) in set(lacking)], nulls_equal=True).sum()
         message = f"says nothing about {len(lacking)} values of {prior.column!r} that occur: {listed}"
-        return [
-            Fault(
-                "R434", where, message, "add their probabilities, or estimate the prior with smoothing", rows
-            )
-        ]
+        return [Fault("R434", where, message, "add their probabilities, or estimate the prior with smoothing", rows)]
     codes = _codes(prior, values)
     zero = np.array([[p == 0 for p in row] for row in prior.table], dtype=bool)
     impossible = zero[signatures, codes]
@@ -301,9 +292,7 @@ def check_values(prior: Prior, values: pl.Series, signatures: Signatures) -> lis
 def _codes(prior: Prior, values: pl.Series) -> NDArray[np.int64]:
     distinct = values.unique()
     table = pl.DataFrame({"v": distinct, "code": [prior.place[_text(v)] for v in distinct.to_list()]})
-    joined = pl.DataFrame({"v": values}).join(
-        table, on="v", how="left", nulls_equal=True, maintain_order="left"
-    )
+    joined = pl.DataFrame({"v": values}).join(table, on="v", how="left", nulls_equal=True, maintain_order="left")
     return joined["code"].to_numpy()
 
 
@@ -346,13 +335,11 @@ def estimate(
     """
     cells = _banded(table, by, column, smoothing)
     names = [series.name for series in cells]
-    values = table[column].map_elements(_text, return_dtype=pl.String, skip_nulls=False).fill_null("")
-    counted = pl.DataFrame([*cells, values.alias("value")]).group_by([*names, "value"]).len()
+    values = _texts(table[column]).alias("value")
+    counted = pl.DataFrame([*cells, values]).group_by([*names, "value"]).len()
     held = {tuple(row[:-1]): row[-1] for row in counted.iter_rows()}
     people = counted.group_by(names).agg(pl.col("len").sum().alias("people")).sort(names, nulls_last=False)
-    overall = {
-        value: Fraction(n, table.height) for value, n in values.value_counts().sort("value").iter_rows()
-    }
+    overall = {value: Fraction(n, table.height) for value, n in values.value_counts().sort("value").iter_rows()}
     rows = []
     for *signature, total in people.iter_rows():
         for value, share in overall.items():
@@ -385,11 +372,16 @@ def _banded(table: pl.DataFrame, by: Sequence[str], column: str, smoothing: Frac
             labels = {v: None if v is None else f"[{v}-{v + int(width) - 1}]" for v in low.unique()}
             cells.append(low.replace_strict(labels, return_dtype=pl.String).fill_null(""))
         else:
-            labels = {v: _text(v) for v in table[name].unique()}
-            cells.append(table[name].replace_strict(labels, return_dtype=pl.String).fill_null(""))
+            cells.append(_texts(table[name]))
     if column not in table.columns:
-        faults.append(
-            Fault("R437", "value", f"the table has no column {column!r}", "name its sensitive column")
-        )
+        faults.append(Fault("R437", "value", f"the table has no column {column!r}", "name its sensitive column"))
     stop_if(faults)
     return cells
+
+
+def _texts(values: pl.Series) -> pl.Series:
+    """A column as the texts of a prior file; the missing value is empty."""
+    if values.dtype == pl.String:
+        return values.fill_null("")
+    labels = {value: _text(value) for value in values.drop_nulls().unique()}
+    return values.replace_strict(labels, default="", return_dtype=pl.String).fill_null("")

@@ -12,7 +12,7 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +33,11 @@ from reveil.plan.contract import Plan, Progress, silent
 from reveil.plan.loss import Loss, loss_of
 from reveil.plan.methods import method
 from reveil.policy import Policy, PolicyLike, load_policy
+from reveil.prior import match_priors
 from reveil.read import ReadOptions, read_table
 from reveil.recode import recode
 from reveil.release import Preview, Release
-from reveil.remember import facts_of, history_of, memory_of, refuse_changes
+from reveil.remember import facts_of, history_of, memory_of, refuse_changes, signatures_of
 from reveil.report.make import write_reports
 from reveil.roles import population, prepare
 from reveil.verify import Truth, Verification, background, verify
@@ -67,10 +68,10 @@ def draft(
     encoded = encode(frame, policy, past.codebook, population(policy))
     if history is not None and policy.identifier is not None:
         persons = past.number(keyed_hashes(frame[policy.identifier], key))
-        encoded = Encoded(
-            encoded.quasi, encoded.positions, encoded.sensitive, encoded.codes, encoded.population, persons
-        )
+        encoded = replace(encoded, persons=persons)
         refuse_changes(encoded, past, policy)
+    if policy.guarantee.priors:
+        encoded = replace(encoded, signatures=match_priors(frame, policy))
     chosen = secrets.randbits(63) if seed is None else seed
     plan = method(policy)(encoded, past, policy, seed=chosen, progress=progress)
     rng = np.random.default_rng(chosen)
@@ -88,7 +89,8 @@ def write_release(d: Draft, folder: Path, history: History, number: int | None, 
     """Recode and emit into folder/public, verify those bytes, and write certificate and reports into folder/private."""
     series = number is not None
     progress("writing", 0.0)
-    table = recode(d.frame, d.encoded, d.plan, d.policy, d.rng, group_column=series)
+    grouped = series or bool(d.policy.guarantee.priors)
+    table = recode(d.frame, d.encoded, d.plan, d.policy, d.rng, group_column=grouped)
     counterfeits = count_counterfeits(d.plan) if series else None
     emit(table, counterfeits, d.policy, folder / "public")
     progress("verifying", 0.0)
@@ -116,7 +118,8 @@ def truth_of(d: Draft) -> Truth:
     members = None
     if d.encoded.persons is not None:
         members = pl.DataFrame({"person": d.encoded.persons[kept], "group": d.plan.groups[kept]})
-    return Truth(d.encoded.rows, d.plan.withheld, values, members)
+    signatures = signatures_of(d.encoded, d.plan, d.policy)
+    return Truth(d.encoded.rows, d.plan.withheld, values, members, signatures)
 
 
 def anonymize(

@@ -35,6 +35,7 @@ def recheck(ledger: Ledger, policy: Policy, number: int | None) -> Mapping[int, 
             rows=members.height,
             withheld=int((members["group"] < 0).sum()),
             members=members.filter(pl.col("group") >= 0).select("person", "group"),
+            signatures=ledger.memory(record.number, "signatures") if policy.guarantee.priors else None,
         )
         found[record.number] = verify(ledger.path(record.number) / "public", policy, before, truth)
     if number is not None and not found:

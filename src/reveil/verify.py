@@ -37,6 +37,7 @@ class Truth:
     withheld: int
     values: Mapping[str, pl.DataFrame] = field(default_factory=dict)  # sensitive column -> value, rows in the input
     members: pl.DataFrame | None = None  # series: person, group (>= 0)
+    signatures: pl.DataFrame | None = None  # priors: group (>= 0) and, by prior, the signature of each person
 
 
 @dataclass(frozen=True)
@@ -183,7 +184,7 @@ def _view(table: pl.DataFrame, counterfeits: pl.DataFrame | None, policy: Policy
         numbers = numbers.sort(GROUP)
     numbers = numbers.with_row_index("\0class")
     classes = keys.join(numbers, on=keys.columns, how="left", nulls_equal=True, maintain_order="left")["\0class"]
-    members, invented = None, np.zeros(numbers.height, dtype=np.int64)
+    members, signatures, invented = None, None, np.zeros(numbers.height, dtype=np.int64)
     if GROUP in table.columns:
         lookup = numbers.rename({"\0class": "class"}).with_columns(
             pl.col(GROUP).cast(pl.Int64), pl.col("class").cast(pl.Int64)
@@ -194,12 +195,16 @@ def _view(table: pl.DataFrame, counterfeits: pl.DataFrame | None, policy: Policy
         if truth is not None and truth.members is not None:
             people = truth.members.select("person", pl.col("group").cast(pl.Int64).alias(GROUP))
             members = people.join(lookup, on=GROUP, how="left", maintain_order="left").select("person", "class")
+        if truth is not None and truth.signatures is not None:
+            known = truth.signatures.with_columns(pl.col(GROUP).cast(pl.Int64))
+            signatures = known.join(lookup, on=GROUP, how="left", maintain_order="left").drop(GROUP)
     return View(
         classes=classes.cast(pl.Int64).to_numpy(),
         quasi=quasi,
         sensitive={name: table[name] for name in policy.named("sensitive")},
         counterfeits=invented,
         members=members,
+        signatures=signatures,
     )
 
 
@@ -222,6 +227,10 @@ def _compare(table: pl.DataFrame, view: View, truth: Truth) -> list[Check]:
         surplus = (both["published"].fill_null(0) - both["known"].fill_null(0)).clip(0).sum()
         finding = f"{surplus:,} values published beyond those of the input; {invented:,} rows are counterfeits"
         checks.append(Check(f"values of {name!r}", surplus <= invented, finding))
+    if view.signatures is not None:
+        people = np.bincount(view.signatures["class"].fill_null(-1).to_numpy() + 1, minlength=view.count + 1)
+        same = people[0] == 0 and bool((people[1:] == view.sizes()).all())
+        checks.append(Check("people", same, "every group has as many rows as people whose odds are weighed"))
     if view.members is not None:
         real = np.bincount(view.members["class"].fill_null(-1).to_numpy() + 1, minlength=view.count + 1)
         same = real[0] == 0 and bool((real[1:] == view.sizes() - view.counterfeits).all())

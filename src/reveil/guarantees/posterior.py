@@ -19,7 +19,9 @@ from numpy.typing import NDArray
 F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
 
-STATES = 1 << 20  # beyond this many states a group is judged by the bound: 20 different values of 20 kinds of people
+STATES = (
+    1 << 20
+)  # beyond this many states a group is judged by the bound: 20 different values of 20 kinds of people
 EXACT_STATES = 1 << 14  # beyond this many, sums in whole numbers take too long
 ROUNDING = 2.0**-53
 HOMOGENEOUS, SUMMED, BOUNDED = 0, 1, 2  # how a class was judged
@@ -201,7 +203,15 @@ def blind_bound(n: int, values: I64, weights: F64) -> float:
 
 @njit(cache=True, nogil=True)
 def judge_classes(
-    table: F64, kind_start: I64, kind: I64, people: I64, value_start: I64, value: I64, rows: I64, small: int, limit: float
+    table: F64,
+    kind_start: I64,
+    kind: I64,
+    people: I64,
+    value_start: I64,
+    value: I64,
+    rows: I64,
+    small: int,
+    limit: float,
 ) -> tuple[F64, F64, I64]:
     """Of each class: the largest posterior (or its bound), its relative error, and how it was found.
 

@@ -13,6 +13,8 @@ METHODS: dict[str, str] = {  # method.name -> module:function
     "cohorts": "cohorts:plan",
     "m-invariance": "invariance:plan",
     "cor-split": "corsplit:plan",
+    "signatures": "robust:plan",
+    "linkage": "robust:plan_linkage",
 }
 
 AUTO: dict[str, str] = {  # guarantee.model -> the method that `auto` takes; mondrian for all others
@@ -20,6 +22,7 @@ AUTO: dict[str, str] = {  # guarantee.model -> the method that `auto` takes; mon
     "compromise-safety": "cohorts",
     "m-invariance": "m-invariance",
     "historical-safety": "cor-split",
+    "r-robustness": "signatures",
 }
 
 

@@ -1,0 +1,259 @@
+"""Groups for an adversary who knows the odds: people whose odds are alike are published together.
+
+Two methods. *signatures* sorts the table by what is known beforehand: people with the same odds for every value are one
+kind, each kind is cut like any other table, and in a group of one kind everybody's chance of a value is exactly its share.
+*linkage* merges single rows from the bottom up by likeness of odds and loss (the paper's sketch), and so may mix kinds.
+In both, a value occurs at most once in a group, and rows left over join a group that stays acceptable with them.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, floor
+from os import cpu_count
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reveil.encode import Encoded
+from reveil.errors import Fault, InfeasibleError
+from reveil.history import History
+from reveil.plan import admit, kernels, linkage
+from reveil.plan.contract import Plan, Progress
+from reveil.plan.mondrian import lay_end_to_end
+from reveil.policy import Guarantee, Policy
+from reveil.prior import Prior, load
+
+WINDOW = 48  # rows looked at for each place of a group
+REACH = 512  # groups tried for each row left over
+COORDINATES = 3
+UNPLACED = "odds unlike those of any group, or too frequent value"
+
+Rows = NDArray[np.int64]
+
+
+def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progress: Progress) -> Plan:
+    """Group by kinds first, cut each kind for least loss, then place what is left over."""
+    work = _Work(encoded, policy, seed)
+    work.by_kind(progress)
+    return work.finish("signatures", progress)
+
+
+def plan_linkage(encoded: Encoded, history: History, policy: Policy, *, seed: int, progress: Progress) -> Plan:
+    """Merge rows from the bottom up by likeness of odds, then place what is left over."""
+    work = _Work(encoded, policy, seed)
+    progress("linking", 0.0)
+    work.link(work.order)
+    return work.finish("linkage", progress)
+
+
+def least_size(g: Guarantee) -> int:
+    """Rows that a group of different values needs for r and for the size conditions beside it.
+
+    >>> least_size(Guarantee(model="r-robustness", r=3, priors=("a.csv",), k=5, alpha="1/4"))
+    5
+    """
+    needs = [ceil(g.r or 1), g.k or 1, ceil(g.l or 1), ceil(1 / g.alpha) if g.alpha else 1]
+    if g.l is not None and g.diversity == "recursive" and g.c is not None:
+        needs.append(floor(g.l - 1 + 1 / g.c) + 1)  # 1 < c (n - l + 1)
+    return max(needs)
+
+
+@dataclass(frozen=True, eq=False)
+class _Kinds:
+    """The distinct odds of each prior, the kind of each row, and kinds ordered by likeness."""
+
+    odds: linkage.Odds
+    kind: NDArray[np.int64]  # of each row: its combination of odds over all priors
+    count: int
+
+
+def _kinds(encoded: Encoded, priors: list[Prior], g: Guarantee) -> _Kinds:
+    values = encoded.sensitive[0].values
+    signatures = encoded.signatures
+    assert signatures is not None  # publish.draft matches them whenever the policy has priors
+    tables, columns = [], []
+    for number, prior in enumerate(priors):
+        rows = prior.rows(values)
+        distinct = list(dict.fromkeys(rows))
+        index = {row: place for place, row in enumerate(distinct)}
+        tables.append(np.array([[float(p) for p in row] for row in distinct]))
+        columns.append(np.array([index[row] for row in rows], dtype=np.int32)[signatures[:, number]])
+    kinds = np.ascontiguousarray(np.column_stack(columns))
+    keys = np.zeros(len(kinds), dtype=np.int64)
+    for number, table in enumerate(tables):
+        keys = keys * len(table) + kinds[:, number]
+    found, first, kind = np.unique(keys, return_index=True, return_inverse=True)
+    place = _coordinates([table[kinds[first, number]] for number, table in enumerate(tables)])
+    odds = linkage.Odds(
+        kinds=kinds,
+        first=np.cumsum([0, *(len(table) for table in tables)], dtype=np.int64),
+        table=np.vstack(tables),
+        r=float(g.r or 1),
+        delta=g.condition == "delta",
+        size=least_size(g),
+        place=np.ascontiguousarray(place[kind]),
+    )
+    return _Kinds(odds, kind, len(found))
+
+
+def _coordinates(tables: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Each kind as a point: the leading directions in which the odds (their square roots) differ."""
+    spread = np.sqrt(np.hstack(tables))
+    spread = spread - spread.mean(axis=0)
+    left, scale, _ = np.linalg.svd(spread, full_matrices=False)
+    points = (left * scale)[:, :COORDINATES]
+    return np.ascontiguousarray(points) if points.shape[1] else np.zeros((len(spread), 1))
+
+
+class _Work:
+    """One run over a table."""
+
+    def __init__(self, encoded: Encoded, policy: Policy, seed: int) -> None:
+        self.encoded, self.policy = encoded, policy
+        self.priors = load(policy)
+        self.kinds = _kinds(encoded, self.priors, policy.guarantee)
+        self.odds, self.size = self.kinds.odds, self.kinds.odds.size
+        self.trees = lay_end_to_end(encoded, policy)
+        self.codes = np.ascontiguousarray(encoded.codes[:, 0])
+        self.group = np.full(encoded.rows, -1, dtype=np.int64)
+        self.rng = np.random.default_rng(seed)
+        self.fresh = 0
+        by_box = tuple(encoded.positions[:, c] for c in range(encoded.positions.shape[1] - 1, -1, -1))
+        self.order = np.lexsort((*by_box, self.kinds.kind, self.odds.place[:, 0])).astype(np.int64)
+
+    def by_kind(self, progress: Progress) -> None:
+        """Cut the rows of each kind, as far as their values are spread evenly enough."""
+        ordered = self.kinds.kind[self.order]
+        starts = np.flatnonzero(np.diff(ordered, prepend=-1))
+        parts = [self._spread(part) for part in np.split(self.order, starts[1:]) if len(part)]
+        parts = [part for part in parts if len(part)]
+        if not parts:
+            return
+        rows, bounds = np.concatenate(parts), np.cumsum([0, *map(len, parts)])
+        segments = self._cut(rows, bounds, progress)
+        progress("grouping", 0.0)
+        bases = np.cumsum([0, *(len(segment) // self.size for segment in segments)])
+        with ThreadPoolExecutor(cpu_count() or 1) as threads:
+            list(threads.map(self._deal, segments, bases))
+        self.fresh = int(bases[-1])
+
+    def _spread(self, rows: Rows) -> Rows:
+        """The most rows of one kind that can be grouped: none of a value beyond a share of 1/size."""
+        counts = np.bincount(self.codes[rows])
+        cap = len(rows) // self.size
+        while cap and np.minimum(counts, cap).sum() < cap * self.size:
+            cap = int(np.minimum(counts, cap).sum()) // self.size
+        if counts.max() <= cap:
+            return rows
+        keep = np.ones(len(rows), dtype=bool)
+        for code in np.flatnonzero(counts > cap):
+            mine = np.flatnonzero(self.codes[rows] == code)
+            keep[self.rng.permutation(mine)[cap:]] = False
+        return rows[keep]
+
+    def _cut(self, rows: Rows, bounds: Rows, progress: Progress) -> list[Rows]:
+        """Segments of one kind in which no value exceeds a share of 1/size, cut for least loss."""
+        needed = Guarantee(model="alpha-k", alpha=Fraction(1, self.size), k=self.size)
+        tests = admit.tests(self.encoded, self.policy.model_copy(update={"guarantee": needed}))
+        matrix = np.hstack([self.encoded.positions, self.encoded.codes])[rows]
+        order = rows.copy()
+
+        def one(number: int) -> NDArray[np.int64]:
+            s, t = int(bounds[number]), int(bounds[number + 1])
+            starts, _ = kernels.split(self.trees, tests, matrix, order, s, t, 0, False, 0)
+            return np.sort(starts)
+
+        with ThreadPoolExecutor(cpu_count() or 1) as threads:
+            found = []
+            for done, starts in enumerate(threads.map(one, range(len(bounds) - 1)), 1):
+                found.append(starts)
+                progress("planning", done / (len(bounds) - 1))
+        return np.split(order, np.concatenate(found)[1:])
+
+    def _deal(self, rows: Rows, base: int) -> None:
+        linkage.deal(self.trees, self.encoded.positions, self.codes, rows, self.size, WINDOW, self.group, base)
+
+    def link(self, rows: Rows) -> None:
+        if len(rows):
+            self.fresh = linkage.link(
+                self.odds, self.trees, self.encoded.positions, self.codes, rows, WINDOW, self.group, self.fresh
+            )
+
+    def _loose(self) -> Rows:
+        return self.order[self.group[self.order] < 0]
+
+    def finish(self, name: str, progress: Progress) -> Plan:
+        """Link the rows that are left, let the others into groups, and refuse or withhold the rest."""
+        progress("placing rows left over", 0.0)
+        if name != "linkage":
+            self.link(self._loose())
+        homed = self._join()
+        left = self._loose()
+        if len(left) and (self.policy.method.infeasible == "refuse" or len(left) == len(self.group)):
+            raise InfeasibleError(self._faults(left))
+        mixed = self._mixed()
+        return Plan(
+            groups=self.group.astype(np.int32),
+            method=f"{name}, each value at most once in a group",
+            reasons={UNPLACED: len(left)} if len(left) else {},
+            statistics={
+                "kinds of people by their odds": self.kinds.count,
+                "groups of one kind": self.fresh - mixed,
+                "groups of several kinds": mixed,
+                "rows let into finished groups": homed,
+            },
+        )
+
+    def _join(self) -> int:
+        loose = self._loose()
+        if not len(loose) or not self.fresh:
+            return 0
+        placed = self.order[self.group[self.order] >= 0]
+        groups = self.group[placed]
+        first = np.full(self.fresh, len(placed), dtype=np.int64)
+        np.minimum.at(first, groups, np.arange(len(placed)))
+        by_group = np.lexsort((np.arange(len(placed)), first[groups]))
+        listed = placed[by_group]
+        starts = np.flatnonzero(np.diff(self.group[listed], prepend=-1))
+        return int(
+            linkage.join(
+                self.odds,
+                self.trees,
+                self.encoded.positions,
+                self.codes,
+                loose,
+                np.append(starts, len(listed)),
+                listed,
+                REACH,
+                self.group,
+            )
+        )
+
+    def _mixed(self) -> int:
+        placed = self.group >= 0
+        pairs = np.unique(self.group[placed] * self.kinds.count + self.kinds.kind[placed])
+        return int((np.bincount(pairs // self.kinds.count) > 1).sum()) if len(pairs) else 0
+
+    def _faults(self, left: Rows) -> list[Fault]:
+        """For each prior, which people cannot be placed and which of their values stands in the way."""
+        faults = []
+        signatures = self.encoded.signatures
+        assert signatures is not None
+        values = self.encoded.sensitive[0].values
+        for number, prior in enumerate(self.priors):
+            keys = signatures[left, number].astype(np.int64) * len(values) + self.codes[left]
+            found, rows = np.unique(keys, return_counts=True)
+            key, most = int(found[rows.argmax()]), int(rows.max())
+            value, signature = values[key % len(values)], key // len(values)
+            mine = self.codes[signatures[:, number] == signature]
+            share = float((mine == key % len(values)).mean())
+            message = (
+                f"{len(left):,} rows fit no group; most often {value!r} of {prior.label(signature)} ({most:,} rows; "
+                f"{share:.1%} of these people have it, and a group needs {self.size} different values)"
+            )
+            way = 'lower r, join frequent values, or set method.infeasible = "withhold"'
+            faults.append(Fault("R440", f"prior {prior.name}", message, way, len(left)))
+        return faults
