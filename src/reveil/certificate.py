@@ -12,10 +12,9 @@ from html import escape
 from importlib.metadata import version
 from typing import Any
 
-from reveil.policy import MODELS, Policy
+from reveil.policy import SINGLE_RELEASE, Policy
 from reveil.verify import Verification
 
-SINGLE = tuple(MODELS)
 PARTS = ("reveil", "polars", "pyarrow", "numpy", "numba", "scipy", "sqlalchemy", "pydantic")
 
 
@@ -114,12 +113,12 @@ def limits(policy: Policy, release: int | None) -> list[str]:
     """What the guarantees do not give."""
     found = ["Nothing here protects people against those who learn their values in another way."]
     model = policy.guarantee.model
-    if model in SINGLE and release is not None:
+    if model in SINGLE_RELEASE and release is not None:
         found.append(
             f"{model} is a promise about one table. Several releases about the same people, each keeping it, can "
             "together reveal a person's value: publish a series under a guarantee for series."
         )
-    elif model in SINGLE:
+    elif model in SINGLE_RELEASE:
         found.append(
             f"{model} is a promise about this table alone: it does not hold for it together with other releases."
         )

@@ -194,6 +194,7 @@ MODELS: dict[str, tuple[str, ...]] = {
     "m-invariance": ("m",),
     "historical-safety": ("m",),
 }
+SINGLE_RELEASE = ("k-anonymity", "l-diversity", "t-closeness", "alpha-k", "epsilon-m", "presence", "r-robustness")
 PERSISTENT = ("compromise-safety", "m-invariance", "historical-safety")  # values.change = "never"
 
 
