@@ -1,0 +1,85 @@
+"""Whether rows can be grouped at all so that every group has m different values, and what to do if not.
+
+A multiset of values can be parted into groups of m or more different values exactly if no value has more than one
+in m of the rows (it is *m-eligible*).
+"""
+
+from __future__ import annotations
+
+from math import ceil
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reveil.encode import Sensitive
+from reveil.errors import Fault, InfeasibleError
+from reveil.policy import Guarantee, Policy
+
+I64 = NDArray[np.int64]
+TOO_FREQUENT = "no group yet: too few newcomers of other values"
+OFTEN_ENOUGH = "published L times already"
+
+
+def group_size(g: Guarantee) -> int:
+    """How many different values a group needs so that m and all single-release conditions hold.
+
+    >>> group_size(Guarantee(model="m-invariance", m=4, k=6))
+    6
+    """
+    assert g.m is not None
+    sizes = [g.m, g.k or 1]
+    if g.alpha is not None:
+        sizes.append(ceil(1 / g.alpha))
+    if g.l is not None:
+        sizes.append(ceil(g.l))
+        if g.diversity == "recursive" and g.c is not None:
+            # One row per value: 1 < c * (s - l + 1).
+            sizes.append(int(g.l) + int(1 / g.c))
+    return max(sizes)
+
+
+def largest_share(counts: I64, m: int) -> int:
+    """How many rows of one value may be kept at most so that the rest is m-eligible; 0 if nothing is.
+
+    >>> largest_share(np.array([5, 2, 2, 1]), 3)
+    2
+    """
+    low, high = 0, int(counts.max(initial=0))
+    while low < high:
+        cap = (low + high + 1) // 2
+        if int(np.minimum(counts, cap).sum()) >= m * cap:
+            low = cap
+        else:
+            high = cap - 1
+    return low
+
+
+def keep_eligible(
+    codes: NDArray[np.int32], m: int, column: Sensitive, policy: Policy, rng: np.random.Generator
+) -> NDArray[np.bool_]:
+    """Which new rows can be grouped: all, or all but the fewest, or a refusal that says what stands in the way."""
+    counts = np.bincount(codes, minlength=len(column.values))
+    cap = largest_share(counts, m)
+    keep = np.ones(len(codes), dtype=bool)
+    for code in np.flatnonzero(counts > cap).tolist():
+        mine = np.flatnonzero(codes == code)
+        keep[rng.permutation(mine)[cap:]] = False
+    excess = int((~keep).sum())
+    if excess and policy.method.infeasible == "refuse":
+        raise InfeasibleError(_fault(counts, m, column, excess))
+    return keep
+
+
+def _fault(counts: I64, m: int, column: Sensitive, excess: int) -> Fault:
+    total, top = int(counts.sum()), int(counts.max())
+    value = column.values[int(counts.argmax())]
+    allowed = total // top
+    way = "group rare values together" if allowed < 2 else f"begin the series with m = {allowed} or lower"
+    return Fault(
+        "R420",
+        f"column {column.name!r}",
+        f"among {total:,} new rows value {value!r} occurs {top:,} times, {top - total // m:,} more than one in "
+        f"m = {m}: they cannot be grouped so that each group has {m} different values",
+        f'set method.infeasible = "withhold" (withholds {excess:,} rows until they fit), or {way}',
+        excess,
+    )

@@ -1,0 +1,113 @@
+"""What the planners of lasting values need of the past, as arrays by person, by group and by cohort.
+
+Read once from the `History` in one pass over its rows; what is kept is one entry per person ever published.
+"""
+# mypy: allow-untyped-decorators
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numba import njit
+from numpy.typing import NDArray
+
+from reveil.history import History
+
+I32 = NDArray[np.int32]
+I64 = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Past:
+    """Groups are numbered through all releases; cohorts in the order in which they were first published."""
+
+    first: I64  # where the codes of each group start; one more entry than groups
+    codes: I32  # published, ascending inside a group
+    latest: I32  # per person: the last group they were in, -1 for those never published
+    times: I32  # per person: how often published
+    cohort: I32  # per person, -1 for those never published
+    seen: I32  # per person: the last release they were in
+    late: NDArray[np.bool_]  # per person: came by a refill
+    shown: I32  # per cohort: its last group
+    refilled: I32  # per cohort: the last release that refilled it, 0 for never
+    joined: I32  # per cohort: how many ever came by a refill
+
+    @property
+    def cohorts(self) -> int:
+        return len(self.shown)
+
+
+def read_past(history: History, people: int, column: str) -> Past:
+    """The past of everybody whose number is below `people`."""
+    if history.groups.is_empty():
+        none, never = np.empty(0, dtype=np.int32), np.full(people, -1, dtype=np.int32)
+        zeros, late = np.zeros(people, dtype=np.int32), np.zeros(people, dtype=bool)
+        return Past(np.zeros(1, dtype=np.int64), none, never, zeros, never, zeros, late, none, none, none)
+    offsets, count = group_offsets(history)
+    first, codes = _codes(history.values.filter(pl.col("column") == column), offsets, count)
+    members = history.members
+    if not members["release"].is_sorted():
+        members = members.sort("release", maintain_order=True)
+    release, person, group = (members[name].to_numpy() for name in ("release", "person", "group"))
+    bounds = np.searchsorted(release, np.arange(history.head + 2))
+    found = follow(bounds, person, group, offsets, count, max(people, history.persons.height))
+    latest, times, cohort, seen, late, shown, refilled, joined, cohorts = found
+    return Past(first, codes, latest, times, cohort, seen, late, shown[:cohorts], refilled[:cohorts], joined[:cohorts])
+
+
+def group_offsets(history: History) -> tuple[I64, int]:
+    """The number of each release's first group, by release, and the number of all groups."""
+    counts = np.bincount(history.groups["release"].to_numpy(), minlength=history.head + 2)
+    ends = np.cumsum(counts)
+    return ends - counts, int(ends[-1])
+
+
+def _codes(values: pl.DataFrame, offsets: I64, count: int) -> tuple[I64, I32]:
+    number = offsets[values["release"].to_numpy()] + values["group"].to_numpy()
+    codes = values["code"].to_numpy().astype(np.int32)
+    if (np.diff(number) < 0).any():
+        order = np.lexsort((codes, number))
+        number, codes = number[order], codes[order]
+    return np.concatenate([[0], np.cumsum(np.bincount(number, minlength=count))]), codes
+
+
+@njit(cache=True, nogil=True)
+def follow(bounds, person, group, offsets, groups, people):  # type: ignore[no-untyped-def]
+    """Follow everybody through the releases. A group belongs to the cohort of those of its people seen before."""
+    latest = np.full(people, -1, np.int32)
+    times = np.zeros(people, np.int32)
+    cohort = np.full(people, -1, np.int32)
+    seen = np.zeros(people, np.int32)
+    late = np.zeros(people, np.bool_)
+    owner = np.full(groups, -1, np.int32)
+    shown = np.zeros(groups, np.int32)
+    refilled = np.zeros(groups, np.int32)
+    joined = np.zeros(groups, np.int32)
+    cohorts = 0
+    for r in range(1, len(bounds) - 1):
+        base = offsets[r]
+        for i in range(bounds[r], bounds[r + 1]):
+            if group[i] >= 0 and cohort[person[i]] >= 0:
+                owner[base + group[i]] = cohort[person[i]]
+        born = cohorts
+        for i in range(bounds[r], bounds[r + 1]):
+            if group[i] < 0:
+                continue
+            p, g = person[i], base + group[i]
+            if owner[g] < 0:
+                owner[g] = cohorts
+                cohorts += 1
+            c = owner[g]
+            if cohort[p] < 0:
+                cohort[p] = c
+                if c < born:
+                    refilled[c] = r
+                    joined[c] += 1
+                    late[p] = True
+            shown[c] = g
+            latest[p] = g
+            times[p] += 1
+            seen[p] = r
+    return latest, times, cohort, seen, late, shown, refilled, joined, cohorts
