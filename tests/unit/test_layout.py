@@ -1,0 +1,93 @@
+"""The rules of the folder tree, checked: who may import whom, no cycles, nothing grows out of hand."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "src" / "reveil"
+MODULES = {
+    ".".join(("reveil", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__"): path
+    for path in SOURCE.rglob("*.py")
+}
+FORBIDDEN = {  # module or package -> what it may not import, directly or through others
+    "reveil.verify": ("reveil.plan", "reveil.recode", "reveil.emit", "reveil.publish"),
+    "reveil.guarantees": ("reveil.plan", "reveil.recode", "reveil.emit", "reveil.publish", "reveil.ledger"),
+    "reveil.plan": ("reveil.guarantees", "reveil.verify", "reveil.ledger", "reveil.emit", "reveil.publish"),
+    "reveil.ledger": ("reveil.plan", "reveil.guarantees", "reveil.publish", "reveil.policy"),
+    "reveil.audit": ("reveil.plan", "reveil.guarantees", "reveil.encode", "reveil.recode", "reveil.emit"),
+}
+
+
+def imports(path: Path, at_load: bool) -> set[str]:
+    """Modules of the package that a file imports; at load time only, or anywhere in it."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    nodes = _outside_functions(tree) if at_load else list(ast.walk(tree))
+    found = set()
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("reveil"):
+            found.add(node.module)
+            found |= {f"{node.module}.{name.name}" for name in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {name.name for name in node.names if name.name.startswith("reveil")}
+    return found & set(MODULES)
+
+
+def _outside_functions(tree: ast.AST) -> list[ast.AST]:
+    found: list[ast.AST] = []
+    for node in ast.iter_child_nodes(tree):
+        typing_only = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and not typing_only:
+            found += [node, *_outside_functions(node)]
+    return found
+
+
+AT_LOAD = {name: imports(path, at_load=True) - {"reveil"} for name, path in MODULES.items()}
+
+
+def reachable(name: str) -> set[str]:
+    seen: set[str] = set()
+    waiting = [name]
+    while waiting:
+        for other in AT_LOAD[waiting.pop()] - seen:
+            seen.add(other)
+            waiting.append(other)
+    return seen
+
+
+@pytest.mark.parametrize("owner", FORBIDDEN)
+def test_second_opinions_share_no_code_with_what_they_judge(owner: str) -> None:
+    for name in MODULES:
+        if name == owner or name.startswith(owner + "."):
+            bad = {other for other in reachable(name) if other.startswith(FORBIDDEN[owner])}
+            assert not bad, f"{name} reaches {sorted(bad)}"
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    cycles = [name for name in MODULES if name in reachable(name)]
+    assert not cycles
+
+
+def test_the_oracle_imports_nothing_from_the_package() -> None:
+    for path in (SOURCE.parents[1] / "tests" / "oracle").rglob("*.py"):
+        assert not imports(path, at_load=False), path
+
+
+def test_help_needs_no_heavy_library() -> None:
+    heavy = {"polars", "numpy", "numba", "scipy", "sqlalchemy", "pydantic", "rich"}
+    tree = ast.parse((SOURCE / "cli.py").read_text(encoding="utf-8"))
+    found = {alias.name for node in _outside_functions(tree) if isinstance(node, ast.Import) for alias in node.names}
+    assert not found & heavy
+    assert AT_LOAD["reveil.cli"] <= {"reveil.errors"}
+
+
+def test_functions_stay_readable() -> None:
+    long = [
+        f"{path.relative_to(SOURCE)}:{node.name} has {node.end_lineno - node.lineno + 1} lines"
+        for path in MODULES.values()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef) and (node.end_lineno or 0) - node.lineno + 1 > 80
+    ]
+    assert not long
