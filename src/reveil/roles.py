@@ -5,7 +5,9 @@ After `prepare`, columns have one of four types: Int64, Float64, Date or String;
 
 from __future__ import annotations
 
+import datetime
 import difflib
+from collections.abc import Mapping
 
 import polars as pl
 
@@ -13,11 +15,16 @@ from reveil.errors import Fault, stop_if
 from reveil.policy import Column, ColumnType, Policy
 from reveil.read import read_table
 
-RESERVED = "group"  # the column that releases of a series carry
+RESERVED = ("group", "person", "release")  # what the columns of a series' releases and of its memory are called
+PLAIN = (pl.String, pl.Boolean, pl.Date, pl.Datetime)  # besides numbers: what a column may hold
 
 
-def prepare(frame: pl.DataFrame, policy: Policy, *, series: bool = False) -> pl.DataFrame:
+def prepare(
+    frame: pl.DataFrame, policy: Policy, *, series: bool = False, types: Mapping[str, ColumnType] | None = None
+) -> pl.DataFrame:
     """The columns that the policy names, in its order and of its types, without the dropped ones.
+
+    `types` are those that columns had in earlier releases: where the policy leaves the type open, they keep it.
 
     >>> from reveil.policy import load_policy
     >>> policy = load_policy({"columns": {"age": "quasi", "note": "drop"}, "guarantee": {"k": 2}})
@@ -28,11 +35,9 @@ def prepare(frame: pl.DataFrame, policy: Policy, *, series: bool = False) -> pl.
     columns = []
     for name, spec in policy.columns.items():
         if name in frame.columns and spec.role != "drop":
-            column = _typed(frame[name], spec, faults)
-            faults += _missing_faults(column, spec)
+            column = _typed(frame[name], spec, faults, (types or {}).get(name))
+            faults += _identifier_faults(column) if spec.role == "identifier" else _missing_faults(column, spec)
             columns.append(column)
-    if policy.identifier in frame.columns:
-        faults += _identifier_faults(frame[policy.identifier])
     stop_if(faults)
     return pl.DataFrame(columns)
 
@@ -52,9 +57,16 @@ def _column_faults(frame: pl.DataFrame, policy: Policy, series: bool) -> list[Fa
         message = "no column has the role identifier, so the same person cannot be found again in a later release"
         remedy = "name the column that identifies a person; it is never published"
         faults.append(Fault("R216", "policy", message, remedy))
-    if series and policy.columns.get(RESERVED, Column(role="drop")).role in ("quasi", "sensitive", "insensitive"):
-        message = "is a name that releases of a series use for the number of the published group"
-        faults.append(Fault("R217", f"column {RESERVED!r}", message, "rename the column in the table"))
+    faults += [
+        Fault("R217", f"column {name!r}", "is a name that a series uses for itself", "rename the column in the table")
+        for name, spec in policy.columns.items()
+        if series and name in RESERVED and spec.role in ("quasi", "sensitive", "insensitive")
+    ]
+    faults += [
+        Fault("R217", f"column {name!r}", "has a NUL character in its name", "rename the column in the table")
+        for name in frame.columns
+        if "\0" in name
+    ]
     return faults
 
 
@@ -86,41 +98,57 @@ def _missing_faults(column: pl.Series, spec: Column) -> list[Fault]:
     return [Fault("R215", f"column {column.name!r}", message, remedy, column.null_count())]
 
 
-def _typed(column: pl.Series, spec: Column, faults: list[Fault]) -> pl.Series:
+def _typed(column: pl.Series, spec: Column, faults: list[Fault], before: ColumnType | None = None) -> pl.Series:
     """The column as the policy wants it; what does not convert is a fault."""
-    wanted = spec.type
-    if wanted == "auto":
-        wanted = _natural_type(column, spec)
-    if wanted == "number":
+    if not column.dtype.is_numeric() and column.dtype not in PLAIN:
+        remedy = "turn it into numbers, dates or text before"
+        faults.append(
+            Fault("R221", f"column {column.name!r}", f"holds values of type {column.dtype}", remedy, column.len())
+        )
+        return pl.int_range(column.len(), eager=True).cast(pl.String).alias(column.name)
+    if column.dtype == pl.String:
+        column = column.set(column == "", None)  # files cannot tell an empty text from a missing one
+    wanted = spec.type if spec.type != "auto" else before or natural_type(column, spec)
+    if wanted == "number" and spec.hierarchy is None and spec.role != "identifier":
         return _numbers(column, faults)
-    if wanted == "date":
+    if wanted == "date" and spec.hierarchy is None:
         return _dates(column, faults)
-    if column.dtype == pl.Boolean:
-        return column.replace_strict({True: "true", False: "false"}, return_dtype=pl.String)
-    return column.cast(pl.String)
+    return _texts(column)
 
 
-def _natural_type(column: pl.Series, spec: Column) -> ColumnType:
+def natural_type(column: pl.Series, spec: Column) -> ColumnType:
+    """What a column is where the policy leaves it open: it follows from how it is generalised, or from the table."""
     if spec.hierarchy is not None or spec.prefixes is not None or spec.order is not None:
         return "category"
     if spec.widths is not None or spec.cuts is not None:
         return "number"
-    if spec.levels is not None or column.dtype.is_temporal():
+    # The time of day is generalised away in a quasi-identifier; elsewhere values are published as they are.
+    if spec.levels is not None or column.dtype == pl.Date or (column.dtype == pl.Datetime and spec.role == "quasi"):
         return "date"
     return "number" if column.dtype.is_numeric() else "category"
 
 
+def _texts(column: pl.Series) -> pl.Series:
+    """Text as people write it: true and false, whole numbers without a point."""
+    if column.dtype == pl.Boolean:
+        return column.replace_strict({True: "true", False: "false"}, return_dtype=pl.String)
+    if column.dtype.is_float():
+        column = column.fill_nan(None)
+        if (column == column.round()).all() and (column.abs() < 2**53).all():
+            column = column.cast(pl.Int64)
+    return column.cast(pl.String)
+
+
 def _numbers(column: pl.Series, faults: list[Fault]) -> pl.Series:
-    whole = column.dtype.is_integer()
-    if column.dtype == pl.String:
-        found = column.cast(pl.Float64, strict=False)
-        as_whole = column.cast(pl.Int64, strict=False)
-        whole = as_whole.null_count() == column.null_count()
-    else:
-        found = column.cast(pl.Float64, strict=False)
+    if column.dtype.is_integer() or column.dtype == pl.String:
+        whole = column.cast(pl.Int64, strict=False)
+        if whole.null_count() == column.null_count():
+            return whole
+        if column.dtype.is_integer():
+            faults += _conversion_faults(column, whole, "number of 64 bits")
+            return whole
+    found = column.cast(pl.Float64, strict=False)
     faults += _conversion_faults(column, found, "number")
-    if whole:
-        return column.cast(pl.Int64, strict=False)
     found = found.fill_nan(None)
     if found.is_infinite().any():
         rows = int(found.is_infinite().sum())
@@ -129,11 +157,11 @@ def _numbers(column: pl.Series, faults: list[Fault]) -> pl.Series:
 
 
 def _dates(column: pl.Series, faults: list[Fault]) -> pl.Series:
-    found = (
-        column.str.to_date("%Y-%m-%d", strict=False)
-        if column.dtype == pl.String
-        else column.cast(pl.Date, strict=False)
-    )
+    if column.dtype in (pl.Date, pl.Datetime):
+        found = column.cast(pl.Date)
+    else:  # numbers are no dates: 20240131 would be read as a count of days
+        found = column.cast(pl.String).str.to_date("%Y-%m-%d", strict=False)
+    found = found.set(~found.is_between(datetime.date.min, datetime.date.max), None)
     faults += _conversion_faults(column, found, "date")
     return found
 
@@ -142,10 +170,14 @@ def _conversion_faults(column: pl.Series, found: pl.Series, wanted: str) -> list
     lost = column.filter(found.is_null() & column.is_not_null())
     if lost.is_empty():
         return []
-    shown = ", ".join(repr(value) for value in lost.unique(maintain_order=True).head(5).to_list())
+    shown = ", ".join(_shown(value) for value in lost.unique(maintain_order=True).head(5).cast(pl.String))
     message = f"{lost.n_unique()} values are not a {wanted}{' (yyyy-mm-dd)' if wanted == 'date' else ''}: {shown}"
     remedy = 'correct them, name them under [input] nulls if they mean missing, or set type = "category"'
     return [Fault("R218", f"column {column.name!r}", message, remedy, lost.len())]
+
+
+def _shown(value: str) -> str:
+    return repr(value if len(value) <= 40 else value[:37] + "...")
 
 
 def population(policy: Policy) -> pl.DataFrame | None:
