@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import permutations
+from math import lcm, prod
 
 
 def enumerate_posteriors(rows: Sequence[Sequence[Fraction]], values: Sequence[int]) -> list[dict[int, Fraction]] | None:
@@ -12,18 +13,18 @@ def enumerate_posteriors(rows: Sequence[Sequence[Fraction]], values: Sequence[in
 
     `rows[i][x]` is the prior of person i for value x; `values` is the published multiset, one value per person.
     """
-    total = Fraction(0)
-    found: list[dict[int, Fraction]] = [dict.fromkeys(values, Fraction(0)) for _ in rows]
+    scale = lcm(*(p.denominator for row in rows for p in row))
+    whole = [[int(p * scale) for p in row] for row in rows]  # every world has each person once: the scale cancels
+    found: list[dict[int, int]] = [dict.fromkeys(values, 0) for _ in rows]
+    total = 0
     for world in set(permutations(values)):
-        weight = Fraction(1)
-        for person, value in enumerate(world):
-            weight *= rows[person][value]
+        weight = prod(whole[person][value] for person, value in enumerate(world))
         total += weight
         for person, value in enumerate(world):
             found[person][value] += weight
     if not total:
         return None
-    return [{value: weight / total for value, weight in row.items()} for row in found]
+    return [{value: Fraction(weight, total) for value, weight in row.items()} for row in found]
 
 
 def x_or_not_posterior(chances: Sequence[Fraction], person: int) -> Fraction:

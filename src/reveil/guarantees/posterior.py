@@ -19,9 +19,7 @@ from numpy.typing import NDArray
 F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
 
-STATES = (
-    1 << 20
-)  # beyond this many states a group is judged by the bound: 20 different values of 20 kinds of people
+STATES = 1 << 20  # beyond this many states a group is judged by the bound: 20 different values of 20 kinds of people
 EXACT_STATES = 1 << 14  # beyond this many, sums in whole numbers take too long
 ROUNDING = 2.0**-53
 HOMOGENEOUS, SUMMED, BOUNDED = 0, 1, 2  # how a class was judged
@@ -257,19 +255,18 @@ def exact(
     by_value, by_kind = states_of(np.array(values)), states_of(np.array(people))
     if min(by_value, by_kind) > EXACT_STATES:
         return None
+    found = None
     if by_value <= by_kind:
-        return _exact_sum(people, values, whole)
-    turned = _exact_sum(values, people, [list(column) for column in zip(*whole, strict=True)])
-    return [
-        [min(Fraction(1), turned[j][t] * values[j] / people[t]) for j in range(len(values))]
-        for t in range(len(people))
-    ]
+        found = _exact_sum(people, values, whole)
+    elif turned := _exact_sum(values, people, [list(column) for column in zip(*whole, strict=True)]):
+        found = [[turned[j][t] * values[j] / n for j in range(len(values))] for t, n in enumerate(people)]
+    return found or [[Fraction(1)] * len(values) for _ in people]
 
 
 def _exact_sum(
     lines: Sequence[int], columns: Sequence[int], weights: Sequence[Sequence[int]]
-) -> list[list[Fraction]]:
-    """The same sum as `sum_worlds`, level by level over dictionaries of states."""
+) -> list[list[Fraction]] | None:
+    """The same sum as `sum_worlds`, level by level over dictionaries of states; None if no world has weight."""
     sequence = [t for t, count in enumerate(lines) for _ in range(count)]
     ahead: list[dict[tuple[int, ...], int]] = [{(0,) * len(columns): 1}]
     for t in sequence:
@@ -282,7 +279,7 @@ def _exact_sum(
         ahead.append(after)
     total = ahead[-1].get(tuple(columns), 0)
     if not total:
-        return [[Fraction(1)] * len(columns) for _ in lines]
+        return None
     found = [[0] * len(columns) for _ in lines]
     behind = {tuple(columns): 1}
     for place in range(len(sequence) - 1, -1, -1):
