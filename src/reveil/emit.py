@@ -30,7 +30,7 @@ def emit(table: pl.DataFrame, counterfeits: pl.DataFrame | None, policy: Policy,
         resources.append(_resource(folder, path, counterfeits, policy))
     package = {
         "profile": "tabular-data-package",
-        "name": "".join(c if c.isalnum() or c in "-_." else "-" for c in policy.series.name.lower()),
+        "name": "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "-" for c in policy.series.name.lower()),
         "resources": resources,
     }
     (folder / "datapackage.json").write_text(json.dumps(package, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -39,7 +39,7 @@ def emit(table: pl.DataFrame, counterfeits: pl.DataFrame | None, policy: Policy,
 def count_counterfeits(plan: Plan) -> pl.DataFrame:
     """How many rows of each group are invented; published, so that counts can be corrected."""
     counts = np.bincount(plan.counterfeit_groups, minlength=plan.count)
-    return pl.DataFrame({GROUP: np.arange(plan.count, dtype=np.int32), "count": counts.astype(np.int64)})
+    return pl.DataFrame({GROUP: np.arange(plan.count), "count": counts.astype(np.int64)})
 
 
 def write_table(table: pl.DataFrame, folder: Path, form: str) -> Path:

@@ -14,6 +14,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from reveil.policy import ColumnType
+
 PERSONS = {"hi": pl.UInt64, "lo": pl.UInt64}
 
 
@@ -36,6 +38,7 @@ class History:
     values: pl.DataFrame = field(default_factory=pl.DataFrame)
     codebook: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     paths: Mapping[str, Mapping[str, list[str]]] = field(default_factory=dict)  # column -> leaf -> labels above it
+    types: Mapping[str, ColumnType] = field(default_factory=dict)  # column -> what it held from the beginning
 
     def until(self, release: int) -> History:
         """The past as it was when this release was planned."""

@@ -90,6 +90,8 @@ class Column(Section):
     def _consistent(self) -> Column:
         generalisations = ("hierarchy", "widths", "cuts", "prefixes", "levels", "order")
         ways = [name for name in generalisations if getattr(self, name) is not None]
+        if empty := [way for way in ways if not getattr(self, way)]:
+            raise ValueError(f"has an empty {empty[0]}; name at least one, or leave it out")
         if len(ways) > 1:
             raise ValueError(f"gives {' and '.join(ways)}; a column is generalised in one way only")
         if ways and self.role not in ("quasi", "sensitive"):

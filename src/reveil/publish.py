@@ -22,7 +22,7 @@ import polars as pl
 from reveil.certificate import Certificate, certify
 from reveil.emit import count_counterfeits, emit
 from reveil.encode import Encoded, encode
-from reveil.errors import ReveilError
+from reveil.errors import Fault, InputError, ReveilError, stop_if
 from reveil.guarantees.registry import judges
 from reveil.history import History
 from reveil.identify import keyed_hashes
@@ -61,10 +61,9 @@ def draft(
 ) -> Draft:
     """Read, check, encode and plan. Nothing is written. `history` is None outside a series."""
     progress("reading", 0.0)
-    judges(policy, background(policy))  # a policy that cannot be judged is refused before any work
-    frame = prepare(read_table(table, options(policy)), policy, series=history is not None)
-    progress("encoding", 0.0)
     past = history or History()
+    frame = usable(table, policy, past, history is not None, seed)
+    progress("encoding", 0.0)
     encoded = encode(frame, policy, past.codebook, population(policy))
     if history is not None and policy.identifier is not None:
         persons = past.number(keyed_hashes(frame[policy.identifier], key))
@@ -77,6 +76,23 @@ def draft(
     rng = np.random.default_rng(chosen)
     plan = plan.renumbered(rng)
     return Draft(policy, frame, encoded, plan, loss_of(encoded, plan, policy), rng, chosen)
+
+
+def usable(table: Any, policy: Policy, past: History, series: bool, seed: int | None) -> pl.DataFrame:
+    """The table, prepared; or every fault of policy and table together, before any work."""
+    faults: list[Fault] = []
+    if seed is not None and seed < 0:
+        faults.append(Fault("R222", "seed", f"{seed} is negative", "use 0 or a larger number, or none"))
+    try:
+        judges(policy, background(policy))
+    except InputError as error:
+        faults += error.faults
+    try:
+        frame = prepare(read_table(table, options(policy)), policy, series=series, types=past.types)
+    except InputError as error:
+        raise InputError([*faults, *error.faults]) from None
+    stop_if(faults)
+    return frame
 
 
 def options(policy: Policy) -> ReadOptions:
@@ -113,7 +129,8 @@ def truth_of(d: Draft) -> Truth:
     """What was put in, for the verifier to compare with what came out."""
     kept = d.plan.groups >= 0
     values = {
-        name: d.frame[name].value_counts(name="rows").cast({"rows": pl.Int64}) for name in d.policy.named("sensitive")
+        name: pl.DataFrame({"value": d.frame[name]}).group_by("value").len("rows").cast({"rows": pl.Int64})
+        for name in d.policy.named("sensitive")
     }
     members = None
     if d.encoded.persons is not None:
@@ -201,7 +218,7 @@ class Series:
             for name, content in memory_of(d.encoded, d.plan, past, d.frame, self.policy, self.ledger.key).items():
                 self.ledger.write_memory(staged, name, content)
             progress("recording", 0.0)
-            facts = facts_of(d.encoded, d.plan, release.certificate, d.loss)
+            facts = facts_of(d.encoded, d.plan, d.frame, release.certificate, d.loss)
             record = self.ledger.record(staged, on=Head(past.head, past.head_id), facts=facts)
         except OSError as error:
             raise store.refused_by_disk(error) from error

@@ -27,7 +27,7 @@ def recode(
     kept = np.flatnonzero(plan.groups >= 0)
     groups = np.concatenate([plan.groups[kept], plan.counterfeit_groups])
     sources = np.concatenate([kept, _model_rows(kept, plan, rng)])
-    columns: list[pl.Series] = [pl.Series(GROUP, groups)] if group_column else []
+    columns: list[pl.Series] = [pl.Series(GROUP, groups, dtype=pl.Int64)] if group_column else []
     labels = group_labels(encoded, plan, policy)
     for name, spec in policy.columns.items():
         if spec.role == "quasi":
@@ -42,8 +42,17 @@ def recode(
 
 
 def decode(column: Sensitive, codes: NDArray[np.int32], dtype: pl.DataType) -> pl.Series:
-    """The values that belong to codes."""
-    return pl.Series(column.name, column.values, dtype=dtype).gather(codes)
+    """The values that belong to codes, in the type that they have in this release.
+
+    Earlier releases may have had other numbers than whole ones; they matter only where counterfeits repeat them.
+    """
+    used = np.flatnonzero(np.bincount(codes, minlength=len(column.values)))
+    values = [column.values[code] for code in used]
+    if dtype == pl.Int64 and any(isinstance(value, float) and not value.is_integer() for value in values):
+        dtype = pl.Float64()
+    place = np.zeros(len(column.values), dtype=np.int64)
+    place[used] = np.arange(len(used))
+    return pl.Series(column.name, values, dtype=dtype, strict=False).gather(place[codes])
 
 
 def _fake_codes(plan: Plan, number: int) -> Codes:

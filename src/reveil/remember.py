@@ -23,7 +23,7 @@ from reveil.identify import keyed_hashes
 from reveil.ledger.ledger import Ledger
 from reveil.plan.contract import Plan
 from reveil.plan.loss import Loss
-from reveil.policy import Policy
+from reveil.policy import ColumnType, Policy
 from reveil.transitions import read_relation
 
 
@@ -82,7 +82,7 @@ def _published(members: pl.DataFrame, plan: Plan, names: Sequence[str]) -> dict[
     return {"groups": sizes, "values": pl.concat(values)}
 
 
-def facts_of(encoded: Encoded, plan: Plan, certificate: Certificate, loss: Loss) -> dict[str, Any]:
+def facts_of(encoded: Encoded, plan: Plan, frame: pl.DataFrame, certificate: Certificate, loss: Loss) -> dict[str, Any]:
     """What the catalog shows of a release without opening its files."""
     return {
         "counts": dict(certificate.counts),
@@ -90,7 +90,14 @@ def facts_of(encoded: Encoded, plan: Plan, certificate: Certificate, loss: Loss)
         "method": plan.method,
         "codebook": {column.name: [_pack(value) for value in column.values] for column in encoded.sensitive},
         "paths": {tree.name: _paths(tree) for tree in encoded.quasi if not tree.free and len(tree) <= 10_000},
+        "types": {column.name: _type(column) for column in frame if column.null_count() < column.len()},
     }
+
+
+def _type(column: pl.Series) -> ColumnType:
+    if column.dtype.is_numeric():
+        return "number"
+    return "date" if column.dtype == pl.Date else "category"
 
 
 def _pack(value: Any) -> Any:
@@ -130,6 +137,7 @@ def history_of(ledger: Ledger) -> History:
         values=stack("values"),
         codebook={n: [_unpack(v) for v in values] for n, values in records[-1].facts["codebook"].items()},
         paths=_merge(record.facts["paths"] for record in records),
+        types=dict(item for record in reversed(records) for item in record.facts["types"].items()),
     )
 
 
@@ -144,7 +152,7 @@ def _merge(paths: Iterable[Mapping[str, Mapping[str, list[str]]]]) -> dict[str, 
 def refuse_changes(encoded: Encoded, past: History, policy: Policy) -> None:
     """A new table must agree with the past: persistent values persist, and labels keep their meaning."""
     faults = [
-        *(_moved_leaves(tree, past) for tree in encoded.quasi),
+        *(_moved_leaves(tree, past) for tree in encoded.quasi if isinstance(policy.columns[tree.name].hierarchy, str)),
         *(_changed_values(encoded, number, past, policy) for number in range(len(encoded.sensitive))),
     ]
     found = [fault for fault in faults if fault is not None]
@@ -153,20 +161,19 @@ def refuse_changes(encoded: Encoded, past: History, policy: Policy) -> None:
 
 
 def _moved_leaves(tree: Hierarchy, past: History) -> Fault | None:
-    known = past.paths.get(tree.name, {})
-    if not known or tree.free:
-        return None
-    moved = [leaf for leaf, path in _paths(tree).items() if leaf in known and _differs(path, known[leaf])]
+    """Labels of a file that stand for other values than before. All other hierarchies follow from the fixed policy."""
+    known, now = past.paths.get(tree.name, {}), _paths(tree)
+    # A label with a single value below it is left out of paths, so labels come and go as values are added.
+    common = _labels(known) & _labels(now)
+    moved = [leaf for leaf in now if leaf in known and common & (set(now[leaf]) ^ set(known[leaf]))]
     if not moved:
         return None
     message = f"{len(moved)} values are generalised in another way than in earlier releases: {', '.join(moved[:5])}"
     return Fault("R310", f"column {tree.name!r}", message, "keep what earlier releases used; new values may be added")
 
 
-def _differs(now: Sequence[str], before: Sequence[str]) -> bool:
-    """Whether a label means something new. A level may appear or vanish as values come and go (chains collapse)."""
-    common = [label for label in now if label in before]
-    return common != [label for label in before if label in now] or not set(common)
+def _labels(paths: Mapping[str, Sequence[str]]) -> set[str]:
+    return set().union(*paths.values())
 
 
 def _changed_values(encoded: Encoded, number: int, past: History, policy: Policy) -> Fault | None:

@@ -6,6 +6,7 @@ the worst case that it is known who is in which group.
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 from collections.abc import Mapping
@@ -17,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from reveil.encode import taxonomy
-from reveil.errors import Fault, GuaranteeError, InputError
+from reveil.errors import Fault, GuaranteeError, InputError, stop_if
 from reveil.guarantees.contract import Background, Verdict, View
 from reveil.guarantees.registry import judges
 from reveil.hierarchies import scales
@@ -85,8 +86,14 @@ class Verification:
 
 def verify(public: Path, policy: Policy, history: History, truth: Truth | None = None) -> Verification:
     """Judge the public files of one release; `truth` adds checks against what was put in."""
-    package, table, counterfeits = _read(public, policy)
-    checks = [_files(public, package, table, counterfeits), _columns(table, policy)]
+    try:
+        package, table, counterfeits = _read(public)
+        files = _files(public, package)
+    except (OSError, ValueError, LookupError, TypeError, pl.exceptions.PolarsError) as error:
+        reason = str(error).partition("\n")[0]
+        fault = Fault("R603", f"release in {public}", f"cannot be read: {reason}", "restore it from a backup")
+        raise InputError(fault) from None
+    checks = [files, _columns(table, policy)]
     if not all(check.holds for check in checks):
         return Verification(tuple(checks), (), table.height, 0, 0, ())
     return check_table(table, counterfeits, policy, history, truth, checks)
@@ -118,15 +125,17 @@ def published_columns(policy: Policy) -> list[str]:
     return [name for name, spec in policy.columns.items() if spec.role in ("quasi", "sensitive", "insensitive")]
 
 
-def _read(public: Path, policy: Policy) -> tuple[dict[str, Any], pl.DataFrame, pl.DataFrame | None]:
-    try:
-        package = json.loads((public / "datapackage.json").read_text(encoding="utf-8"))
-        names = {resource["name"]: public / resource["path"] for resource in package["resources"]}
-        table = read_published(names["table"])
-        counterfeits = pl.read_csv(names["counterfeits"]) if "counterfeits" in names else None
-    except (OSError, ValueError, KeyError, pl.exceptions.PolarsError) as error:
-        fault = Fault("R603", f"release in {public}", f"cannot be read: {error}", "restore it from a backup")
-        raise InputError(fault) from None
+def grouped(table: pl.DataFrame, policy: Policy) -> bool:
+    """Whether the table carries numbers of groups, and not a column of the policy that has this name by chance."""
+    return GROUP in table.columns and GROUP not in published_columns(policy)
+
+
+def _read(public: Path) -> tuple[dict[str, Any], pl.DataFrame, pl.DataFrame | None]:
+    package = json.loads((public / "datapackage.json").read_text(encoding="utf-8"))
+    names = {resource["name"]: public / resource["path"] for resource in package["resources"]}
+    table, counterfeits = read_published(names["table"]), None
+    if "counterfeits" in names:
+        counterfeits = pl.read_csv(names["counterfeits"]).select(pl.col(GROUP, "count").cast(pl.Int64))
     return package, typed(table, package), counterfeits
 
 
@@ -134,18 +143,24 @@ def read_published(path: Path) -> pl.DataFrame:
     """A published table as text cells; null is a missing value."""
     if path.suffix == ".parquet":
         return pl.read_parquet(path)
-    return pl.read_csv(path, infer_schema=False, null_values=[""])
+    table = pl.read_csv(path, infer_schema=False, null_values=[""])
+    with path.open(encoding="utf-8", newline="") as file:
+        table.columns = next(csv.reader(file))  # Polars leaves quotation marks doubled in names
+    return table
 
 
 def typed(table: pl.DataFrame, package: Mapping[str, Any]) -> pl.DataFrame:
     """Cells as the data package declares them."""
-    kinds: dict[str, pl.DataType | type[pl.DataType]] = {"integer": pl.Int64, "number": pl.Float64, "date": pl.Date}
-    fields = next(r["schema"]["fields"] for r in package["resources"] if r["name"] == "table")
-    wanted = {f["name"]: kinds[f["type"]] for f in fields if f["type"] in kinds and f["name"] in table.columns}
-    return table.cast(wanted)
+    fields = {r["name"]: r["schema"]["fields"] for r in package["resources"]}["table"]
+    kinds = {field["name"]: field["type"] for field in fields if field["name"] in table.columns}
+    days = [name for name, kind in kinds.items() if kind == "date" and table.schema[name] == pl.String]
+    numbers = {"integer": pl.Int64, "number": pl.Float64}
+    return table.with_columns(pl.col(days).str.to_date("%Y-%m-%d")).cast(
+        {name: numbers[kind] for name, kind in kinds.items() if kind in numbers}
+    )
 
 
-def _files(public: Path, package: Mapping[str, Any], table: pl.DataFrame, counterfeits: pl.DataFrame | None) -> Check:
+def _files(public: Path, package: Mapping[str, Any]) -> Check:
     listed = {resource["path"] for resource in package["resources"]} | {"datapackage.json"}
     extra = sorted({path.name for path in public.iterdir()} - listed)
     wrong = [
@@ -160,7 +175,7 @@ def _files(public: Path, package: Mapping[str, Any], table: pl.DataFrame, counte
 
 def _columns(table: pl.DataFrame, policy: Policy) -> Check:
     wanted = published_columns(policy)
-    found = [name for name in table.columns if name != GROUP or GROUP in wanted]
+    found = [name for name in table.columns if name in wanted or name != GROUP]
     if found != wanted:
         return Check("published columns", False, f"columns are {found}, the policy publishes {wanted}")
     return Check("published columns", True, "exactly those the policy publishes; no identifier, no dropped column")
@@ -168,7 +183,7 @@ def _columns(table: pl.DataFrame, policy: Policy) -> Check:
 
 def _uniform(table: pl.DataFrame, policy: Policy) -> Check:
     quasi = list(policy.named("quasi"))
-    if GROUP not in table.columns:
+    if not grouped(table, policy):
         return Check("one generalisation per group", True, "groups are the rows that share all generalised cells")
     shapes = table.select(GROUP, *quasi).unique().height
     groups = table[GROUP].n_unique()
@@ -178,14 +193,15 @@ def _uniform(table: pl.DataFrame, policy: Policy) -> Check:
 
 def _view(table: pl.DataFrame, counterfeits: pl.DataFrame | None, policy: Policy, truth: Truth | None) -> View:
     quasi = table.select(policy.named("quasi"))
-    keys = table.select(GROUP) if GROUP in table.columns else quasi
-    numbers = keys.unique(maintain_order=GROUP not in table.columns)
-    if GROUP in table.columns:
+    by_number = grouped(table, policy)
+    keys = table.select(GROUP) if by_number else quasi
+    numbers = keys.unique(maintain_order=not by_number)
+    if by_number:
         numbers = numbers.sort(GROUP)
     numbers = numbers.with_row_index("\0class")
     classes = keys.join(numbers, on=keys.columns, how="left", nulls_equal=True, maintain_order="left")["\0class"]
     members, signatures, invented = None, None, np.zeros(numbers.height, dtype=np.int64)
-    if GROUP in table.columns:
+    if by_number:
         lookup = numbers.rename({"\0class": "class"}).with_columns(
             pl.col(GROUP).cast(pl.Int64), pl.col("class").cast(pl.Int64)
         )
@@ -222,9 +238,10 @@ def _compare(table: pl.DataFrame, view: View, truth: Truth) -> list[Check]:
         Check("rows", table.height == expected, f"{table.height:,} rows published, {expected:,} were to be"),
     ]
     for name, counts in truth.values.items():
-        seen = table[name].value_counts(name="published").cast({"published": pl.Int64})
-        both = seen.join(counts.rename({"rows": "known"}), on=name, how="full", nulls_equal=True, coalesce=True)
-        surplus = (both["published"].fill_null(0) - both["known"].fill_null(0)).clip(0).sum()
+        seen = pl.DataFrame({"value": table[name]}).group_by("value").len("published").cast({"published": pl.Int64})
+        known = counts.cast({"value": table.schema[name]})  # whole numbers may be published among others
+        both = seen.join(known, on="value", how="full", nulls_equal=True, coalesce=True)
+        surplus = (both["published"].fill_null(0) - both["rows"].fill_null(0)).clip(0).sum()
         finding = f"{surplus:,} values published beyond those of the input; {invented:,} rows are counterfeits"
         checks.append(Check(f"values of {name!r}", surplus <= invented, finding))
     if view.signatures is not None:
@@ -241,11 +258,19 @@ def _compare(table: pl.DataFrame, view: View, truth: Truth) -> list[Check]:
 def background(policy: Policy) -> Background:
     """Hierarchies and population that judges may need, from the policy alone."""
     hierarchies: dict[str, Hierarchy] = {}
+    people: pl.DataFrame | None = None
+    faults: list[Fault] = []
     for name, spec in policy.columns.items():
-        if spec.role not in ("quasi", "sensitive"):
-            continue
-        if spec.hierarchy is not None:
-            hierarchies[name] = grow(name, taxonomy(name, spec.hierarchy, policy.folder), missing=True)
-        elif spec.order is not None:
-            hierarchies[name] = scales.ordered(name, (), spec.order, True)[0]
-    return Background(hierarchies, population(policy))
+        try:
+            if spec.hierarchy is not None:
+                hierarchies[name] = grow(name, taxonomy(name, spec.hierarchy, policy.folder), missing=True)
+            elif spec.order is not None:
+                hierarchies[name] = scales.ordered(name, (), spec.order, True)[0]
+        except InputError as error:
+            faults += error.faults
+    try:
+        people = population(policy)
+    except InputError as error:
+        faults += error.faults
+    stop_if(faults)
+    return Background(hierarchies, people)
