@@ -16,11 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reveil.encode import Encoded, Sensitive
+from reveil.errors import Fault, InputError
 from reveil.hierarchies.tree import Hierarchy
 from reveil.plan import kernels
 from reveil.policy import Guarantee, Policy
 
 Array = NDArray[np.int64]
+LARGEST = 2**31 - 1  # no table has more rows; products of two numbers up to this fit into 64 bits
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,39 @@ class _Test:
     total: Array  # rows in each slot
     near: tuple[Array, Array] | None = None
     tree: Hierarchy | None = None
+
+
+def neighbours(x: Fraction) -> tuple[Fraction, Fraction]:
+    """The fractions next to x, below and above (x itself where it is one), among those with small enough parts.
+
+    No two counts of rows make a fraction in between, so comparing with a neighbour is comparing with x, and products of
+    counts and thresholds fit into 64 bits.
+
+    >>> neighbours(Fraction(1, 3)), neighbours(Fraction(1, 3 * 10**20))
+    ((Fraction(1, 3), Fraction(1, 3)), (Fraction(0, 1), Fraction(1, 2147483647)))
+    """
+    if x >= LARGEST:
+        return Fraction(LARGEST), Fraction(LARGEST)
+    if x.denominator <= LARGEST and x.numerator <= LARGEST:
+        return x, x
+    if x > 1:
+        below, above = neighbours(1 / x)
+        return 1 / above, 1 / below
+    last, now = (0, 1), (1, 0)  # convergents of the continued fraction, as (numerator, denominator)
+    n, d = x.numerator, x.denominator
+    while last[1] + n // d * now[1] <= LARGEST:
+        whole = n // d
+        last, now = now, (last[0] + whole * now[0], last[1] + whole * now[1])
+        n, d = d, n - whole * d
+    steps = (LARGEST - last[1]) // now[1]
+    between = Fraction(last[0] + steps * now[0], last[1] + steps * now[1])
+    ends = sorted((between, Fraction(*now)))
+    return ends[0], ends[1]
+
+
+def not_numeric(column: str) -> Fault:
+    message = "epsilon is a distance between numbers, and this column is not numeric"
+    return Fault("R414", f"column {column!r}", message, "remove epsilon and m, or give this column another role")
 
 
 def monotone(guarantee: Guarantee) -> bool:
@@ -52,13 +87,13 @@ def tests(encoded: Encoded, policy: Policy) -> kernels.Tests:
     every = [test for _, test in found]
     sized = [test.l for test in every if test.kind in (kernels.DISTINCT, kernels.NEARNESS, kernels.RECURSIVE)]
     return kernels.Tests(
-        least=max([g.k or 1, *sized]),
+        least=min(LARGEST, max([g.k or 1, *sized])),
         most=_presence(g),
         kind=_ints(test.kind for test in every),
         column=_ints(place for place, _ in found),
         a=_ints(test.threshold.numerator for test in every),
         b=_ints(test.threshold.denominator for test in every),
-        l=_ints(test.l for test in every),
+        l=_ints(min(LARGEST, test.l) for test in every),
         first_code=_starts(len(test.slot) for test in every),
         slot=_join(test.slot for test in every),
         first_slot=_starts(len(test.total) for test in every),
@@ -75,7 +110,7 @@ def tests(encoded: Encoded, policy: Policy) -> kernels.Tests:
 def _presence(g: Guarantee) -> tuple[int, int, int, int]:
     if g.delta_max is None:
         return (0, 0, 0, 0)
-    return (*g.delta_min.as_integer_ratio(), *g.delta_max.as_integer_ratio())
+    return (*neighbours(g.delta_min)[1].as_integer_ratio(), *neighbours(g.delta_max)[0].as_integer_ratio())
 
 
 def _column_tests(g: Guarantee, column: Sensitive, codes: NDArray[np.int32]) -> Iterator[_Test]:
@@ -85,19 +120,22 @@ def _column_tests(g: Guarantee, column: Sensitive, codes: NDArray[np.int32]) -> 
     if g.l is not None:
         kinds = {"distinct": kernels.DISTINCT, "entropy": kernels.ENTROPY, "recursive": kernels.RECURSIVE}
         threshold = g.c if g.diversity == "recursive" and g.c is not None else g.l
-        yield _Test(kinds[g.diversity], threshold, ceil(g.l), same, total)
+        # Strictly below c is below the next fraction; a group that reaches the next fraction after l reaches l.
+        yield _Test(kinds[g.diversity], neighbours(threshold)[1], ceil(g.l), same, total)
     if g.alpha is not None:
-        yield _Test(kernels.FREQUENCY, g.alpha, 1, same, total)
+        yield _Test(kernels.FREQUENCY, neighbours(g.alpha)[0], 1, same, total)
     if g.t is not None:
         yield _closeness(g, g.t, column, total)
     if g.epsilon is not None and g.m is not None:
+        if not column.numeric:
+            raise InputError(not_numeric(column.name))
         slot, values = _in_order(column, np.arange(domain))
         near = _near(values, g.epsilon, g.proximity == "relative")
         yield _Test(kernels.NEARNESS, Fraction(1), g.m, slot, total[np.argsort(slot)], near=near)
 
 
 def _closeness(g: Guarantee, t: Fraction, column: Sensitive, total: Array) -> _Test:
-    distance = g.distance
+    distance, t = g.distance, neighbours(t)[0]
     if distance == "auto":
         ordered = column.numeric or column.order is not None
         distance = "hierarchical" if column.hierarchy is not None else "ordered" if ordered else "equal"
