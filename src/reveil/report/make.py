@@ -1,9 +1,30 @@
-"""The private half of a release: certificate, statistics of the plan, and the reports for people."""
+"""The private half of a release: certificate, statistics of the plan, and two reports for people.
+
+`report.html` is for the publisher; `report-external.html` may be handed over with the release and repeats no value of
+the table (see `discreet`). Both are one file each, without scripts and without anything from elsewhere.
+
+`Plan.statistics` and `Verdict.details` are drawn in the internal report by their shape, whoever made them:
+
+- a number, a text, true or false, null: a line of a table, under its name;
+- a list of two or more numbers: a line plot, in order;
+- a dict of numbers: bars (up to 16, none negative), otherwise a table;
+- a dict of single values: a table;
+- a dict of up to 8 lists of numbers: a line plot for each;
+- a list of dicts of single values: a table with one row for each, 40 at most;
+- a list of texts or mixed single values: a sentence;
+- anything else: its JSON text, the first 2,000 characters.
+"""
 
 from __future__ import annotations
 
+import datetime
 import json
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -13,6 +34,11 @@ from reveil.plan.contract import Plan
 from reveil.plan.loss import Loss
 from reveil.policy import Policy
 from reveil.verify import Verification
+
+if TYPE_CHECKING:
+    import jinja2
+
+    from reveil.report.content import Content
 
 
 def write_reports(
@@ -25,11 +51,108 @@ def write_reports(
     verification: Verification,
     policy: Policy,
     history: History,
+    *,
+    losses: Mapping[int, float] | None = None,
+    seed: int | None = None,
 ) -> None:
-    """Write everything that stays with the publisher."""
+    """Write everything that stays with the publisher.
+
+    `frame` is the prepared input; `losses` are the mean losses of earlier releases by number, for the trend; the seed
+    is printed in the internal report only, as a secret.
+    """
+    from reveil.report.content import Source, contents  # with its template engine, too slow for `reveil --help`
+
     write_json(private / "certificate.json", certificate.to_dict())
     write_json(private / "plan.json", {"loss": loss.to_dict(), **plan.to_dict()})
+    today = datetime.datetime.now(datetime.UTC).date()
+    made = f"{today.day} {today:%B %Y}"
+    source = Source(frame, certificate, plan, loss, verification, policy, history, losses or {}, seed, made)
+    for content, name in zip(contents(source), ("report.html", "report-external.html"), strict=True):
+        (private / name).write_text(render(content), encoding="utf-8")
 
 
 def write_json(path: Path, content: object) -> None:
     path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def render(content: Content) -> str:
+    """One report as HTML text."""
+    from markupsafe import Markup
+
+    from reveil.report.exposure import facts
+
+    return _template().render(
+        content=content,
+        css=Markup(_asset("report.css")),  # ours, and no value ever gets into it
+        plots=_plots(content),
+        risk=[(label, _written(a), _written(b)) for label, a, b in facts(content.exposure)],
+        small=[(line.label, _percent(line.before), _percent(line.after)) for line in content.exposure.small],
+        share=lambda part, whole: _percent(Fraction(part, whole)),
+    )
+
+
+@cache
+def _template() -> jinja2.Template:
+    import jinja2
+
+    rules = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+    return rules.from_string(_asset("report.html.j2"))
+
+
+def _asset(name: str) -> str:
+    return files("reveil.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _plots(content: Content) -> dict[str, Any]:
+    from reveil.report.plots import Bar, bars, histogram, line
+
+    loss, trend = content.loss, content.trend
+    curves: list[tuple[str, Any]] = []
+    if trend is not None:
+        names = [f"release {number}" for number in trend.releases]
+        wanted = {
+            "Rows published": trend.rows,
+            "Groups": trend.groups,
+            "Counterfeit rows": trend.counterfeits,
+            "Mean loss (NCP)": trend.losses,
+        }
+        curves = [(caption, line(caption, values, names)) for caption, values in wanted.items() if values]
+    return {
+        "risk": _risk_plot(content),
+        "sizes": histogram("Groups by number of rows", loss.sizes, unit="rows in the group"),
+        "loss": bars("Loss by column", [Bar(n, value, f"{value:.4f}") for n, value in loss.columns.items()], maximum=1),
+        "trend": curves,
+    }
+
+
+def _risk_plot(content: Content) -> Any:
+    from reveil.report.plots import Bar, Pair, before_after
+
+    before, after = content.exposure.before, content.exposure.after
+    lines = [
+        ("Highest risk of a row (prosecutor)", before.prosecutor.maximum, after.prosecutor.maximum),
+        ("Average risk of a row (prosecutor)", before.prosecutor.average, after.prosecutor.average),
+        ("Share of rows above 0.09", before.prosecutor.above, after.prosecutor.above),
+        ("Expected share of right links (marketer)", before.marketer, after.marketer),
+    ]
+    pairs = [
+        Pair(label, Bar("Before", float(a), _percent(a)), Bar("After", float(b), _percent(b))) for label, a, b in lines
+    ]
+    return before_after("Risk before and after", pairs)
+
+
+def _written(value: Fraction | int) -> str:
+    return f"{value:,}" if isinstance(value, int) else _percent(value)
+
+
+def _percent(value: Fraction) -> str:
+    """A share for readers; a small one is not rounded to nothing, a large one not to everything.
+
+    >>> [_percent(Fraction(n, 100_000)) for n in (20_000, 1, 99_999, 0)]
+    ['20.0%', 'under 0.1%', 'over 99.9%', '0%']
+    """
+    if value in (0, 1):
+        return f"{int(value):.0%}"
+    if value < Fraction(1, 1000):
+        return "under 0.1%"
+    return "over 99.9%" if value > Fraction(999, 1000) else f"{float(value):.1%}"

@@ -1,0 +1,296 @@
+"""What a report says, gathered before anything is drawn. The external content never holds what must not be shown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import polars as pl
+from markupsafe import Markup
+
+from reveil.certificate import Certificate
+from reveil.errors import InputError
+from reveil.explain import explain
+from reveil.guarantees.contract import Verdict
+from reveil.history import History
+from reveil.plan.contract import Plan
+from reveil.plan.loss import Loss
+from reveil.policy import Policy
+from reveil.report import discreet
+from reveil.report.exposure import Exposure, exposure
+from reveil.report.shapes import draw
+from reveil.verify import Verification
+
+LONGEST_POLICY = 20_000  # characters of a policy that are printed; hierarchies inside a policy may be huge
+
+
+@dataclass(frozen=True)
+class Promise:
+    """One thing that was promised, with what was found."""
+
+    guarantee: str
+    column: str | None
+    plain: str
+    exact: str
+    holds: bool
+    bound: str | None
+    worst: str | None
+    details: Markup
+
+
+@dataclass(frozen=True)
+class ColumnLine:
+    """What was done to one column."""
+
+    name: str
+    role: str
+    technique: str
+    weight: float | None
+    loss: float | None
+
+
+@dataclass(frozen=True)
+class Trend:
+    """The series so far, this release last."""
+
+    releases: tuple[int, ...]
+    rows: tuple[int, ...]
+    groups: tuple[int, ...]
+    counterfeits: tuple[int, ...]
+    losses: tuple[float, ...]  # empty unless every release is known
+
+
+@dataclass(frozen=True)
+class Content:
+    """Everything that one report says."""
+
+    internal: bool
+    certificate: Certificate
+    made: str
+    promises: tuple[Promise, ...]
+    parameters: Mapping[str, str]
+    assumptions: tuple[str, ...]
+    warnings: tuple[str, ...]  # limits that come with this very promise
+    limits: tuple[str, ...]
+    left_out: int  # sentences that would have named a value
+    reasons: Mapping[str, int]
+    columns: tuple[ColumnLine, ...]
+    hidden_columns: int
+    exposure: Exposure
+    loss: Loss
+    checks: tuple[Mapping[str, Any], ...]
+    trend: Trend | None
+    statistics: Markup
+    method: str
+    policy: str
+    seed: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """What both reports are made from."""
+
+    frame: pl.DataFrame
+    certificate: Certificate
+    plan: Plan
+    loss: Loss
+    verification: Verification
+    policy: Policy
+    history: History
+    losses: Mapping[int, float]
+    seed: int | None
+    made: str
+
+
+def contents(source: Source) -> tuple[Content, Content]:
+    """The internal and the external content; what is costly is computed once."""
+    found = exposure(source.frame, source.verification.sizes, source.plan, source.policy)
+    trend = trend_of(source)
+    return _internal(source, found, trend), _external(source, found, trend)
+
+
+def _internal(source: Source, found: Exposure, trend: Trend | None) -> Content:
+    certificate, policy = source.certificate, source.policy
+    warnings, limits = _sorted_limits(certificate.limits, policy)
+    return Content(
+        internal=True,
+        certificate=certificate,
+        made=source.made,
+        promises=tuple(_finding(verdict) for verdict in source.verification.verdicts),
+        parameters=discreet.parameters(policy, internal=True),
+        assumptions=certificate.assumptions,
+        warnings=warnings,
+        limits=limits,
+        left_out=0,
+        reasons=certificate.withheld,
+        columns=_columns(source, tuple(policy.columns), internal=True),
+        hidden_columns=0,
+        exposure=found,
+        loss=source.loss,
+        checks=certificate.checks,
+        trend=trend,
+        statistics=draw(source.plan.statistics),
+        method=source.plan.method,
+        policy=_policy_text(certificate.policy),
+        seed=source.seed,
+    )
+
+
+def _external(source: Source, found: Exposure, trend: Trend | None) -> Content:
+    certificate, policy = source.certificate, source.policy
+    raw = discreet.raw_values(source.frame, policy)
+    names = discreet.public_columns(policy)
+    assumptions, fewer = discreet.without_values(certificate.assumptions, raw, policy)
+    kept, less = discreet.without_values(certificate.limits, raw, policy)
+    warnings, limits = _sorted_limits(kept, policy)
+    return Content(
+        internal=False,
+        certificate=certificate,
+        made=source.made,
+        promises=tuple(_general(verdict, policy) for verdict in source.verification.verdicts),
+        parameters=discreet.parameters(policy, internal=False),
+        assumptions=tuple(assumptions),
+        warnings=warnings,
+        limits=limits,
+        left_out=fewer + less,
+        reasons={},
+        columns=_columns(source, names, internal=False),
+        hidden_columns=len(policy.columns) - len(names),
+        exposure=found,
+        loss=source.loss,
+        checks=tuple({"name": check["name"], "holds": check["holds"]} for check in certificate.checks),
+        trend=trend,
+        statistics=Markup(""),
+        method=source.plan.method,
+        policy=json.dumps(discreet.public_policy(policy, source.frame.schema), indent=2, ensure_ascii=False),
+        seed=None,
+    )
+
+
+def _finding(verdict: Verdict) -> Promise:
+    """What the judge says about this release."""
+    column = verdict.details.get("column")
+    rest = {name: value for name, value in verdict.details.items() if name != "column"}
+    return Promise(
+        guarantee=verdict.guarantee,
+        column=None if column is None else str(column),
+        plain=verdict.plain,
+        exact=verdict.statement,
+        holds=verdict.holds,
+        bound=_quantity(verdict.bound),
+        worst=_quantity(verdict.worst),
+        details=draw(rest),
+    )
+
+
+def _general(verdict: Verdict, policy: Policy) -> Promise:
+    """What the guarantee means in general, with the numbers of this release and no words of the judge."""
+    column = verdict.details.get("column")
+    try:
+        entry = explain(verdict.guarantee)
+        plain, exact = _one_line(entry.plain), _one_line(entry.exact)
+    except InputError:
+        plain, exact = "See the documentation of Reveil for this guarantee.", "–"
+    return Promise(
+        guarantee=verdict.guarantee,
+        column=column if column in discreet.public_columns(policy) else None,
+        plain=plain,
+        exact=exact,
+        holds=verdict.holds,
+        bound=_quantity(verdict.bound),
+        worst=_quantity(verdict.worst),
+        details=Markup(""),
+    )
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _quantity(value: Fraction | float | int | None) -> str | None:
+    """
+    >>> _quantity(Fraction(5)), _quantity(Fraction(1, 3)), _quantity(2.71828), _quantity(None)
+    ('5', '1/3 (0.3333)', '2.7183', None)
+    """
+    if value is None:
+        return None
+    if isinstance(value, int) or (isinstance(value, Fraction) and value.denominator == 1):
+        return f"{int(value):,}"
+    if isinstance(value, Fraction) and value.denominator < 10_000:
+        return f"{value} ({float(value):.4f})"
+    return f"{float(value):.4f}"
+
+
+def _sorted_limits(limits: Sequence[str], policy: Policy) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Those that name the promised model come with this choice and are shown as warnings; the rest always hold."""
+    named = tuple(limit for limit in limits if policy.guarantee.model in limit)
+    return named, tuple(limit for limit in limits if limit not in named)
+
+
+def _columns(source: Source, names: Sequence[str], *, internal: bool) -> tuple[ColumnLine, ...]:
+    policy, schema = source.policy, source.frame.schema
+    lines = []
+    for name in names:
+        spec = policy.columns[name]
+        lines.append(
+            ColumnLine(
+                name=name,
+                role={"quasi": "quasi-identifier", "drop": "dropped"}.get(spec.role, spec.role),
+                technique=discreet.technique(name, spec, schema.get(name), policy.method.recode, internal=internal),
+                weight=spec.weight if spec.role == "quasi" else None,
+                loss=source.loss.columns.get(name),
+            )
+        )
+    return tuple(lines)
+
+
+def trend_of(source: Source) -> Trend | None:
+    """The releases before this one, from the history, and this one. None when there are none before."""
+    number, past = source.certificate.release, source.history.groups
+    if number is None or past.is_empty():
+        return None
+    sums = (
+        past.group_by("release")
+        .agg(pl.col("rows").sum(), pl.len().alias("groups"), pl.col("counterfeits").sum())
+        .sort("release")
+    )
+    counts = source.certificate.counts
+    releases = (*sums["release"].to_list(), number)
+    losses = {**source.losses, number: source.loss.mean}
+    return Trend(
+        releases=releases,
+        rows=(*sums["rows"].to_list(), counts["published rows"]),
+        groups=(*sums["groups"].to_list(), counts["groups"]),
+        counterfeits=(*sums["counterfeits"].to_list(), counts["counterfeit rows"]),
+        losses=tuple(losses[n] for n in releases) if all(n in losses for n in releases) else (),
+    )
+
+
+def _policy_text(policy: Mapping[str, Any]) -> str:
+    given = _given(policy)
+    text = json.dumps(given, indent=2, ensure_ascii=False)
+    if len(text) <= LONGEST_POLICY:
+        return text
+    short = {**given, "columns": {name: _shortened(spec) for name, spec in given["columns"].items()}}
+    text = json.dumps(short, indent=2, ensure_ascii=False)
+    return text if len(text) <= LONGEST_POLICY else f"{text[:LONGEST_POLICY]} … (in full in certificate.json)"
+
+
+def _given(value: Any) -> Any:
+    """Without what was not stated and has no default."""
+    if not isinstance(value, Mapping):
+        return value
+    return {key: _given(item) for key, item in value.items() if item is not None}
+
+
+def _shortened(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """A column of the policy with long hierarchies and orders counted instead of printed."""
+    return {
+        key: f"{len(value)} entries, in full in certificate.json"
+        if isinstance(value, (dict, list)) and len(value) > 20
+        else value
+        for key, value in spec.items()
+    }

@@ -1,0 +1,166 @@
+"""What of a release may be handed over: the external report is built from what passes here and from nothing else.
+
+Two rules. Free texts and values of planners and judges (statements, findings, reasons, statistics, details) are never
+taken over; the guarantee is explained by the general texts and its numbers instead. Sentences that follow from the
+policy (assumptions, limits) are taken over unless they name a value: a quoted word that is no published column, or a
+text value of the table or the policy. What is left out is counted, and the report says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import polars as pl
+
+from reveil.policy import Column, Policy
+
+PUBLISHED = ("quasi", "sensitive", "insensitive")
+# Parameters that are words of Reveil's own; any other text in a policy may be a value or the name of a file.
+WORDS = frozenset({"model", "diversity", "distance", "proximity", "condition", "strategy", "closure", "refill"})
+WAYS = ("hierarchy", "widths", "cuts", "prefixes", "levels", "order")
+SHORTEST = 3  # letters of a value that is looked for in sentences; shorter ones are found only in quotes
+
+
+def public_columns(policy: Policy) -> tuple[str, ...]:
+    """Names of the columns that the release shows."""
+    return tuple(name for name, spec in policy.columns.items() if spec.role in PUBLISHED)
+
+
+def raw_values(frame: pl.DataFrame, policy: Policy) -> set[str]:
+    """Every text that may not appear: values of the table, and values and labels in the policy."""
+    found: set[str] = set()
+    names = [name for name in policy.columns if name in frame.columns and frame[name].dtype == pl.String]
+    for name in names:
+        if policy.columns[name].role in ("quasi", "sensitive"):
+            found.update(frame[name].unique().drop_nulls().to_list())
+    for name, spec in policy.columns.items():
+        found.update(_texts(spec.order or ()))
+        found.update(_texts(spec.hierarchy if isinstance(spec.hierarchy, dict) else ()))
+        found.discard(name)
+    for name in policy.guarantee.model_fields_set - WORDS:
+        found.update(_texts(getattr(policy.guarantee, name)))
+    return found
+
+
+def _texts(value: Any) -> Iterable[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _texts(key)
+            yield from _texts(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _texts(item)
+
+
+def without_values(sentences: Sequence[str], raw: set[str], policy: Policy) -> tuple[list[str], int]:
+    """The sentences that name no value, and how many were left out.
+
+    >>> from reveil.policy import load_policy
+    >>> policy = load_policy({"columns": {"age": "quasi"}, "guarantee": {"k": 2}})
+    >>> without_values(["Others may know: age.", "Protected: lupus.", "Only 'x' matters."], {"lupus"}, policy)
+    (['Others may know: age.'], 2)
+    """
+    columns = set(public_columns(policy))
+    text = "\n".join(sentences)
+    present = [value for value in raw if len(value) >= SHORTEST and value not in columns and value in text]
+    kept = [sentence for sentence in sentences if not _names_value(sentence, present, columns)]
+    return kept, len(sentences) - len(kept)
+
+
+def _names_value(sentence: str, values: Iterable[str], columns: set[str]) -> bool:
+    quoted = {a or b for a, b in re.findall(r"(?<!\w)'([^']+)'(?!\w)|\"([^\"]+)\"", sentence)}
+    if quoted - columns:
+        return True
+    return any(re.search(rf"(?<!\w){re.escape(value)}(?!\w)", sentence) for value in values)
+
+
+def parameters(policy: Policy, *, internal: bool) -> dict[str, str]:
+    """The parameters of the promise that were given. For others: numbers and Reveil's own words only.
+
+    >>> from reveil.policy import load_policy
+    >>> content = {"columns": {"age": "quasi", "ill": "sensitive"}, "guarantee": {"k": 2, "l": 2}}
+    >>> parameters(load_policy(content), internal=False)
+    {'model': 'k-anonymity', 'k': '2', 'l': '2'}
+    """
+    g = policy.guarantee
+    given = {name: getattr(g, name) for name in type(g).model_fields if name == "model" or name in g.model_fields_set}
+    shown = {}
+    for name, value in given.items():
+        if value is None or value == ():
+            continue
+        plain = name in WORDS or isinstance(value, (int, float, Fraction))
+        shown[name] = _written(value) if internal or plain else "stated in the policy"
+    return shown
+
+
+def _written(value: Any) -> str:
+    return ", ".join(str(item) for item in value) if isinstance(value, tuple) else str(value)
+
+
+def technique(name: str, spec: Column, dtype: pl.DataType | None, recode: str, *, internal: bool) -> str:
+    """How a column was treated, in the words of the trade and in plain ones."""
+    fixed = {
+        "identifier": "removed; remembered only as a keyed hash",
+        "drop": "removed",
+        "sensitive": "published as it is",
+        "insensitive": "published as it is; taken to tell nobody anything",
+    }
+    if spec.role in fixed:
+        return fixed[spec.role]
+    way = next((way for way in WAYS if getattr(spec, way) is not None), None)
+    text = _generalised(spec, way, dtype, recode)
+    if internal and way is not None and not isinstance(getattr(spec, way), dict):
+        return f"{text} ({way} {_numbers(getattr(spec, way))})"
+    return text
+
+
+def _generalised(spec: Column, way: str | None, dtype: pl.DataType | None, recode: str) -> str:
+    number = dtype is not None and dtype.is_numeric()
+    date = spec.type == "date" or dtype == pl.Date
+    free = way == "order" or (way is None and (number or date))
+    if recode == "sets" and not free:
+        return "generalised to the set of values that the group has"
+    if way == "widths":
+        return "generalised to ranges of fixed widths"
+    if way == "cuts":
+        return "generalised to ranges with stated ends"
+    if way == "prefixes":
+        return "generalised to its first characters"
+    if way == "order":
+        return "generalised to runs of neighbouring categories"
+    if way == "hierarchy":
+        return "generalised along a stated hierarchy"
+    if way == "levels":
+        return f"generalised along the calendar: {', '.join(spec.levels or ())}"
+    if free:
+        return f"generalised to intervals of {'dates' if date else 'numbers'}"
+    return "kept, or suppressed as * (cell suppression)"
+
+
+def _numbers(value: Any) -> str:
+    return ", ".join(_numbers(item) for item in value) if isinstance(value, tuple) else str(value)
+
+
+def public_policy(policy: Policy, dtypes: Mapping[str, pl.DataType]) -> dict[str, Any]:
+    """The policy without anything that could be a value: names of published columns, roles, techniques, numbers."""
+    return {
+        "series": policy.series.name,
+        "columns": {
+            name: {
+                "role": policy.columns[name].role,
+                "technique": technique(
+                    name, policy.columns[name], dtypes.get(name), policy.method.recode, internal=False
+                ),
+            }
+            for name in public_columns(policy)
+        },
+        "values": {"change": policy.values.change},
+        "guarantee": parameters(policy, internal=False),
+        "method": {name: str(value) for name, value in policy.method.model_dump(mode="json").items()},
+        "output": policy.output.format,
+    }

@@ -1,0 +1,174 @@
+"""How exposed people were by their exact values, and how exposed they are as published."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from reveil.plan.contract import Plan
+from reveil.policy import Policy
+from reveil.risk import Attack, Risk, Threshold, class_risk
+from reveil.roles import population
+
+BOUND = Fraction("0.09")  # the bound of the medicines agencies; its k is spoken of as 11 and strictly 12
+COMMON = {5: "0.2: k = 5", 11: "0.09, as spoken of: k = 11", 12: "0.09, strictly: k = 12", 20: "0.05: k = 20"}
+Sizes = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One quantity before and after."""
+
+    label: str
+    before: Fraction
+    after: Fraction
+
+
+@dataclass(frozen=True)
+class Exposure:
+    """Risk before and after, and the share of rows in groups smaller than each k that people ask for."""
+
+    before: Risk
+    after: Risk
+    small: tuple[Line, ...]
+
+
+def exposure(frame: pl.DataFrame, sizes: Iterable[int], plan: Plan, policy: Policy) -> Exposure:
+    """`frame` is the prepared input; `sizes` are those of the published groups, as the verifier counted them."""
+    known = frame.select(policy.named("quasi"))
+    people = population(policy)
+    after_sizes = np.fromiter(sizes, dtype=np.int64)
+    if people is None:
+        exact = exact_sizes(known)
+        before, after = size_risk(exact, 0), size_risk(after_sizes, plan.withheld)
+    else:
+        exact, around = _with_population(known, people)
+        before = class_risk(exact, BOUND, population=around)
+        after = _published_risk(after_sizes, plan)
+    wanted = {
+        **COMMON,
+        **({} if policy.guarantee.k is None else {policy.guarantee.k: f"k = {policy.guarantee.k}, as promised"}),
+    }
+    small = tuple(Line(text, _below(exact, k), _below(after_sizes, k)) for k, text in sorted(wanted.items()))
+    return Exposure(before, after, small)
+
+
+def exact_sizes(known: pl.DataFrame) -> Sizes:
+    """How many rows share each combination of exact values.
+
+    The columns become digits of one whole number, which sorts several times faster than rows can be hashed.
+
+    >>> sorted(exact_sizes(pl.DataFrame({"age": [1, 1, None, None], "sex": ["f", "f", "f", None]})).tolist())
+    [1, 1, 2]
+    """
+    key, room = np.zeros(known.height, dtype=np.int64), 1
+    for column in known.iter_columns():
+        digits, base = _digits(column)
+        room *= base
+        if room >= 1 << 62:
+            return known.group_by(known.columns).len()["len"].to_numpy().astype(np.int64)
+        key = key * base + digits
+    key.sort()
+    ends = np.flatnonzero(np.concatenate((key[1:] != key[:-1], [True])))
+    return np.diff(ends, prepend=-1)
+
+
+def _digits(column: pl.Series) -> tuple[Sizes, int]:
+    """Each value as a whole number below a base; equal values, and only they, have equal numbers."""
+    if column.dtype == pl.String or column.dtype.is_float():
+        distinct = column.drop_nulls().unique()
+        if column.dtype == pl.String:
+            codes = column.cast(pl.Enum(distinct)).to_physical().cast(pl.Int64)
+        else:
+            codes = column.rank("dense").cast(pl.Int64) - 1
+        return codes.fill_null(len(distinct)).to_numpy(), len(distinct) + 1
+    whole = column.to_physical().cast(pl.Int64)
+    if whole.null_count() == len(whole):
+        return np.zeros(len(whole), dtype=np.int64), 1
+    low, high = int(whole.min()), int(whole.max())  # type: ignore[arg-type]
+    if high - low >= 1 << 61:
+        return np.zeros(len(whole), dtype=np.int64), 1 << 62  # as digits these would not fit
+    return (whole - low).fill_null(high - low + 1).to_numpy(), high - low + 2
+
+
+def size_risk(sizes: Sizes, suppressed: int) -> Risk:
+    """`risk.class_risk` without a population, from how many classes there are of each size: there may be a million.
+
+    >>> size_risk(np.array([2, 4]), 0) == class_risk(np.array([2, 4]), BOUND)
+    True
+    """
+    rows, classes = int(sizes.sum()), len(sizes)
+    average = Fraction(classes, rows) if rows else Fraction(0)
+    smallest = int(sizes.min()) if classes else 0
+    highest = Fraction(1, smallest) if smallest else Fraction(0)
+    threshold = Threshold(BOUND)
+    return Risk(
+        rows=rows,
+        suppressed=suppressed,
+        classes=classes,
+        smallest=smallest,
+        unique=int((sizes == 1).sum()),
+        threshold=threshold,
+        prosecutor=Attack(highest, average, _below(sizes, threshold.strict)),
+        journalist=None,
+        marketer=average,
+    )
+
+
+def _below(sizes: Sizes, k: int) -> Fraction:
+    """The share of rows in classes of fewer than k."""
+    rows = int(sizes.sum())
+    return Fraction(int(sizes[sizes < k].sum()), rows) if rows else Fraction(0)
+
+
+def _with_population(known: pl.DataFrame, people: pl.DataFrame) -> tuple[Sizes, Sizes | None]:
+    """Sizes of the classes of exact values in the table and among the people, if those include the table's."""
+    table = known.group_by(known.columns).len("f")
+    alike = people.select(pl.col(name).cast(kind, strict=False) for name, kind in known.schema.items())
+    around = alike.group_by(known.columns).len("F")
+    both = table.join(around, on=known.columns, how="left", nulls_equal=True)
+    f, F = (both[name].fill_null(0).to_numpy().astype(np.int64) for name in ("f", "F"))  # noqa: N806
+    return f, F if bool((f <= F).all()) else None
+
+
+def _published_risk(sizes: Sizes, plan: Plan) -> Risk:
+    """The planner says in which group each person of the population would be; counterfeits count as people."""
+    if plan.population_groups is None:
+        return size_risk(sizes, plan.withheld)
+    invented = np.bincount(plan.counterfeit_groups, minlength=plan.count)
+    rows = np.bincount(plan.groups[plan.groups >= 0], minlength=plan.count) + invented
+    placed = plan.population_groups[plan.population_groups >= 0]
+    around = np.bincount(placed, minlength=plan.count) + invented
+    complete = bool((rows <= around).all())
+    return class_risk(rows, BOUND, population=around if complete else None, suppressed=plan.withheld)
+
+
+def facts(found: Exposure) -> list[tuple[str, Any, Any]]:
+    """The lines of the risk table: what, before, after. Shares are fractions, counts whole numbers."""
+    before, after = found.before, found.after
+    lines: list[tuple[str, Any, Any]] = [
+        *_attack("Prosecutor (knows that the person is in the table)", before.prosecutor, after.prosecutor),
+    ]
+    if before.journalist is not None and after.journalist is not None:
+        lines += _attack("Journalist (looks for anyone in the population)", before.journalist, after.journalist)
+    lines += [
+        ("Marketer (links everybody): expected share of right links", before.marketer, after.marketer),
+        ("Rows that are alone in their group", before.unique, after.unique),
+        ("Smallest group", before.smallest, after.smallest),
+        ("Groups", before.classes, after.classes),
+    ]
+    return lines
+
+
+def _attack(name: str, before: Attack, after: Attack) -> list[tuple[str, Any, Any]]:
+    return [
+        (f"{name}: highest risk", before.maximum, after.maximum),
+        (f"{name}: average risk", before.average, after.average),
+        (f"{name}: share of rows above 0.09", before.above, after.above),
+    ]
