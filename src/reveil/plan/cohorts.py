@@ -56,7 +56,7 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     groups[newcomers[home >= 0]] = home[home >= 0]
     progress("planning", 0.5)
     rest = newcomers[home < 0]
-    kept = keep_eligible(encoded.codes[rest, 0], size, encoded.sensitive[0], policy, rng)
+    kept = keep_eligible(encoded.codes[rest, 0], size, encoded.sensitive[0], policy)
     founders = rest[kept]
     groups[founders] = len(standing.here) + found_cohorts(encoded, founders, policy, size, seed)
     fakes = _unfilled(standing, encoded.codes[newcomers, 0], home)

@@ -54,19 +54,23 @@ def largest_share(counts: I64, m: int) -> int:
     return low
 
 
-def keep_eligible(
-    codes: NDArray[np.int32], m: int, column: Sensitive, policy: Policy, rng: np.random.Generator
-) -> NDArray[np.bool_]:
-    """Which new rows can be grouped: all, or all but the fewest, or a refusal that says what stands in the way."""
-    counts = np.bincount(codes, minlength=len(column.values))
-    cap = largest_share(counts, m)
-    keep = np.ones(len(codes), dtype=bool)
-    for code in np.flatnonzero(counts > cap).tolist():
-        mine = np.flatnonzero(codes == code)
-        keep[rng.permutation(mine)[cap:]] = False
-    excess = int((~keep).sum())
+def eligible_counts(counts: I64, m: int, column: Sensitive, policy: Policy) -> I64:
+    """How many rows of each value can be grouped: all, or all but the fewest, or a refusal that says why not."""
+    kept = np.minimum(counts, largest_share(counts, m))
+    excess = int(counts.sum() - kept.sum())
     if excess and policy.method.infeasible == "refuse":
         raise InfeasibleError(_fault(counts, m, column, excess))
+    return kept
+
+
+def keep_eligible(codes: NDArray[np.int32], m: int, column: Sensitive, policy: Policy) -> NDArray[np.bool_]:
+    """Which new rows can be grouped, the first ones of each value. Refuses as `eligible_counts` does."""
+    counts = np.bincount(codes, minlength=len(column.values))
+    kept = eligible_counts(counts, m, column, policy)
+    order = np.argsort(codes, kind="stable")
+    place = np.arange(len(codes)) - np.repeat(np.cumsum(counts) - counts, counts)
+    keep = np.empty(len(codes), dtype=bool)
+    keep[order] = place < np.repeat(kept, counts)
     return keep
 
 

@@ -1,0 +1,165 @@
+"""Split: part a bucket into groups with one row of each value, near rows together. The hot loops.
+
+A bucket has `height` places for each of its values; where it has fewer rows of a value, the others are counterfeits. A
+cut sends the same number of places of every value to each side. Counterfeits have no position: they are shared out
+evenly, and take the box of the group they end in.
+"""
+# mypy: allow-untyped-decorators
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from reveil.plan.kernels import run_cost
+
+WEIGHED = 12  # up to this height, every column is tried and weighed by the loss of all columns
+
+
+@njit(cache=True, nogil=True)
+def select(order, low, high, k, positions, c):  # type: ignore[no-untyped-def]
+    """Reorder order[low:high] so that its first k entries have the k lowest positions of column c."""
+    left, right, k = low, high - 1, low + k
+    while left < right:
+        pivot = positions[order[(left + right) // 2], c]
+        i, j = left, right
+        while i <= j:
+            while positions[order[i], c] < pivot:
+                i += 1
+            while positions[order[j], c] > pivot:
+                j -= 1
+            if i <= j:
+                order[i], order[j] = order[j], order[i]
+                i += 1
+                j -= 1
+        if k <= j:
+            right = j
+        elif k >= i:
+            left = i
+        else:
+            return
+
+
+@njit(cache=True, nogil=True)
+def bound(order, low, high, positions, box):  # type: ignore[no-untyped-def]
+    """Widen the box to hold the rows order[low:high]."""
+    for i in range(low, high):
+        row = order[i]
+        for c in range(positions.shape[1]):
+            p = positions[row, c]
+            if p < box[0, c]:
+                box[0, c] = p
+            if p > box[1, c]:
+                box[1, c] = p
+
+
+@njit(cache=True, nogil=True)
+def clear(box):  # type: ignore[no-untyped-def]
+    box[0, :] = 2**31 - 1
+    box[1, :] = -1
+
+
+@njit(cache=True, nogil=True)
+def loss(trees, box):  # type: ignore[no-untyped-def]
+    """Loss per row of publishing this box."""
+    total = 0.0
+    for c in range(box.shape[1]):
+        if box[0, c] < box[1, c]:
+            total += trees.weight[c] * run_cost(trees, c, box[0, c], box[1, c])
+    return total
+
+
+@njit(cache=True, nogil=True)
+def share(rows, part, height):  # type: ignore[no-untyped-def]
+    """How many of a value's rows go to a side that gets `part` of its `height` places."""
+    return (2 * part * rows + height) // (2 * height)
+
+
+@njit(cache=True, nogil=True)
+def widest(trees, box, tried):  # type: ignore[no-untyped-def]
+    """The column that the box covers most of, by its number of values."""
+    best, extent = -1, 0.0
+    for c in range(box.shape[1]):
+        leaves = trees.first_leaf[c + 1] - trees.first_leaf[c]
+        width = trees.weight[c] * (box[1, c] - box[0, c]) / max(1, leaves - 1)
+        if width > extent and not tried[c]:
+            best, extent = c, width
+    return best
+
+
+@njit(cache=True, nogil=True)
+def halve(trees, order, start, rows, height, part, c, positions, box, other):  # type: ignore[no-untyped-def]
+    """Put the rows of the first `part` places first, by column c, and return the loss of both sides."""
+    clear(box)
+    clear(other)
+    near = far = 0
+    for v in range(len(start)):
+        k = share(rows[v], part, height)
+        select(order, start[v], start[v] + rows[v], k, positions, c)
+        bound(order, start[v], start[v] + k, positions, box)
+        bound(order, start[v] + k, start[v] + rows[v], positions, other)
+        near += k
+        far += rows[v] - k
+    return near * loss(trees, box) + far * loss(trees, other)
+
+
+@njit(cache=True, nogil=True)
+def split(trees, order, start, rows, height, positions, group, first):  # type: ignore[no-untyped-def]
+    """Number the groups of a bucket from `first` on: group[row] for each of its rows.
+
+    The rows of value v are order[start[v]:start[v] + rows[v]].
+    """
+    values, columns = len(start), positions.shape[1]
+    box, other = np.zeros((2, columns), np.int32), np.zeros((2, columns), np.int32)
+    tried = np.zeros(columns, np.bool_)
+    depth = 2 * 64
+    starts, counts = np.zeros((depth, values), np.int64), np.zeros((depth, values), np.int64)
+    heights, firsts = np.zeros(depth, np.int64), np.zeros(depth, np.int64)
+    starts[0], counts[0], heights[0], firsts[0] = start, rows, height, first
+    top = 1
+    while top > 0:
+        top -= 1
+        begin, count, tall, number = starts[top].copy(), counts[top].copy(), heights[top], firsts[top]
+        if tall == 1:
+            for v in range(values):
+                for i in range(begin[v], begin[v] + count[v]):
+                    group[order[i]] = number
+            continue
+        clear(box)
+        for v in range(values):
+            bound(order, begin[v], begin[v] + count[v], positions, box)
+        part = tall // 2
+        tried[:] = False
+        column = max(0, widest(trees, box, tried))
+        if tall <= WEIGHED:
+            lowest, last = np.inf, -1
+            for c in range(columns):
+                if box[0, c] < box[1, c]:
+                    tried[c] = True
+            for c in range(columns):
+                if tried[c]:
+                    cost = halve(trees, order, begin, count, tall, part, c, positions, box, other)
+                    last = c
+                    if cost < lowest:
+                        column, lowest = c, cost
+            if last != column:
+                halve(trees, order, begin, count, tall, part, column, positions, box, other)
+        else:
+            for v in range(values):
+                k = share(count[v], part, tall)
+                select(order, begin[v], begin[v] + count[v], k, positions, column)
+        for v in range(values):
+            k = share(count[v], part, tall)
+            starts[top, v], counts[top, v] = begin[v], k
+            starts[top + 1, v], counts[top + 1, v] = begin[v] + k, count[v] - k
+        heights[top], firsts[top] = part, number
+        heights[top + 1], firsts[top + 1] = tall - part, number + part
+        top += 2
+
+
+@njit(cache=True, nogil=True)
+def split_all(trees, order, bucket_first, start, rows, height, positions, group, first, which):  # type: ignore[no-untyped-def]
+    """Split the buckets of one thread."""
+    for b in which:
+        a, z = bucket_first[b], bucket_first[b + 1]
+        split(trees, order, start[a:z], rows[a:z], height[b], positions, group, first[b])
