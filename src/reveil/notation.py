@@ -120,7 +120,7 @@ def value_text(value: object) -> str:
     """
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, float) and value.is_integer():
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return str(int(value))
     if isinstance(value, datetime.datetime):
         return value.date().isoformat()

@@ -35,7 +35,9 @@ def numbers(name: str, values: Sequence[Number], missing: bool) -> Built:
 
 
 def number_text(value: Hashable) -> str:
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    """The decimal that is meant; from 2**53 on, the digits of a float as a whole number would be others."""
+    whole = isinstance(value, float) and value.is_integer() and abs(value) < 2**53
+    return str(int(value)) if isinstance(value, float) and whole else str(value)
 
 
 def number_span(first: Hashable, last: Hashable) -> str:

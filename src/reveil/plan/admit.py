@@ -1,6 +1,6 @@
 """The policy's single-release conditions as numbers for the planner's kernels.
 
-These are the fast tests. The judges in `reveil.guarantees` decide whether a release holds; they share no code with this.
+These are the fast tests. The judges in `reveil.guarantees` decide whether a release holds and share no code with this.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def _by_slot(total: Array, slot: Array, slots: int) -> Array:
 
 
 def _near(values: list[Any], epsilon: Fraction, relative: bool) -> tuple[Array, Array]:
-    """For each sorted value, the first and last value within epsilon of it; the missing value is near to itself only."""
+    """For each sorted value, the first and last value within epsilon of it; missing is near to itself only."""
     known = [Fraction(str(value)) for value in values if value is not None]
     offset = len(values) - len(known)
     low, high = np.arange(len(values)), np.arange(len(values))
@@ -183,7 +183,7 @@ def _near(values: list[Any], epsilon: Fraction, relative: bool) -> tuple[Array, 
 
 
 def heights(tree: Hierarchy) -> Array:
-    """Steps from each node down to its deepest leaf. The root counts as high as the lowest node over all known values."""
+    """Steps from each node down to its deepest leaf. The root is as high as the lowest node over all known values."""
     height = np.zeros(len(tree.labels), dtype=np.int64)
     for node in range(len(height) - 1, 0, -1):
         height[tree.parent[node]] = max(height[tree.parent[node]], height[node] + 1)

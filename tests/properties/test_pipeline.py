@@ -1,0 +1,372 @@
+"""The whole path of one release, and of small series, against a hostile reader who uses none of our code.
+
+`REVEIL_FUZZ=50` runs fifty times as many examples, each time others. Without it the examples are fixed.
+"""
+
+from __future__ import annotations
+
+import datetime
+import importlib.util
+import os
+import tempfile
+from collections import Counter
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow.parquet as pq
+from hypothesis import HealthCheck, Phase, event, given, settings
+from hypothesis import strategies as st
+
+import reveil
+from reveil.errors import InfeasibleError, InputError
+
+
+def _load_oracle():
+    path = Path(__file__).parents[1] / "oracle" / "published.py"
+    spec = importlib.util.spec_from_file_location("oracle_published", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+oracle = _load_oracle()
+FUZZ = int(os.environ.get("REVEIL_FUZZ", "0"))
+
+
+def examples(count):
+    return settings(
+        max_examples=count * max(1, FUZZ),
+        derandomize=not FUZZ,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate, Phase.shrink],
+        suppress_health_check=list(HealthCheck),
+    )
+
+
+ODD = ["*", "{a,b}", "[1-2]", "", " 1", '"', "a,b", "x\ny", "é", "a;b", "-", "nan", "NULL", "a\r", "0", "**", "a*", "[a-b]"]
+PLAIN = ["a", "b", "c", "d", "e", "f"]
+DAYS = [datetime.date(2019, 12, 31), datetime.date(2020, 1, 1), datetime.date(2020, 2, 29), datetime.date(2026, 3, 14)]
+TREES = [
+    {"L": {"a": None, "b": None}, "R": {"c": None, "d": None}},
+    {"L": {"a": None}, "M": {"N": {"b": None}}, "c": None, "R": {"S": {"d": None, "e": None}, "f": None}},
+    {"L": {"M": {"a": None, "b": None}, "N": {"c": None, "d": None, "e": None}}},
+    {"a": None},
+    {"é": {" 1": None, "a;b": None}, '"q"': {"x\ny": None, "{a,b}": None}},
+]
+ROWS = {7: st.integers(1, 7), 60: st.integers(1, 60)}
+
+
+@dataclass
+class Case:
+    """A table, a policy, and what the reader has to know about its columns."""
+
+    frame: pl.DataFrame
+    policy: dict[str, Any]
+    scales: dict[str, Any] = field(default_factory=dict)  # quasi column -> scale of the oracle
+    kinds: dict[str, Any] = field(default_factory=dict)  # sensitive column -> number, text, date, order or tree
+    orders: dict[str, Any] = field(default_factory=dict)  # sensitive column -> order or tree
+    population: pl.DataFrame | None = None
+
+    @property
+    def guarantee(self):
+        return self.policy["guarantee"]
+
+
+def nested(tree):
+    """The tree as a policy writes it: nested tables whose ends are lists. A leaf beside nodes stands in its own node."""
+    if all(below is None for below in tree.values()):
+        return list(tree)
+    return {name: [name] if below is None else nested(below) for name, below in tree.items()}
+
+
+def as_policy(tree):
+    content = nested(tree)
+    return {"all": content} if isinstance(content, list) else content
+
+
+@st.composite
+def pools(draw, kind):
+    """A few values for a column to choose from."""
+    some = {
+        "int": st.integers(-20, 20) | st.sampled_from([0, 7, 2**53, 2**53 + 1, -(2**62), 2**63 - 1]),
+        "decimal": st.sampled_from([-1.5, -0.1, 0.0, 0.1, 0.3, 2.0, 2.5, 1e-7, 1e16, 1e300, 123456.789]),
+        "small": st.integers(-9, 30),
+        "odd": st.sampled_from(ODD + PLAIN),
+        "plain": st.sampled_from(PLAIN),
+        "date": st.sampled_from(DAYS) | st.dates(datetime.date(1, 1, 1), datetime.date(9999, 12, 31)),
+        "zip": st.sampled_from(["47677", "47602", "47905", "4790", "479", "12", "4*", "1"]),
+    }[kind]
+    return draw(st.lists(some, min_size=1, max_size=6))
+
+
+@st.composite
+def quasi_columns(draw, name):
+    """(policy of the column, scale of the oracle, pool of values, dtype)."""
+    way = draw(st.sampled_from(["int", "decimal", "widths", "cuts", "flat", "tree", "date", "levels", "prefix", "order"]))
+    if way in ("int", "decimal"):
+        return "quasi", ("number", None), draw(pools(way)), pl.Int64 if way == "int" else pl.Float64
+    if way in ("widths", "cuts"):
+        steps = draw(st.sampled_from([[5], [5, 10], [1, 2, 20], ["0.1", "0.5"], [2.5]]))
+        cuts = draw(st.sampled_from([[0], [0, 10], [[0, 5, 10], [5]], [[-3, 0, 0.5], [0, 0.5], [0.5]]]))
+        how = {"widths": steps} if way == "widths" else {"cuts": cuts}
+        kind = draw(st.sampled_from(["small", "decimal"]))
+        return {"role": "quasi", **how}, ("widths", None), draw(pools(kind)), pl.Int64 if kind == "small" else pl.Float64
+    if way == "flat":
+        return {"role": "quasi", "type": "category"}, ("flat", None), draw(pools("odd")), pl.String
+    if way == "tree":
+        tree = draw(st.sampled_from(TREES))
+        pool = draw(st.lists(st.sampled_from(sorted(oracle.all_leaves(tree))), min_size=1, max_size=6))
+        return {"role": "quasi", "hierarchy": as_policy(tree)}, ("tree", tree), pool, pl.String
+    if way in ("date", "levels"):
+        levels = draw(st.sampled_from([["day"], ["month", "year"], ["day", "quarter", "decade"], ["decade"]]))
+        how = {"levels": levels} if way == "levels" else {"type": "date"}
+        return {"role": "quasi", **how}, ("date", None), draw(pools("date")), pl.Date
+    if way == "prefix":
+        lengths = draw(st.sampled_from([[3], [5, 3], [4, 3, 1]]))
+        return {"role": "quasi", "prefixes": lengths}, ("prefix", None), draw(pools("zip")), pl.String
+    order = draw(st.lists(st.sampled_from(PLAIN + ["a-b", "é", " 1", "[a-b]"]), min_size=1, max_size=6, unique=True))
+    return {"role": "quasi", "order": order}, ("order", order), order, pl.String
+
+
+@st.composite
+def sensitive_columns(draw):
+    """(policy, kind, order or tree, pool, dtype)."""
+    way = draw(st.sampled_from(["odd", "plain", "plain", "small", "decimal", "date", "order", "tree"]))
+    if way in ("odd", "plain"):
+        return "sensitive", "text", None, draw(pools(way)), pl.String
+    if way in ("small", "decimal"):
+        return "sensitive", "number", None, draw(pools(way)), pl.Int64 if way == "small" else pl.Float64
+    if way == "date":
+        return {"role": "sensitive", "type": "date"}, "date", None, draw(pools("date")), pl.Date
+    if way == "order":
+        return {"role": "sensitive", "order": PLAIN}, "order", PLAIN, draw(pools("plain")), pl.String
+    tree = draw(st.sampled_from(TREES))
+    pool = draw(st.lists(st.sampled_from(sorted(oracle.all_leaves(tree))), min_size=1, max_size=6))
+    return {"role": "sensitive", "hierarchy": as_policy(tree)}, "tree", tree, pool, pl.String
+
+
+SHARES = st.sampled_from(["1/6", "1/5", "1/4", "1/3", "2/5", "1/2", "3/5", "2/3", 0.75, 1])
+
+
+@st.composite
+def guarantees(draw, sensitive, numeric):
+    found: dict[str, Any] = {}
+    if draw(st.booleans()) or not sensitive:
+        found |= {"model": "k-anonymity", "k": draw(st.integers(1, 4))}
+    if not sensitive:
+        return found
+    wanted = draw(st.sets(st.sampled_from(["l", "alpha", "t", "epsilon"]), max_size=3))
+    if "l" in wanted:
+        kind = draw(st.sampled_from(["distinct", "entropy", "recursive"]))
+        found |= {"model": "l-diversity", "l": draw(st.integers(1, 4)), "diversity": kind}
+        if kind == "entropy":
+            found["l"] = draw(st.sampled_from([1, "3/2", 1.5, 2, "2.4", 3]))
+        if kind == "recursive":
+            found["c"] = draw(st.sampled_from(["1/2", 1, 2, "5/2", 4]))
+    if "alpha" in wanted:
+        found["alpha"] = draw(SHARES)
+    if "t" in wanted:
+        found |= {"t": draw(SHARES | st.just(0))}
+        if draw(st.booleans()):
+            found["distance"] = draw(st.sampled_from(["equal", "ordered", "hierarchical"]))
+        found["model"] = "t-closeness"
+    if "epsilon" in wanted and (numeric or draw(st.integers(0, 19)) == 0):
+        found |= {"model": "epsilon-m", "epsilon": draw(st.sampled_from([0, 1, "0.2", 5])), "m": draw(st.integers(1, 3))}
+        found["proximity"] = draw(st.sampled_from(["absolute", "relative"]))
+    return found or {"model": "k-anonymity", "k": draw(st.integers(1, 4))}
+
+
+METHODS = st.fixed_dictionaries(
+    {
+        "cuts": st.sampled_from(["strict", "relaxed"]),
+        "recode": st.sampled_from(["nodes", "sets"]),
+        "suppress": st.sampled_from([0, 0, 0.1, 0.25, 0.5]),
+        "infeasible": st.sampled_from(["refuse", "withhold"]),
+    }
+)
+
+
+@st.composite
+def cases(draw, largest=60, presence=False):
+    """A table with a policy for it."""
+    n = draw(ROWS[largest])
+    case = Case(pl.DataFrame(), {"columns": {}})
+    data: dict[str, pl.Series] = {}
+
+    def fill(name, pool, dtype):
+        choice = pool + [None] * draw(st.sampled_from([0, 0, 1]))
+        data[name] = pl.Series(name, draw(st.lists(st.sampled_from(choice), min_size=n, max_size=n)), dtype=dtype)
+
+    for number in range(draw(st.integers(1, 3))):
+        name = ["q1", "group", 'q "3",'][number]
+        spec, case.scales[name], pool, dtype = draw(quasi_columns(name))
+        case.policy["columns"][name] = spec
+        fill(name, pool, dtype)
+    for number in range(0 if presence else draw(st.sampled_from([0, 1, 1, 1, 2]))):
+        name = f"s{number}"
+        spec, case.kinds[name], case.orders[name], pool, dtype = draw(sensitive_columns())
+        case.policy["columns"][name] = spec
+        fill(name, pool, dtype)
+    if draw(st.booleans()):
+        case.policy["columns"]["tag"] = "insensitive"
+        data["tag"] = pl.Series("tag", [f"row {number}" for number in range(n)])
+    case.policy["guarantee"] = draw(guarantees(bool(case.kinds), set(case.kinds.values()) == {"number"}))
+    case.policy["method"] = draw(METHODS)
+    case.policy["output"] = {"format": draw(st.sampled_from(["csv", "csv", "parquet"]))}
+    case.frame = pl.DataFrame(data)
+    return case
+
+
+def text_rows(frame):
+    return [["" if value is None else cell_text(value) for value in row] for row in frame.rows()]
+
+
+def cell_text(value):
+    return value.isoformat() if isinstance(value, datetime.date) else str(value)
+
+
+def read_public(public):
+    """Header and text rows of the published table."""
+    if (public / "table.csv").exists():
+        return oracle.read_csv((public / "table.csv").read_bytes().decode())
+    table = pq.read_table(public / "table.parquet")
+    return table.column_names, [
+        ["" if value is None else cell_text(value) for value in row.values()] for row in table.to_pylist()
+    ]
+
+
+def same_value(kind, text):
+    """One writing for each sensitive value: 20, 20.0 and 2e1 are the same number."""
+    return str(Fraction(text)) if kind == "number" and text != "" else text
+
+
+def verdicts(case, groups):
+    """What the oracle finds: (guarantee, column) -> whether it holds. `groups`: column -> values by class."""
+    g, found = case.guarantee, {}
+    sizes = [len(group) for group in groups["*"]]
+    if g.get("k") is not None:
+        found["k-anonymity", None] = oracle.anonymous(sizes, g["k"])
+    for name, kind in case.kinds.items():
+        values = groups[name]
+        if g.get("l") is not None:
+            ell, way = Fraction(str(g["l"])), g.get("diversity")
+            if way == "entropy":
+                holds = oracle.entropy(values, ell)
+            elif way == "recursive":
+                holds = oracle.recursive(values, Fraction(str(g["c"])), ell)
+            else:
+                holds = oracle.distinct(values, ell)
+            found["l-diversity", name] = holds
+        if g.get("alpha") is not None:
+            found["alpha-k", name] = oracle.largest_share(values) <= Fraction(str(g["alpha"]))
+        if g.get("t") is not None:
+            found["t-closeness", name] = closest(case, name, kind, values) <= Fraction(str(g["t"]))
+        if g.get("epsilon") is not None:
+            epsilon, relative = Fraction(str(g["epsilon"])), g["proximity"] == "relative"
+            found["epsilon-m", name] = oracle.spread_out(values, epsilon, g["m"], relative)
+    return found
+
+
+def closest(case, name, kind, values):
+    distance = case.guarantee.get("distance", "auto")
+    if distance == "auto":
+        distance = {"number": "ordered", "order": "ordered", "tree": "hierarchical"}.get(kind, "equal")
+    if distance == "hierarchical":
+        return oracle.furthest(values, distance, case.orders[name])
+    return oracle.furthest(values, distance, {"number": Fraction, "order": PLAIN.index}.get(kind, str))
+
+
+def grouped(case, header, rows, groups):
+    """The values of each sensitive column in each class, in one writing."""
+    found = {"*": groups}
+    for name, kind in case.kinds.items():
+        columns = oracle.columns_of(header, rows, groups, name)
+        found[name] = [[same_value(kind, text) for text in group] for group in columns]
+    return found
+
+
+def check_release(case, release, public):
+    """The oracle agrees with each verdict, nothing is broken, and every cell covers the truth."""
+    header, rows = read_public(public)
+    assert header == [name for name in case.frame.columns]
+    groups = oracle.classes(header, rows, list(case.scales))
+    found = verdicts(case, grouped(case, header, rows, groups))
+    assert all(found.values()), found
+    said = {(v["guarantee"], v["details"].get("column")): v["holds"] for v in release.certificate.verdicts}
+    assert found.items() <= said.items()
+    assert release.certificate.holds
+    check_content(case, release, header, rows)
+
+
+def check_content(case, release, header, rows):
+    kept = [number for number, group in enumerate(release.groups.tolist()) if group >= 0]
+    assert len(rows) == len(kept)
+    originals = text_rows(case.frame)
+    withheld = len(originals) - len(kept)
+    assert withheld == release.certificate.counts["withheld rows"]
+
+    def fits(published, original):
+        for place, name in enumerate(header):
+            if name in case.scales:
+                if not oracle.covers(published[place], original[place], case.scales[name]):
+                    return False
+            elif same_value(case.kinds.get(name), published[place]) != same_value(case.kinds.get(name), original[place]):
+                return False
+        return True
+
+    assert oracle.matched(rows, [originals[number] for number in kept], fits)
+    if "tag" in header:
+        exact_groups(case, release, header, rows, originals)
+
+
+def exact_groups(case, release, header, rows, originals):
+    """Rows of one group show the same cells; with sets, exactly the values of rows that show it."""
+    tag = header.index("tag")
+    shown = {row[tag]: row for row in rows}
+    places = [header.index(name) for name in case.scales]
+    cells = {}
+    for number, group in enumerate(release.groups.tolist()):
+        if group >= 0:
+            cell = tuple(shown[f"row {number}"][place] for place in places)
+            assert cells.setdefault(group, cell) == cell
+
+
+def publish(case, **options):
+    """(release, folder), or the refusal. Anything but a refusal is a bug and comes through."""
+    folder = Path(tempfile.mkdtemp(prefix="reveil-test-"))
+    try:
+        return reveil.anonymize(case.frame, case.policy, seed=1, out=folder / "out", **options), folder / "out" / "public"
+    except (InputError, InfeasibleError) as refusal:
+        return refusal, folder
+
+
+def feasible(case, rows):
+    """Whether some partition of these rows satisfies all conditions, by trying them all."""
+    header = case.frame.columns
+    return any(
+        all(verdicts(case, grouped(case, header, rows, groups)).values())
+        for groups in oracle.partitions(list(range(len(rows))))
+    )
+
+
+def refusal_makes_sense(refusal):
+    for fault in refusal.faults:
+        assert fault.code.startswith("R")
+        assert fault.message
+        assert fault.remedy
+    event(refusal.faults[0].code)
+
+
+@examples(250)
+@given(cases())
+def test_a_release_is_right_or_refused(case):
+    release, public = publish(case)
+    if isinstance(release, Exception):
+        refusal_makes_sense(release)
+    else:
+        event("released")
+        check_release(case, release, public)
