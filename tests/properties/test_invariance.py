@@ -6,9 +6,12 @@ import importlib.util
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reveil.guarantees.correlation import HistoricalSafety, null_space
 from reveil.guarantees.invariance import MInvariance
 
 
@@ -21,6 +24,7 @@ def load(path):
 
 oracle = load(Path(__file__).parents[1] / "oracle" / "worlds.py")
 lasting = load(Path(__file__).parent / "lasting.py")
+counterexamples = load(Path(__file__).parent / "test_cohorts.py")
 group = lasting.group
 
 
@@ -79,3 +83,75 @@ def test_repeated_values_and_small_groups_are_found():
     assert not lasting.judged(judge, [[group([0, 1, 2, 3], "aabc")]])[0].holds
     assert not lasting.judged(judge, [[group([0, 1])]])[0].holds
     assert lasting.judged(judge, [[group([0, 1], "abc", 1)]])[0].holds
+
+
+PAIRWISE_ONLY = {  # counterexample -> m, n
+    "triangle": (3, 2),
+    "triangle, contiguous": (3, 2),
+    "union": (4, 2),
+    "union of six": (6, 3),
+    "star": (6, 3),
+    "merge": (3, 3),
+    "merge of two": (2, 2),
+    "chain": (4, 2),
+    "grid": (3, 2),
+}
+
+
+@pytest.mark.parametrize("name", PAIRWISE_ONLY)
+def test_what_pairs_do_not_show_is_refused_transitively(name):
+    series = counterexamples.COUNTEREXAMPLES[name]
+    m, n = PAIRWISE_ONLY[name]
+    pairwise = lasting.judged(HistoricalSafety(m, n, "pairwise", "illness"), series)
+    transitive = lasting.judged(HistoricalSafety(m, n, "transitive", "illness"), series)
+    assert all(verdict.holds for verdict in pairwise)
+    assert transitive[0].holds
+    assert not transitive[-1].holds
+
+
+def test_a_counterfeit_does_not_launder():
+    for closure in ("pairwise", "transitive"):
+        judge = HistoricalSafety(3, 2, closure, "illness")
+        assert not lasting.judged(judge, counterexamples.COUNTEREXAMPLES["laundered"])[-1].holds
+    harmless = [[((0, 1), "abc")], [((0, 1, 3), "abc")]]
+    assert not lasting.judged(HistoricalSafety(3, 2, "pairwise", "illness"), harmless)[-1].holds
+    assert lasting.judged(HistoricalSafety(3, 2, "transitive", "illness"), harmless)[-1].holds
+
+
+def hc_safe(group, past, n):
+    """Figure 6, as printed."""
+    people, values = group
+    for release in past:
+        together = [len(set(people) & set(other)) for other, _ in release]
+        most = max(together, default=0)
+        if len(values) - n < most < len(values):
+            return False
+    return True
+
+
+@given(invariant(), st.integers(1, 3))
+@settings(max_examples=100, deadline=None)
+def test_pairwise_is_the_test_of_the_paper(series, n):
+    n = min(n, len(series[0][0][1]))
+    verdicts = lasting.judged(HistoricalSafety(2, n, "pairwise", "illness"), series)
+    for number, verdict in enumerate(verdicts):
+        unsafe = [g for g in series[number] if not hc_safe(g, series[:number], n)]
+        assert verdict.violating_classes == len(unsafe)
+
+
+@given(invariant())
+@settings(max_examples=100, deadline=None)
+def test_what_passes_transitively_forces_nobody_equal(series):
+    """With degree 2 no two people are tied: the two rules together find every forced equality of these series."""
+    verdicts = lasting.judged(HistoricalSafety(2, 2, "transitive", "illness"), series)
+    if all(verdict.holds for verdict in verdicts):
+        assert not oracle.forced_equal(series)
+
+
+def test_null_space_is_one():
+    rng = np.random.default_rng(5)
+    for _ in range(30):
+        matrix = rng.integers(0, 2, size=(rng.integers(1, 6), rng.integers(2, 9)))
+        basis = null_space(matrix.astype(np.int64), 2_147_483_647)
+        assert not ((matrix @ basis) % 2_147_483_647).any()
+        assert basis.shape[1] == matrix.shape[1] - np.linalg.matrix_rank(matrix)
