@@ -28,7 +28,9 @@ from reveil.plan.mondrian import PARTS, lay_end_to_end
 from reveil.policy import Policy, plain_text
 
 CELLS = 40_000_000  # needs that are kept one by one; beyond that rare values share their largest need
+FEWEST_SLOTS = 8
 REASON = "too little of the budget left"
+ALLOWANCES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)  # for values that are more frequent among the rest
 
 
 def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progress: Progress) -> Plan:
@@ -142,7 +144,7 @@ def _slots(encoded: Encoded, policy: Policy) -> tuple[NDArray[np.int64], int]:
     ]
     slot = np.full(len(protected), -1, dtype=np.int64)
     mine = np.flatnonzero(protected)
-    slots = min(len(mine), max(8, CELLS // max(1, encoded.rows)))
+    slots = min(len(mine), max(FEWEST_SLOTS, CELLS // max(1, encoded.rows)))
     by_rows = mine[np.argsort(-np.concatenate(rows)[mine], kind="stable")]
     slot[by_rows] = np.minimum(np.arange(len(mine)), slots - 1)
     return slot, slots
@@ -251,30 +253,42 @@ def publishable(
 ) -> NDArray[np.bool_]:
     """Which rows can be published together as one group; if not all, the others are withheld or the table is refused.
 
-    Decided by what people have left and by the totals of the table, never by the value that somebody has.
+    Somebody is withheld if a protected value is more frequent *in the whole table* than they can bear: that depends on
+    their past and on totals, not on the value they have. It may turn out that the value is more frequent among the
+    rest; then the same is done as if it were a little more frequent than it is, in a few fixed steps.
     """
-    keep = np.ones(encoded.rows, dtype=bool)
-    while True:
-        shares = _escapes(encoded, purse, keep)
-        poor = np.flatnonzero(keep & (purse.worst > shares.min(initial=1.0)))
-        poor = poor[(purse.need[purse.index[poor]] > shares).any(axis=1)]
-        if not len(poor):
-            return keep
-        if policy.method.infeasible == "refuse" or len(poor) == keep.sum():
-            raise InfeasibleError(outlook.faults(encoded, history, purse, pace, policy, keep, poor))
-        keep[poor] = False
+    everybody = np.ones(encoded.rows, dtype=bool)
+    escapes = _escapes(encoded, purse, everybody)
+    for allowance in ALLOWANCES if encoded.rows else ():
+        keep = ~_too_poor(purse, escapes - (1 - escapes) * allowance, everybody)
+        rest = _too_poor(purse, _escapes(encoded, purse, keep), keep)
+        if keep.any() and not rest.any():
+            if keep.all() or policy.method.infeasible == "withhold":
+                return keep
+            break
+    poor = _too_poor(purse, escapes, everybody)
+    if poor.any():
+        raise InfeasibleError(outlook.faults(encoded, history, purse, pace, np.flatnonzero(poor)))
+    return everybody
+
+
+def _too_poor(purse: spend.Purse, escapes: NDArray[np.float64], among: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Who cannot be in a group where these shares of the rows do not have the value of a slot."""
+    poor = among & (purse.worst > escapes.min(initial=1.0))
+    rows = np.flatnonzero(poor)
+    poor[rows] = (purse.need[purse.index[rows]] > escapes).any(axis=1)
+    return poor
 
 
 def _escapes(encoded: Encoded, purse: spend.Purse, keep: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """For each slot, the share of the kept rows that do not have its most frequent value."""
-    rows = int(keep.sum())
-    shares = np.full(purse.need.shape[1], np.inf)
+    """For each slot, the share of the kept rows without its most frequent value. Two if the value does not occur."""
+    rows = max(1, int(keep.sum()))
+    escapes = np.full(purse.need.shape[1], 2.0)
     for number, (a, b) in enumerate(pairwise(purse.first_code)):
         counts = np.bincount(encoded.codes[keep, number], minlength=b - a)
-        slot = purse.slot[a:b]
-        here = (counts > 0) & (slot >= 0)
-        np.minimum.at(shares, slot[here], (rows - counts[here]) / rows)
-    return shares
+        here = (counts > 0) & (purse.slot[a:b] >= 0)
+        np.minimum.at(escapes, purse.slot[a:b][here], (rows - counts[here]) / rows)
+    return escapes
 
 
 def _refuse_conditions(

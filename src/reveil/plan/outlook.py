@@ -114,15 +114,13 @@ def faults(
     history: History,
     purse: spend.Purse,
     pace: budget.Pace,
-    policy: Policy,
-    keep: NDArray[np.bool_],
     poor: NDArray[np.int64],
 ) -> list[Fault]:
     """One fault per value that is too frequent in this table for what some people have left."""
     found = []
-    rows = int(keep.sum())
+    rows = encoded.rows
     for number, column in enumerate(encoded.sensitive):
-        counts = np.bincount(encoded.codes[keep, number], minlength=len(column.values))
+        counts = np.bincount(encoded.codes[:, number], minlength=len(column.values))
         for code in np.argsort(-counts, kind="stable").tolist():
             slot = int(purse.slot[purse.first_code[number] + code])
             if slot < 0 or not counts[code]:
