@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from reveil.errors import Fault, InputError, ReveilError
+from reveil.errors import Fault, GuaranteeError, InputError, ReveilError, TamperedError
 
 if TYPE_CHECKING:
     from reveil.certificate import Certificate
@@ -51,12 +51,23 @@ def main() -> None:
         sys.exit(error.exit_code)
     except BrokenPipeError:
         sys.exit(0)
+    except OSError as error:
+        from reveil import terminal
+
+        place = error.filename or "this machine"
+        fault = Fault("R223", f"'{place}'", error.strerror or str(error), "check that place, its rights and its space")
+        terminal.refuse(InputError(fault), "--json" in sys.argv)
+        sys.exit(InputError.exit_code)
 
 
-def _series(policy: Path, home: Path | None, quiet: bool) -> Series:
+def _series(policy: Path, home: Path | None, quiet: bool, *, begun: bool = False) -> Series:
+    """The series; `begun` for commands that only look back, which must not begin one in a mistyped place."""
+    from reveil.ledger.ledger import Ledger
     from reveil.publish import open_series
 
     series = open_series(policy, home)
+    if begun and not series.begun:
+        Ledger.open(series.home)  # refuses, and says so
     for sentence in series.settled if not quiet else ():
         sys.stderr.write(sentence + "\n")
     return series
@@ -112,8 +123,9 @@ def plan(
         terminal.say_json(preview.to_dict())
         return
     terminal.say(f"Release {preview.number} under {preview.model} would be:")
+    published = preview.rows - preview.plan.withheld + preview.plan.counterfeits
     terminal.say(
-        f"  {preview.rows - preview.plan.withheld + preview.plan.counterfeits:,} rows in {preview.plan.count:,} groups, "
+        f"  {published:,} rows in {preview.plan.count:,} groups, "
         f"{preview.plan.withheld:,} of {preview.rows:,} withheld, {preview.plan.counterfeits:,} counterfeit"
     )
     for reason, rows in preview.plan.reasons.items():
@@ -178,7 +190,7 @@ def history(policy: PolicyFile = POLICY, home: Home = None, json: Json = False, 
     from reveil import terminal
     from reveil.certificate import limits
 
-    series = _series(policy, home, quiet)
+    series = _series(policy, home, quiet, begun=True)
     records, faults = series.ledger.records(), series.ledger.check()
     if json:
         listed = [{"number": r.number, "made": r.made, "id": r.id, **r.facts["counts"]} for r in records]
@@ -194,9 +206,9 @@ def history(policy: PolicyFile = POLICY, home: Home = None, json: Json = False, 
             terminal.say(terminal.table(("no", "made (UTC)", *columns, "NCP", "id"), rows))
         for limit in limits(series.policy, 1)[1:]:
             terminal.say(f"Note: {limit}")
+    if faults and json:
+        raise typer.Exit(TamperedError.exit_code)
     if faults:
-        from reveil.errors import TamperedError
-
         raise TamperedError(faults)
 
 
@@ -209,14 +221,17 @@ def show(
 ) -> None:
     """One release of the series: its certificate, in words."""
     from reveil import terminal
+    from reveil.release import Release
 
-    series = _series(policy, home, True)
-    known = [release.number for release in series.ledger.records()]
-    if number not in known:
+    series = _series(policy, home, True, begun=True)
+    records = {record.number: record for record in series.ledger.records()}
+    if number not in records:
         raise InputError(
-            Fault("R510", f"release {number}", f"is not in this series (it has {known})", "see `reveil history`")
+            Fault(
+                "R510", f"release {number}", f"is not in this series (it has {list(records)})", "see `reveil history`"
+            )
         )
-    release = series.releases[number - 1]
+    release = Release.load(series.ledger, records[number])
     _show_release(release, json, False)
     if not json:
         for check in release.certificate.checks:
@@ -236,12 +251,13 @@ def verify(
     quiet: Quiet = False,
 ) -> None:
     """Check again, from the published bytes."""
-    from reveil.errors import GuaranteeError
-
-    if what is not None and not what.isdigit():
+    if what is not None and not what.isdecimal():
         holds = _verify_elsewhere(what, policy, json)
     else:
-        holds = _verify_series(None if what is None else int(what), _series(policy, home, quiet), json)
+        series = _series(policy, home, quiet, begun=True)
+        holds = _verify_series(None if what is None else int(what), series, json)
+    if not holds and json:
+        raise typer.Exit(GuaranteeError.exit_code)
     if not holds:
         fault = Fault("R602", "verification", "does not confirm what was promised", "see above what was found")
         raise GuaranteeError(fault)

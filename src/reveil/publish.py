@@ -2,7 +2,7 @@
 
     read -> roles -> encode -> plan -> recode -> emit (staged) -> verify (the staged bytes) -> record -> reveal
 
-`anonymize` makes one release without memory. A `Series` remembers: what it recorded is what later releases must respect.
+`anonymize` makes one release without memory. A `Series` remembers: later releases must respect what it recorded.
 Recording comes before revealing, because what has been published can never be taken back.
 """
 
@@ -13,6 +13,7 @@ import shutil
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -158,19 +159,31 @@ def anonymize(
     ['[20-21]', '[40-41]']
     """
     loaded = load_policy(policy)
+    target = None if out is None else Path(out)
+    if target is not None and target.exists():
+        store.new_folder(target)  # an occupied folder is refused before any work
     planned = draft(table, loaded, None, b"", seed, progress)
     with tempfile.TemporaryDirectory(prefix="reveil-") as scratch:
         staged = Path(scratch)
-        for half in ("public", "private"):
-            (staged / half).mkdir()
-        release = write_release(planned, staged, History(), None, progress)
-        if out is None:
-            return release
-        target = store.new_folder(Path(out))
-        for half in ("public", "private"):
+        (staged / "public").mkdir()
+        (staged / "private").mkdir(mode=0o700)
+        try:
+            release = write_release(planned, staged, History(), None, progress)
+            return release if target is None else release.at(copy_release(staged, store.new_folder(target)))
+        except OSError as error:
+            raise store.refused_by_disk(error) from error
+
+
+def copy_release(staged: Path, target: Path) -> Path:
+    """Both halves of a finished release into an empty folder, or none of them."""
+    try:
+        for half in ("private", "public"):
             shutil.copytree(staged / half, target / half)
-        (target / "private").chmod(0o700)
-        return release.at(target)
+    except OSError:
+        for half in ("private", "public"):
+            shutil.rmtree(target / half, ignore_errors=True)
+        raise
+    return target
 
 
 def open_series(policy: PolicyLike, home: str | Path | None = None) -> Series:
@@ -179,39 +192,63 @@ def open_series(policy: PolicyLike, home: str | Path | None = None) -> Series:
     Without `home`, the memory is in `.reveil` beside the policy file (or in the working folder).
     """
     loaded = load_policy(policy)
-    place = Path(home) if home is not None else loaded.folder / ".reveil"
-    return Series(loaded, Ledger.create_or_open(place, series=loaded.series.name, policy=loaded.fixed()))
+    return Series(loaded, Path(home) if home is not None else loaded.folder / ".reveil")
+
+
+def vacant(home: Path) -> bool:
+    """Whether nothing is in this place yet, so that nothing need be written before there is a release."""
+    try:
+        return not home.exists() or (home.is_dir() and not any(home.iterdir()))
+    except OSError:
+        return False  # opening it says what is wrong
 
 
 class Series:
-    """Releases made under one policy, with the memory that later releases must respect."""
+    """Releases made under one policy, with the memory that later releases must respect.
 
-    def __init__(self, policy: Policy, ledger: Ledger) -> None:
-        self.policy, self.ledger = policy, ledger
-        self.settled = ledger.settle()  # what an interrupted command had left
+    A new series is entered in its home by its first release: a plan, or a refused table, leaves nothing behind.
+    """
+
+    def __init__(self, policy: Policy, home: Path) -> None:
+        self.policy, self.home = policy, home
+        self.begun = not vacant(home)
+        self.settled = self.ledger.settle() if self.begun else []  # what an interrupted command had left
 
     def __repr__(self) -> str:
-        return f"Series({self.policy.series.name!r}, {len(self.ledger.records())} releases, home {str(self.ledger.home)!r})"
+        count = len(self.ledger.records()) if self.begun else 0
+        return f"Series({self.policy.series.name!r}, {count} releases, home {str(self.home)!r})"
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """The private memory; made when it is first needed."""
+        found = Ledger.create_or_open(self.home, series=self.policy.series.name, policy=self.policy.fixed())
+        self.begun = True
+        return found
 
     @property
     def releases(self) -> tuple[Release, ...]:
         """Every release so far, read from the ledger."""
-        return tuple(Release.load(self.ledger, record) for record in self.ledger.records())
+        return tuple(Release.load(self.ledger, r) for r in self.ledger.records()) if self.begun else ()
 
     def history(self) -> History:
         """The past as planning and verification see it."""
-        return history_of(self.ledger)
+        return history_of(self.ledger) if self.begun else History()
+
+    def draft(self, table: Any, past: History, seed: int | None, progress: Progress) -> Draft:
+        """The next release, planned. A series that has not begun knows nobody, so any key tells people apart."""
+        key = self.ledger.key if self.begun else secrets.token_bytes(store.KEY_BYTES)
+        return draft(table, self.policy, past, key, seed, progress)
 
     def plan(self, table: Any, *, seed: int | None = None, progress: Progress = silent) -> Preview:
         """What would be published and what it would cost. Changes nothing."""
         past = self.history()
-        d = draft(table, self.policy, past, self.ledger.key, seed, progress)
+        d = self.draft(table, past, seed, progress)
         return Preview(past.head + 1, d.encoded.rows, d.plan, d.loss, self.policy.guarantee.model)
 
     def publish(self, table: Any, *, seed: int | None = None, progress: Progress = silent) -> Release:
         """One more release: planned, written, verified, recorded, revealed. Or nothing at all, with the reason."""
         past = self.history()
-        d = draft(table, self.policy, past, self.ledger.key, seed, progress)
+        d = self.draft(table, past, seed, progress)
         staged = self.ledger.stage()
         try:
             release = write_release(d, staged, past, past.head + 1, progress)
@@ -230,7 +267,7 @@ class Series:
         """Check recorded releases again: their files against the ledger, and their bytes against the promise."""
         from reveil.recheck import recheck
 
-        return recheck(self.ledger, self.policy, number)
+        return recheck(self.ledger, self.policy, number) if self.begun else {}
 
 
 def check(published: Any, policy: PolicyLike) -> Certificate:

@@ -13,6 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from reveil.certificate import Certificate
+from reveil.errors import TamperedError
 from reveil.ledger.ledger import Ledger
 from reveil.ledger.record import Record
 from reveil.plan.contract import Plan
@@ -33,7 +34,9 @@ class Release:
 
     @classmethod
     def load(cls, ledger: Ledger, record: Record) -> Release:
-        """A release of the past, from the files of its series."""
+        """A release of the past, from the files of its series; refused where they are not what was recorded."""
+        if faults := ledger.check([record.number]):
+            raise TamperedError(faults)
         folder = ledger.path(record.number)
         package = json.loads((folder / "public" / "datapackage.json").read_text(encoding="utf-8"))
         names = {resource["name"]: folder / "public" / resource["path"] for resource in package["resources"]}
