@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import polars as pl
@@ -22,6 +22,7 @@ from reveil.policy import Policy
 from reveil.report import discreet
 from reveil.report.exposure import Exposure, exposure
 from reveil.report.shapes import draw
+from reveil.report.toml_text import toml_text
 from reveil.verify import Verification
 
 LONGEST_POLICY = 20_000  # characters of a policy that are printed; hierarchies inside a policy may be huge
@@ -48,6 +49,7 @@ class ColumnLine:
     name: str
     role: str
     technique: str
+    labels: int | None  # different published cells
     weight: float | None
     loss: float | None
 
@@ -93,7 +95,8 @@ class Content:
 class Source:
     """What both reports are made from."""
 
-    frame: pl.DataFrame
+    frame: pl.DataFrame  # the prepared input
+    table: pl.DataFrame  # as published
     certificate: Certificate
     plan: Plan
     loss: Loss
@@ -103,6 +106,11 @@ class Source:
     losses: Mapping[int, float]
     seed: int | None
     made: str
+
+    @cached_property
+    def labels(self) -> Mapping[str, int]:
+        """How many different cells each quasi-identifier shows."""
+        return self.table.select(pl.col(self.policy.named("quasi")).n_unique()).row(0, named=True)
 
 
 def contents(source: Source) -> tuple[Content, Content]:
@@ -134,7 +142,7 @@ def _internal(source: Source, found: Exposure, trend: Trend | None) -> Content:
         trend=trend,
         statistics=draw(source.plan.statistics),
         method=source.plan.method,
-        policy=_policy_text(certificate.policy),
+        policy=policy_text(policy),
         seed=source.seed,
     )
 
@@ -165,7 +173,7 @@ def _external(source: Source, found: Exposure, trend: Trend | None) -> Content:
         trend=trend,
         statistics=Markup(""),
         method=source.plan.method,
-        policy=json.dumps(discreet.public_policy(policy, source.frame.schema), indent=2, ensure_ascii=False),
+        policy=toml_text(discreet.public_policy(policy, source.frame.schema)),
         seed=None,
     )
 
@@ -178,7 +186,7 @@ def _finding(verdict: Verdict) -> Promise:
         guarantee=verdict.guarantee,
         column=None if column is None else str(column),
         plain=verdict.plain,
-        exact=verdict.statement,
+        exact=_sentence(verdict.statement),
         holds=verdict.holds,
         bound=_quantity(verdict.bound),
         worst=_quantity(verdict.worst),
@@ -204,6 +212,10 @@ def _general(verdict: Verdict, policy: Policy) -> Promise:
         worst=_quantity(verdict.worst),
         details=Markup(""),
     )
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "!", "?")) else f"{text[:1].upper()}{text[1:]}."
 
 
 def _one_line(text: str) -> str:
@@ -232,6 +244,7 @@ def _sorted_limits(limits: Sequence[str], policy: Policy) -> tuple[tuple[str, ..
 
 def _columns(source: Source, names: Sequence[str], *, internal: bool) -> tuple[ColumnLine, ...]:
     policy, schema = source.policy, source.frame.schema
+    labels = source.labels
     lines = []
     for name in names:
         spec = policy.columns[name]
@@ -240,6 +253,7 @@ def _columns(source: Source, names: Sequence[str], *, internal: bool) -> tuple[C
                 name=name,
                 role={"quasi": "quasi-identifier", "drop": "dropped"}.get(spec.role, spec.role),
                 technique=discreet.technique(name, spec, schema.get(name), policy.method.recode, internal=internal),
+                labels=labels.get(name),
                 weight=spec.weight if spec.role == "quasi" else None,
                 loss=source.loss.columns.get(name),
             )
@@ -269,28 +283,38 @@ def trend_of(source: Source) -> Trend | None:
     )
 
 
-def _policy_text(policy: Mapping[str, Any]) -> str:
-    given = _given(policy)
-    text = json.dumps(given, indent=2, ensure_ascii=False)
+def policy_text(policy: Policy) -> str:
+    """The policy as TOML: what was stated, and how the plan was made. Long hierarchies are counted instead.
+
+    >>> from reveil.policy import load_policy
+    >>> text = policy_text(load_policy({"columns": {"age": "quasi"}, "guarantee": {"k": 2}}))
+    >>> text.splitlines()[:5]
+    ['[columns]', 'age = "quasi"', '', '[guarantee]', 'k = 2']
+    """
+    stated = policy.model_dump(mode="json", exclude_unset=True, exclude_none=True)
+    stated["columns"] = {name: _column(spec) for name, spec in stated["columns"].items()}
+    stated["guarantee"] = {n: _simple(getattr(policy.guarantee, n), v) for n, v in stated["guarantee"].items()}
+    stated["method"] = policy.method.model_dump(mode="json")
+    text = toml_text(stated)
     if len(text) <= LONGEST_POLICY:
         return text
-    short = {**given, "columns": {name: _shortened(spec) for name, spec in given["columns"].items()}}
-    text = json.dumps(short, indent=2, ensure_ascii=False)
+    stated["columns"] = {name: _shortened(spec) for name, spec in stated["columns"].items()}
+    text = toml_text(stated)
     return text if len(text) <= LONGEST_POLICY else f"{text[:LONGEST_POLICY]} … (in full in certificate.json)"
 
 
-def _given(value: Any) -> Any:
-    """Without what was not stated and has no default."""
-    if not isinstance(value, Mapping):
-        return value
-    return {key: _given(item) for key, item in value.items() if item is not None}
+def _simple(value: Any, written: Any) -> Any:
+    """Whole numbers without quotes; other exact fractions stay text, as JSON has them."""
+    return int(value) if isinstance(value, Fraction) and value.denominator == 1 else written
 
 
-def _shortened(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """A column of the policy with long hierarchies and orders counted instead of printed."""
-    return {
-        key: f"{len(value)} entries, in full in certificate.json"
-        if isinstance(value, (dict, list)) and len(value) > 20
-        else value
-        for key, value in spec.items()
-    }
+def _column(spec: Mapping[str, Any]) -> Any:
+    return spec["role"] if set(spec) == {"role"} else spec
+
+
+def _shortened(spec: Any) -> Any:
+    """A column of the policy without its hierarchy or order, which may be long."""
+    if isinstance(spec, str):
+        return spec
+    note = "in full in certificate.json"
+    return {key: note if isinstance(value, (dict, list)) else value for key, value in spec.items()}

@@ -114,7 +114,7 @@ def technique(name: str, spec: Column, dtype: pl.DataType | None, recode: str, *
         return fixed[spec.role]
     way = next((way for way in WAYS if getattr(spec, way) is not None), None)
     text = _generalised(spec, way, dtype, recode)
-    if internal and way is not None and not isinstance(getattr(spec, way), dict):
+    if internal and way not in (None, "levels") and not isinstance(getattr(spec, way), dict):
         return f"{text} ({way} {_numbers(getattr(spec, way))})"
     return text
 
@@ -146,10 +146,10 @@ def _numbers(value: Any) -> str:
     return ", ".join(_numbers(item) for item in value) if isinstance(value, tuple) else str(value)
 
 
-def public_policy(policy: Policy, dtypes: Mapping[str, pl.DataType]) -> dict[str, Any]:
+def public_policy(policy: Policy, dtypes: Mapping[str, pl.DataType]) -> dict[str, dict[str, Any]]:
     """The policy without anything that could be a value: names of published columns, roles, techniques, numbers."""
     return {
-        "series": policy.series.name,
+        "series": {"name": policy.series.name},
         "columns": {
             name: {
                 "role": policy.columns[name].role,
@@ -161,6 +161,6 @@ def public_policy(policy: Policy, dtypes: Mapping[str, pl.DataType]) -> dict[str
         },
         "values": {"change": policy.values.change},
         "guarantee": parameters(policy, internal=False),
-        "method": {name: str(value) for name, value in policy.method.model_dump(mode="json").items()},
-        "output": policy.output.format,
+        "method": policy.method.model_dump(mode="json"),
+        "output": {"format": policy.output.format},
     }

@@ -51,10 +51,9 @@ def exposure(frame: pl.DataFrame, sizes: Iterable[int], plan: Plan, policy: Poli
         exact, around = _with_population(known, people)
         before = class_risk(exact, BOUND, population=around)
         after = _published_risk(after_sizes, plan)
-    wanted = {
-        **COMMON,
-        **({} if policy.guarantee.k is None else {policy.guarantee.k: f"k = {policy.guarantee.k}, as promised"}),
-    }
+    wanted, k = dict(COMMON), policy.guarantee.k
+    if k is not None:
+        wanted[k] = f"{wanted.get(k, f'k = {k}')}, as promised"
     small = tuple(Line(text, _below(exact, k), _below(after_sizes, k)) for k, text in sorted(wanted.items()))
     return Exposure(before, after, small)
 

@@ -57,8 +57,8 @@ def write_reports(
 ) -> None:
     """Write everything that stays with the publisher.
 
-    `frame` is the prepared input; `losses` are the mean losses of earlier releases by number, for the trend; the seed
-    is printed in the internal report only, as a secret.
+    `frame` is the prepared input, `table` what is published; `losses` are the mean losses of earlier releases by
+    number, for the trend; the seed is printed in the internal report only, as a secret.
     """
     from reveil.report.content import Source, contents  # with its template engine, too slow for `reveil --help`
 
@@ -66,7 +66,7 @@ def write_reports(
     write_json(private / "plan.json", {"loss": loss.to_dict(), **plan.to_dict()})
     today = datetime.datetime.now(datetime.UTC).date()
     made = f"{today.day} {today:%B %Y}"
-    source = Source(frame, certificate, plan, loss, verification, policy, history, losses or {}, seed, made)
+    source = Source(frame, table, certificate, plan, loss, verification, policy, history, losses or {}, seed, made)
     for content, name in zip(contents(source), ("report.html", "report-external.html"), strict=True):
         (private / name).write_text(render(content), encoding="utf-8")
 
