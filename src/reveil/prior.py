@@ -1,8 +1,8 @@
 """What the adversary knows beforehand: how likely each sensitive value is, by quasi-identifiers.
 
-A prior is a CSV file: attribute columns, the value, its probability. Attribute cells are exact values or any published
-notation (`[20-29]`, `2*`, `*`), so that a prior by age band needs no extra column. Probabilities are kept as the
-rationals that were written.
+A prior is a CSV file: attribute columns, the value, its probability. Attribute cells are exact values or any
+published notation (`[20-29]`, `2*`, `*`), so that a prior by age band needs no extra column. Probabilities
+are kept as the rationals that were written.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -81,8 +81,7 @@ class Prior:
 
     def _covered(self, values: pl.Series, number: int) -> NDArray[np.bool_]:
         """Which signatures may stand for each value of an attribute."""
-        numeric = values.dtype.is_numeric() if values.dtype != pl.String else False
-        numeric = None if values.dtype == pl.Date else numeric
+        numeric = None if values.dtype == pl.Date else values.dtype.is_numeric()
         texts = [row[number] for row in self.cells]
         cells = {text: parse_cell(text or None, numeric=numeric) for text in set(texts)}
         known = {
@@ -125,11 +124,19 @@ def load(policy: Policy) -> list[Prior]:
     found = []
     for file in policy.guarantee.priors:
         try:
-            found.append(read_prior(policy.folder / file, policy.named("quasi"), policy.named("sensitive")))
+            path = policy.folder / file
+            changed = path.stat().st_mtime_ns if path.exists() else 0
+            found.append(_read_once(path, changed, policy.named("quasi"), policy.named("sensitive")))
         except InputError as error:
             faults += error.faults
     stop_if(faults)
     return found
+
+
+@lru_cache(maxsize=64)
+def _read_once(path: Path, changed: int, quasi: tuple[str, ...], sensitive: tuple[str, ...]) -> Prior:
+    """A prior that has not changed since it was read need not be read again: planner and judge both want it."""
+    return read_prior(path, quasi, sensitive)
 
 
 def read_prior(path: Path, quasi: Sequence[str], sensitive: Sequence[str]) -> Prior:
@@ -267,7 +274,8 @@ def check_values(prior: Prior, values: pl.Series, signatures: Signatures) -> lis
     where = f"prior {prior.name}"
     if lacking:
         listed = ", ".join(map(repr, sorted(lacking)[:SHOWN])) + ", ..." * (len(lacking) > SHOWN)
-        rows = values.is_in([v for v in values.unique().to_list() if _text(v) in set(lacking)], nulls_equal=True).sum()
+        unknown = [value for value in values.unique().to_list() if _text(value) in lacking]
+        rows = int(values.is_in(unknown, nulls_equal=True).sum())
         message = f"says nothing about {len(lacking)} values of {prior.column!r} that occur: {listed}"
         return [Fault("R434", where, message, "add their probabilities, or estimate the prior with smoothing", rows)]
     codes = _codes(prior, values)
@@ -325,8 +333,9 @@ def estimate(
 ) -> Estimate:
     """Count the distribution of `column` by the attributes `by`; `age:10` means bands of ten.
 
-    With n people of a signature, c of whom have the value, and the share q of the value in the whole table, the
-    probability is (c + smoothing * q) / (n + smoothing). With smoothing above 0 no value of the table is impossible.
+    With n people of a signature, c of whom have the value, and the share q of the value in the whole table,
+    the probability is (c + smoothing * q) / (n + smoothing). With smoothing above 0 no value of the table is
+    impossible.
 
     >>> people = pl.DataFrame({"sex": ["M", "M", "F"], "age": [41, 47, 29], "disease": ["flu", "ache", "flu"]})
     >>> found = estimate(people, ["sex", "age:10"], "disease", smoothing=Fraction(3))

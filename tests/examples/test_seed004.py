@@ -81,7 +81,9 @@ def test_example_1_alans_lung_cancer() -> None:
 
 
 def policy(folder: Path, gender: str, **method: str) -> dict[str, object]:
-    """Table I under the odds of Table IV, with what Table IV leaves open shared out evenly over the other diseases."""
+    """Table I under the odds of Table IV, with what Table IV leaves open shared out evenly over the other
+    diseases.
+    """
     lines = ["gender;value;probability"]
     for who, cancer in (("Male", Fraction("0.1")), ("Female", Fraction("0.003"))):
         rest = (1 - cancer) / 3
@@ -96,7 +98,9 @@ def policy(folder: Path, gender: str, **method: str) -> dict[str, object]:
 
 
 def test_our_release_of_table_i_withholds_alan(tmp_path: Path) -> None:
-    """Alan is the only man: in any group that shows lung cancer he has it with at least 97 %. Refused, or withheld."""
+    """Alan is the only man: in any group that shows lung cancer he has it with at least 97 %. Refused, or
+    withheld.
+    """
     with pytest.raises(InfeasibleError, match=r"R440 .*1 rows fit no group; most often 'Lung Cancer'"):
         reveil.anonymize(TABLE_I, policy(tmp_path, "quasi"), seed=1)
     release = reveil.anonymize(TABLE_I, policy(tmp_path, "quasi", infeasible="withhold"), seed=1)

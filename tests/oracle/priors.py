@@ -11,7 +11,8 @@ from math import lcm, prod
 def enumerate_posteriors(rows: Sequence[Sequence[Fraction]], values: Sequence[int]) -> list[dict[int, Fraction]] | None:
     """P(person i has value x) for every person and published value; None if no world has weight.
 
-    `rows[i][x]` is the prior of person i for value x; `values` is the published multiset, one value per person.
+    `rows[i][x]` is the prior of person i for value x; `values` is the published multiset, one value per
+    person.
     """
     scale = lcm(*(p.denominator for row in rows for p in row))
     whole = [[int(p * scale) for p in row] for row in rows]  # every world has each person once: the scale cancels
@@ -28,7 +29,9 @@ def enumerate_posteriors(rows: Sequence[Sequence[Fraction]], values: Sequence[in
 
 
 def x_or_not_posterior(chances: Sequence[Fraction], person: int) -> Fraction:
-    """P(person has x) when exactly one of the group has x and only 'x or not x' is weighed (Theorem 1's reading)."""
+    """P(person has x) when exactly one of the group has x and only 'x or not x' is weighed (Theorem 1's
+    reading).
+    """
     weights = []
     for holder in range(len(chances)):
         weight = Fraction(1)

@@ -1,9 +1,11 @@
-"""How likely a person has a value, given their group and what was known beforehand (seed 004, equations 1 to 3).
+"""How likely a person has a value, given their group and what was known beforehand (seed 004, equations 1 to
+3).
 
-A world gives every person of a group one of its published values; its weight is the product of the priors. People with
-the same prior are of one *kind*. The sum over worlds runs over states (how many of each value are used up), or over the
-other side (how many people of each kind are served) where that is smaller. All terms are positive, so floats lose
-little: `posteriors` comes with a bound of its error, and `exact` does the same sum in whole numbers.
+A world gives every person of a group one of its published values; its weight is the product of the priors.
+People with the same prior are of one *kind*. The sum over worlds runs over states (how many of each value are
+used up), or over the other side (how many people of each kind are served) where that is smaller. All terms
+are positive, so floats lose little: `posteriors` comes with a bound of its error, and `exact` does the same
+sum in whole numbers.
 """
 
 from __future__ import annotations
@@ -61,11 +63,11 @@ def step_back(digits: I64, limits: I64) -> int:
 
 @njit(cache=True, nogil=True)
 def sum_worlds(lines: I64, columns: I64, weights: F64, out: F64) -> float:
-    """Match every line with a place of some column; out[t, j] becomes the share of worlds in which one given line of
-    type t is matched with column j. Returns the total weight.
+    """Match every line with a place of some column; out[t, j] becomes the share of worlds in which one given
+    line of type t is matched with column j. Returns the total weight.
 
-    A state is the number of places used in each column, as digits of one index; the number of lines served is the sum
-    of the digits, so one array serves all levels. Adding a line always makes the index larger.
+    A state is the number of places used in each column, as digits of one index; the number of lines served is
+    the sum of the digits, so one array serves all levels. Adding a line always makes the index larger.
     """
     kinds, width = len(lines), len(columns)
     stride = np.ones(width + 1, dtype=np.int64)
@@ -105,7 +107,9 @@ def sum_worlds(lines: I64, columns: I64, weights: F64, out: F64) -> float:
 
 @njit(cache=True, nogil=True)
 def scaled(weights: F64) -> F64:
-    """Columns, then rows, with largest entry 1. Posteriors do not change: every world has each row and column once."""
+    """Columns, then rows, with largest entry 1. Posteriors do not change: every world has each row and column
+    once.
+    """
     found = weights.copy()
     for j in range(found.shape[1]):
         top = found[:, j].max()
@@ -120,14 +124,16 @@ def scaled(weights: F64) -> F64:
 
 @njit(cache=True, nogil=True)
 def posteriors(people: I64, values: I64, weights: F64, found: F64) -> float:
-    """Fill found[kind, value] with P(one person of the kind has the value); returns a bound of its relative error.
+    """Fill found[kind, value] with P(one person of the kind has the value); returns a bound of its relative
+    error.
 
-    The bound is infinite when the group is too large, or when the total leaves the range in which floats are exact
-    enough. Otherwise, with u = 2**-53: each entry carries at most 3 roundings (reading, scaling twice), a world has N
-    entries and N products, each of N levels adds at most J terms, the final sum at most S, and multiplicities and the
-    two divisions take 4 more; numerator and total together stay below K = 2 N (J + 4) + S + 16 roundings, a relative
-    error below 1.01 K u as K u is far below 1/100. Entries are at most 1 and the total at least 1e-150, so what
-    underflows (below 1e-307 per step) cannot reach u of a posterior that matters.
+    The bound is infinite when the group is too large, or when the total leaves the range in which floats are
+    exact enough. Otherwise, with u = 2**-53: each entry carries at most 3 roundings (reading, scaling twice),
+    a world has N entries and N products, each of N levels adds at most J terms, the final sum at most S, and
+    multiplicities and the two divisions take 4 more; numerator and total together stay below K = 2 N (J + 4)
+    + S + 16 roundings, a relative error below 1.01 K u as K u is far below 1/100. Entries are at most 1 and
+    the total at least 1e-150, so what underflows (below 1e-307 per step) cannot reach u of a posterior that
+    matters.
     """
     by_value, by_kind = states_of(values), states_of(people)
     if min(by_value, by_kind) > STATES:
@@ -151,12 +157,13 @@ def posteriors(people: I64, values: I64, weights: F64, found: F64) -> float:
 
 @njit(cache=True, nogil=True)
 def exchange_bound(people: I64, values: I64, weights: F64, found: F64) -> float:
-    """Fill found[kind, value] with an upper bound of P(person has value) by row exchange; returns its relative error.
+    """Fill found[kind, value] with an upper bound of P(person has value) by row exchange; returns its
+    relative error.
 
-    In a world where v holds x and u holds y, exchange the two: the weight changes by the factor
-    f_u(x)/f_v(x) * f_v(y)/f_u(y). With the least factor m over the y that u can hold, Z_u >= m Z_v, and the P of all
-    people sum to the number k of times x is published: P_v <= k / (1 + sum of m over the others).
-    y runs over the published values without one x; y = x has factor 1.
+    In a world where v holds x and u holds y, exchange the two: the weight changes by the factor f_u(x)/f_v(x)
+    * f_v(y)/f_u(y). With the least factor m over the y that u can hold, Z_u >= m Z_v, and the P of all people
+    sum to the number k of times x is published: P_v <= k / (1 + sum of m over the others). y runs over the
+    published values without one x; y = x has factor 1.
     """
     kinds, width = weights.shape
     for v in range(kinds):
@@ -213,7 +220,8 @@ def judge_classes(
 ) -> tuple[F64, F64, I64]:
     """Of each class: the largest posterior (or its bound), its relative error, and how it was found.
 
-    Classes of up to `small` states are summed; larger ones too if the bound does not settle that they are below `limit`.
+    Classes of up to `small` states are summed; larger ones too if the bound does not settle that they are
+    below `limit`.
     """
     classes = len(kind_start) - 1
     worst, error, how = np.zeros(classes), np.zeros(classes), np.zeros(classes, dtype=np.int64)
@@ -243,7 +251,8 @@ def judge_classes(
 def exact(
     people: Sequence[int], values: Sequence[int], rows: Sequence[Sequence[Fraction]]
 ) -> list[list[Fraction]] | None:
-    """P(one person of the kind has the value), for every kind and value, in whole numbers; None when too large.
+    """P(one person of the kind has the value), for every kind and value, in whole numbers; None when too
+    large.
 
     A group that the priors make impossible (no world has weight) has no posterior: every entry is then 1.
 

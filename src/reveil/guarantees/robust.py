@@ -1,8 +1,9 @@
 """r-robustness: nobody's chance of any value exceeds 1/r for an adversary who knows the odds (seed 004).
 
-The judge sums over the possible worlds of each class, in floats with a proven error and, near the threshold, in whole
-numbers. Where a class is too large for that, a sound upper bound decides; a class that neither settles is a violation.
-The paper's Delta condition can be judged under its own name. It is not sound, and its verdict says so.
+The judge sums over the possible worlds of each class, in floats with a proven error and, near the threshold,
+in whole numbers. Where a class is too large for that, a sound upper bound decides; a class that neither
+settles is a violation. The paper's Delta condition can be judged under its own name. It is not sound, and its
+verdict says so.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The hot loops of planning under priors: fast tests of a group, and growing groups row by row.
 
-People with the same odds are of one *kind*. In a group every value occurs at most once. These tests are written apart
-from the judge's (`reveil.guarantees.posterior`) and share no code with it; they lean to the cautious side of rounding.
+People with the same odds are of one *kind*. In a group every value occurs at most once. These tests are
+written apart from the judge's (`reveil.guarantees.posterior`) and share no code with it; they lean to the
+cautious side of rounding.
 """
 
 from __future__ import annotations
@@ -107,7 +108,9 @@ def exchange_settles(odds: Odds, prior: int, codes: I32, members: I64, n: int) -
 
 @njit(cache=True, nogil=True)
 def subsets_settle(odds: Odds, prior: int, codes: I32, members: I64, n: int) -> bool:
-    """Whether the sum over all worlds shows it: `ways[s]` is the weight of giving the first |s| people the values s."""
+    """Whether the sum over all worlds shows it: `ways[s]` is the weight of giving the first |s| people the
+    values s.
+    """
     if n > SUBSETS:
         return False
     full = (1 << n) - 1
@@ -167,39 +170,62 @@ def widen(positions: I32, row: int, low: I32, high: I32) -> None:
 
 
 @njit(cache=True, nogil=True)
-def deal(trees: Trees, positions: I32, codes: I32, rows: I64, size: int, window: int, group: I64, fresh: int) -> int:
-    """Part rows of one kind into groups of at least `size` different values; returns the next free group number.
+def deal_segments(
+    trees: Trees, positions: I32, codes: I32, rows: I64, bounds: I64, bases: I64, size: int, window: int, group: I64
+) -> None:
+    """Deal each segment rows[bounds[i]:bounds[i + 1]]; its groups are numbered from bases[i]."""
+    top = codes.max() + 1
+    count, seen = np.zeros(top, dtype=np.int64), np.full(top, -1, dtype=np.int64)
+    for i in range(len(bounds) - 1):
+        deal(trees, positions, codes, rows[bounds[i] : bounds[i + 1]], size, window, group, bases[i], count, seen)
 
-    No value may occur in more than len(rows) // size of them. With g groups still to make, a value that is left g times
-    must be in each; the other places are filled with the rows that widen the box least, among the next `window` rows of
-    the list. So the list should be in an order in which near rows are alike.
+
+@njit(cache=True, nogil=True)
+def deal(
+    trees: Trees,
+    positions: I32,
+    codes: I32,
+    rows: I64,
+    size: int,
+    window: int,
+    group: I64,
+    fresh: int,
+    count: I64,
+    seen: I64,
+) -> None:
+    """Part rows of one kind into groups of at least `size` different values, numbered from `fresh`.
+
+    No value may occur in more than len(rows) // size of them. With g groups still to make, a value that is
+    left g times must be in each; the other places are filled with the rows that widen the box least, among
+    the next `window` rows of the list. So the list should be in an order in which near rows are alike.
+    `count` is zero before and after.
     """
     n, left = len(rows), len(rows)
-    top = codes[rows].max() + 1
-    count, seen = np.zeros(top, dtype=np.int64), np.full(top, -1, dtype=np.int64)
     for i in range(n):
         count[codes[rows[i]]] += 1
-    following = np.arange(1, n + 1)  # list of all rows that are left
-    before = np.arange(-1, n - 1)
+    following, before = np.arange(1, n + 1), np.arange(-1, n - 1)  # the rows that are left
     start = 0
     low, high = np.empty(positions.shape[1], dtype=np.int32), np.empty(positions.shape[1], dtype=np.int32)
     for g in range(n // size, 0, -1):
-        due = 0
-        for code in range(top):
-            due += count[code] >= g
+        due, i = 0, start
+        while g > 1 and i < n:  # values that are left g times, each counted at one of its rows
+            code = codes[rows[i]]
+            if count[code] >= g and seen[code] != -2 - fresh:
+                seen[code] = -2 - fresh
+                due += 1
+            i = following[i]
         wanted = left if g == 1 else max(size, due)
         low[:], high[:] = positions[rows[start]], positions[rows[start]]
         for taken in range(wanted):
-            only_due = wanted - taken <= due
-            best, least, i = -1, np.inf, start
-            scanned = 0
+            only_due = g > 1 and wanted - taken <= due
+            best, least, i, scanned = -1, np.inf, start, 0
             while i < n and (scanned < window or best < 0):
                 code = codes[rows[i]]
                 if seen[code] != fresh and (not only_due or count[code] >= g):
-                    loss = added_loss(trees, positions, rows[i], low, high)
+                    loss = 0.0 if g == 1 else added_loss(trees, positions, rows[i], low, high)
                     if loss < least:
                         best, least = i, loss
-                    if taken == 0 and loss == 0.0:
+                    if (taken == 0 and not only_due) or g == 1:
                         break
                 scanned += 1
                 i = following[i]
@@ -217,7 +243,6 @@ def deal(trees: Trees, positions: I32, codes: I32, rows: I64, size: int, window:
                 before[following[best]] = before[best]
         left -= wanted
         fresh += 1
-    return fresh
 
 
 @njit(cache=True, nogil=True)
@@ -231,10 +256,12 @@ def apart(odds: Odds, a: int, b: int) -> float:
 
 @njit(cache=True, nogil=True)
 def link(odds: Odds, trees: Trees, positions: I32, codes: I32, rows: I64, window: int, group: I64, fresh: int) -> int:
-    """Merge single rows into groups from the bottom up: the next row is the nearest in odds and box whose value is new.
+    """Merge single rows into groups from the bottom up: the next row is the nearest in odds and box whose
+    value is new.
 
-    Seeds are rows of the value that is left most often, so that frequent values are not what remains. A seed that no
-    group of up to LARGEST times the least size accepts stays alone. Returns the next free group number.
+    Seeds are rows of the value that is left most often, so that frequent values are not what remains. A seed
+    that no group of up to LARGEST times the least size accepts stays alone. Returns the next free group
+    number.
     """
     n, top = len(rows), codes[rows].max() + 1
     count, head = np.zeros(top, dtype=np.int64), np.full(top, -1, dtype=np.int64)
@@ -294,7 +321,9 @@ def nearest(
     before: I64,
     window: int,
 ) -> int:
-    """The row of the list that costs least to add, among the window on both sides of the seed; -1 when there is none."""
+    """The row of the list that costs least to add, among the window on both sides of the seed; -1 when there
+    is none.
+    """
     best, least = -1, np.inf
     for direction in range(2):
         i = following[seed] if direction == 0 else before[seed]
@@ -314,10 +343,10 @@ def nearest(
 @njit(cache=True, nogil=True)
 def is_new(codes: I32, members: I64, n: int, row: int) -> bool:
     """Whether neither the row nor its value is among the members."""
+    known = False
     for i in range(n):
-        if codes[members[i]] == codes[row]:
-            return False
-    return True
+        known = known or codes[members[i]] == codes[row]
+    return not known
 
 
 @njit(cache=True, nogil=True)
@@ -326,8 +355,8 @@ def join(
 ) -> int:
     """Let loose rows into groups that stay acceptable with them; returns how many found a home.
 
-    Groups are listed end to end in `listed`, ordered by odds; each row tries the `reach` groups around those whose
-    first members are most like it.
+    Groups are listed end to end in `listed`, ordered by odds; each row tries the `reach` groups around those
+    whose first members are most like it.
     """
     groups, homed = len(starts) - 1, 0
     most = LARGEST * odds.size

@@ -1,9 +1,10 @@
 """Groups for an adversary who knows the odds: people whose odds are alike are published together.
 
-Two methods. *signatures* sorts the table by what is known beforehand: people with the same odds for every value are one
-kind, each kind is cut like any other table, and in a group of one kind everybody's chance of a value is exactly its share.
-*linkage* merges single rows from the bottom up by likeness of odds and loss (the paper's sketch), and so may mix kinds.
-In both, a value occurs at most once in a group, and rows left over join a group that stays acceptable with them.
+Two methods. *signatures* sorts the table by what is known beforehand: people with the same odds for every
+value are one kind, each kind is cut like any other table, and in a group of one kind everybody's chance of a
+value is exactly its share. *linkage* merges single rows from the bottom up by likeness of odds and loss (the
+paper's sketch), and so may mix kinds. In both, a value occurs at most once in a group, and rows left over
+join a group that stays acceptable with them.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor
 from os import cpu_count
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +46,7 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
 def plan_linkage(encoded: Encoded, history: History, policy: Policy, *, seed: int, progress: Progress) -> Plan:
     """Merge rows from the bottom up by likeness of odds, then place what is left over."""
     work = _Work(encoded, policy, seed)
+    work.bring_near(progress)
     progress("linking", 0.0)
     work.link(work.order)
     return work.finish("linkage", progress)
@@ -66,7 +69,7 @@ class _Kinds:
     """The distinct odds of each prior, the kind of each row, and kinds ordered by likeness."""
 
     odds: linkage.Odds
-    kind: NDArray[np.int64]  # of each row: its combination of odds over all priors
+    rank: NDArray[Any]  # of each row: place of its combination of odds, in the order of likeness
     count: int
 
 
@@ -77,15 +80,16 @@ def _kinds(encoded: Encoded, priors: list[Prior], g: Guarantee) -> _Kinds:
     tables, columns = [], []
     for number, prior in enumerate(priors):
         rows = prior.rows(values)
-        distinct = list(dict.fromkeys(rows))
-        index = {row: place for place, row in enumerate(distinct)}
-        tables.append(np.array([[float(p) for p in row] for row in distinct]))
-        columns.append(np.array([index[row] for row in rows], dtype=np.int32)[signatures[:, number]])
+        keys = [tuple(p.as_integer_ratio() for p in row) for row in rows]  # fractions themselves are slow to hash
+        index = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+        distinct = dict(zip(keys, rows, strict=True))
+        tables.append(np.array([[float(p) for p in distinct[key]] for key in index]))
+        columns.append(np.array([index[key] for key in keys], dtype=np.int32)[signatures[:, number]])
     kinds = np.ascontiguousarray(np.column_stack(columns))
-    keys = np.zeros(len(kinds), dtype=np.int64)
+    combined = np.zeros(len(kinds), dtype=np.int64)
     for number, table in enumerate(tables):
-        keys = keys * len(table) + kinds[:, number]
-    found, first, kind = np.unique(keys, return_index=True, return_inverse=True)
+        combined = combined * len(table) + kinds[:, number]
+    found, first, kind = np.unique(combined, return_index=True, return_inverse=True)
     place = _coordinates([table[kinds[first, number]] for number, table in enumerate(tables)])
     odds = linkage.Odds(
         kinds=kinds,
@@ -96,16 +100,17 @@ def _kinds(encoded: Encoded, priors: list[Prior], g: Guarantee) -> _Kinds:
         size=least_size(g),
         place=np.ascontiguousarray(place[kind]),
     )
-    return _Kinds(odds, kind, len(found))
+    rank = np.argsort(np.argsort(place[:, 0], kind="stable"), kind="stable")
+    small = np.int16 if len(found) < 1 << 15 else np.int32  # small numbers sort faster
+    return _Kinds(odds, rank.astype(small)[kind], len(found))
 
 
 def _coordinates(tables: list[NDArray[np.float64]]) -> NDArray[np.float64]:
     """Each kind as a point: the leading directions in which the odds (their square roots) differ."""
     spread = np.sqrt(np.hstack(tables))
     spread = spread - spread.mean(axis=0)
-    left, scale, _ = np.linalg.svd(spread, full_matrices=False)
-    points = (left * scale)[:, :COORDINATES]
-    return np.ascontiguousarray(points) if points.shape[1] else np.zeros((len(spread), 1))
+    scale, left = np.linalg.eigh(spread @ spread.T)  # kinds x kinds: far smaller than kinds x values
+    return np.ascontiguousarray((left * np.sqrt(np.maximum(scale, 0)))[:, ::-1][:, :COORDINATES])
 
 
 class _Work:
@@ -121,24 +126,29 @@ class _Work:
         self.group = np.full(encoded.rows, -1, dtype=np.int64)
         self.rng = np.random.default_rng(seed)
         self.fresh = 0
-        by_box = tuple(encoded.positions[:, c] for c in range(encoded.positions.shape[1] - 1, -1, -1))
-        self.order = np.lexsort((*by_box, self.kinds.kind, self.odds.place[:, 0])).astype(np.int64)
+        self.order = np.argsort(self.kinds.rank, kind="stable")  # kinds that are alike are neighbours
 
     def by_kind(self, progress: Progress) -> None:
         """Cut the rows of each kind, as far as their values are spread evenly enough."""
-        ordered = self.kinds.kind[self.order]
-        starts = np.flatnonzero(np.diff(ordered, prepend=-1))
-        parts = [self._spread(part) for part in np.split(self.order, starts[1:]) if len(part)]
-        parts = [part for part in parts if len(part)]
+        parts = [part for part in map(self._spread, self._parts()) if len(part)]
         if not parts:
             return
-        rows, bounds = np.concatenate(parts), np.cumsum([0, *map(len, parts)])
-        segments = self._cut(rows, bounds, progress)
+        rows, cuts = self._cut(parts, Fraction(1, self.size), 0, progress)
         progress("grouping", 0.0)
-        bases = np.cumsum([0, *(len(segment) // self.size for segment in segments)])
+        bases = np.concatenate([[0], np.cumsum(np.diff(cuts) // self.size)])
+        chunks = np.unique(np.linspace(0, len(cuts) - 1, 4 * (cpu_count() or 1) + 1).astype(np.int64))
         with ThreadPoolExecutor(cpu_count() or 1) as threads:
-            list(threads.map(self._deal, segments, bases))
+            list(threads.map(lambda a, b: self._deal(rows, cuts[a : b + 1], bases[a:b]), chunks[:-1], chunks[1:]))
         self.fresh = int(bases[-1])
+
+    def bring_near(self, progress: Progress) -> None:
+        """Order the rows of each kind so that rows near in the list are near in their quasi-identifiers."""
+        self.order, _ = self._cut(self._parts(), Fraction(1), WINDOW, progress)
+
+    def _parts(self) -> list[Rows]:
+        """The rows of each kind."""
+        starts = np.flatnonzero(np.diff(self.kinds.rank[self.order], prepend=-1))
+        return np.split(self.order, starts[1:])
 
     def _spread(self, rows: Rows) -> Rows:
         """The most rows of one kind that can be grouped: none of a value beyond a share of 1/size."""
@@ -154,16 +164,21 @@ class _Work:
             keep[self.rng.permutation(mine)[cap:]] = False
         return rows[keep]
 
-    def _cut(self, rows: Rows, bounds: Rows, progress: Progress) -> list[Rows]:
-        """Segments of one kind in which no value exceeds a share of 1/size, cut for least loss."""
-        needed = Guarantee(model="alpha-k", alpha=Fraction(1, self.size), k=self.size)
+    def _cut(self, parts: list[Rows], alpha: Fraction, stop: int, progress: Progress) -> tuple[Rows, Rows]:
+        """Rows in segments of one kind in which no value exceeds a share of alpha, cut for least loss; and
+        where.
+
+        Segments are not cut further once they have `stop` rows or fewer.
+        """
+        rows, bounds = np.concatenate(parts), np.cumsum([0, *map(len, parts)])
+        needed = Guarantee(model="alpha-k", alpha=alpha, k=self.size)
         tests = admit.tests(self.encoded, self.policy.model_copy(update={"guarantee": needed}))
         matrix = np.hstack([self.encoded.positions, self.encoded.codes])[rows]
         order = rows.copy()
 
         def one(number: int) -> NDArray[np.int64]:
             s, t = int(bounds[number]), int(bounds[number + 1])
-            starts, _ = kernels.split(self.trees, tests, matrix, order, s, t, 0, False, 0)
+            starts, _ = kernels.split(self.trees, tests, matrix, order, s, t, stop, False, 0)
             return np.sort(starts)
 
         with ThreadPoolExecutor(cpu_count() or 1) as threads:
@@ -171,10 +186,12 @@ class _Work:
             for done, starts in enumerate(threads.map(one, range(len(bounds) - 1)), 1):
                 found.append(starts)
                 progress("planning", done / (len(bounds) - 1))
-        return np.split(order, np.concatenate(found)[1:])
+        return order, np.append(np.concatenate(found), len(order))
 
-    def _deal(self, rows: Rows, base: int) -> None:
-        linkage.deal(self.trees, self.encoded.positions, self.codes, rows, self.size, WINDOW, self.group, base)
+    def _deal(self, rows: Rows, bounds: Rows, bases: Rows) -> None:
+        linkage.deal_segments(
+            self.trees, self.encoded.positions, self.codes, rows, bounds, bases, self.size, WINDOW, self.group
+        )
 
     def link(self, rows: Rows) -> None:
         if len(rows):
@@ -234,7 +251,7 @@ class _Work:
 
     def _mixed(self) -> int:
         placed = self.group >= 0
-        pairs = np.unique(self.group[placed] * self.kinds.count + self.kinds.kind[placed])
+        pairs = np.unique(self.group[placed] * self.kinds.count + self.kinds.rank[placed])
         return int((np.bincount(pairs // self.kinds.count) > 1).sum()) if len(pairs) else 0
 
     def _faults(self, left: Rows) -> list[Fault]:
