@@ -130,8 +130,8 @@ def _build(name: str, spec: Column, distinct: pl.Series, missing: bool, folder: 
 def taxonomy(name: str, source: str | dict[str, Any], folder: Path) -> dict[Hashable, tuple[str, ...]]:
     """The leaves and labels of a stated hierarchy, from a file beside the policy or from the policy itself."""
     if isinstance(source, str):
-        return {leaf: path for leaf, path in read_paths(name, folder / source).items()}
-    return {leaf: path for leaf, path in nested_paths(source, f"hierarchy of column {name!r}").items()}
+        return {**read_paths(name, folder / source)}
+    return {**nested_paths(source, f"hierarchy of column {name!r}")}
 
 
 def _look_up(values: pl.Series, distinct: pl.Series, table: Codes) -> Codes:
@@ -187,8 +187,9 @@ def _uncovered(name: str, spec: Column, values: pl.Series, leaves: set[Hashable]
 def _sensitive(values: pl.Series, policy: Policy, known: Sequence[Any]) -> tuple[Sensitive, Codes]:
     spec = policy.columns[values.name]
     distinct = values.unique().drop_nulls().sort()
-    fresh = [value for value in distinct.to_list() if value not in set(known)]
-    if values.null_count() and None not in known:
+    seen = set(known)
+    fresh = [value for value in distinct.to_list() if value not in seen]
+    if values.null_count() and None not in seen:
         fresh.append(None)
     book = (*known, *fresh)
     code = {value: number for number, value in enumerate(book)}

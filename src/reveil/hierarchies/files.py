@@ -7,19 +7,21 @@ import io
 import json
 import tomllib
 from collections.abc import Mapping
+from itertools import dropwhile
 from pathlib import Path
 from typing import Any
 
 from reveil.errors import Fault, InputError
 from reveil.hierarchies.tree import ANY, Hierarchy
 from reveil.hierarchies.tree import Path as LabelPath
+from reveil.policy import plain_text
 
 
 def read_paths(name: str, file: Path) -> dict[str, LabelPath]:
     """The leaves of a hierarchy file, each with its labels from just below the root down to the leaf."""
     where = f"hierarchy {file.name} of column {name!r}"
     try:
-        text = file.read_text(encoding="utf-8-sig")
+        text = file.read_bytes().decode("utf-8-sig")  # line ends inside quoted labels stay as they are
     except OSError as error:
         raise _fault("R302", where, error.strerror or "cannot be read", "correct the file name in the policy") from None
     except UnicodeDecodeError as error:
@@ -45,22 +47,42 @@ def arx_paths(text: str, where: str) -> dict[str, LabelPath]:
     >>> arx_paths("a;letters;*\\nb;letters;*\\n1;digits;*\\n", "example")
     {'a': ('letters', 'a'), 'b': ('letters', 'b'), '1': ('digits', '1')}
     """
-    first = text.split("\n", 1)[0]
-    delimiter = max(";,\t", key=first.count)
-    rows = [row for row in csv.reader(io.StringIO(text), delimiter=delimiter) if row]
+    try:
+        rows = max((_lines(text, delimiter) for delimiter in ";,\t"), key=_likely)
+    except csv.Error as error:
+        raise _fault("R302", where, f"cannot be parsed: {error}", "write one line per value") from None
     if not rows:
         raise _fault("R302", where, "is empty", "write one line per value: value;level 1;...;*")
     faults = _shape_faults(rows, where)
     paths: dict[str, LabelPath] = {}
     for row in rows:
-        top_down = tuple(reversed(row))
-        path = top_down[1:] if top_down[0] == ANY and len(row) > 1 else top_down
+        path = (*dropwhile(lambda label: label == ANY, reversed(row[1:])), row[0])
         if paths.setdefault(row[0], path) != path:
             faults.append(Fault("R303", where, f"value {row[0]!r} stands on two lines that differ", "keep one of them"))
-    faults += _parent_faults(rows, where)
+    faults += [*_parent_faults(rows, where), *_empty_faults(paths, where)]
     if faults:
         raise InputError(faults)
     return paths
+
+
+def _lines(text: str, delimiter: str) -> list[list[str]]:
+    return [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row]
+
+
+def _likely(rows: list[list[str]]) -> tuple[bool, bool, int]:
+    """How well a delimiter explains a file: lines of equal length, all of which end in `*`, with many levels."""
+    width = len(rows[0]) if rows else 0
+    alike = width > 1 and all(len(row) == width for row in rows)
+    return alike, all(row[-1] == ANY for row in rows), width
+
+
+def _empty_faults(paths: Mapping[str, LabelPath], where: str) -> list[Fault]:
+    """An empty label could not be told from a missing value, which every hierarchy has a place for anyway."""
+    empty = [leaf for leaf, path in paths.items() if "" in path]
+    if not empty:
+        return []
+    message = f"{len(empty)} lines have an empty value or label: {', '.join(map(repr, empty[:5]))}"
+    return [Fault("R303", where, message, "name each label; leave the missing value out", None)]
 
 
 def _shape_faults(rows: list[list[str]], where: str) -> list[Fault]:
@@ -101,14 +123,16 @@ def nested_paths(tree: Mapping[str, Any], where: str) -> dict[str, LabelPath]:
                 visit(below, (*path, str(label)))
         elif isinstance(content, list):
             for value in content:
-                if str(value) in paths:
+                leaf = plain_text(value)
+                if leaf in paths:
                     faults.append(Fault("R303", where, f"value {value!r} stands in two places", "keep one of them"))
-                paths[str(value)] = (*path, str(value))
+                paths[leaf] = (*path, leaf)
         else:
             message = f"{'.'.join(path)} is {content!r}, neither a table nor a list of values"
             faults.append(Fault("R302", where, message, 'write label = ["value", ...]'))
 
     visit(tree, ())
+    faults += _empty_faults(paths, where)
     if not paths and not faults:
         faults.append(Fault("R302", where, "names no values", 'write label = ["value", ...]'))
     if faults:

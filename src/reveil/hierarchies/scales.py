@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import datetime
 from bisect import bisect_right
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any
 
 from reveil.errors import Fault, InputError
-from reveil.hierarchies.tree import Hierarchy, Path, grow
+from reveil.hierarchies.tree import Hierarchy, Path, grow, refuse_ambiguous
 from reveil.policy import DATE_LEVELS, DateLevel
 
 Number = int | float
@@ -51,9 +51,10 @@ def widths(name: str, values: Sequence[Number], steps: Sequence[Fraction], missi
     >>> leaf[23], hierarchy.label(0, 0), list(hierarchy.ancestors(1))
     ('[20-24]', '[20-24]', ['[35-39]', '*'])
     """
-    bad = [f"{b} is not a multiple of {a}" for a, b in pairwise(steps) if b % a or b == a]
-    if bad or not steps or min(steps) <= 0:
-        reason = "; ".join(bad) or "widths must be positive"
+    bad = ["widths must be positive"] if not steps or min(steps) <= 0 else _endless(steps)
+    bad = bad or [f"{b} is not a multiple of {a}" for a, b in pairwise(steps) if b % a or b == a]
+    if bad:
+        reason = "; ".join(bad)
         raise InputError(Fault("R202", f"column {name!r}, widths", reason, "let each width be a multiple of the last"))
     whole = all(isinstance(value, int) for value in values) and all(step.denominator == 1 for step in steps)
 
@@ -74,8 +75,9 @@ def cuts(name: str, values: Sequence[Number], levels: Sequence[Sequence[Fraction
     bad = [
         f"{sorted(set(b) - set(a))[0]} is not a cut of the finer level" for a, b in pairwise(levels) if set(b) - set(a)
     ]
-    if bad or not all(levels):
-        reason = "; ".join(bad) or "a level names no cut"
+    bad += _endless(levels[0]) if all(levels) else ["a level names no cut"]
+    if bad:
+        reason = "; ".join(bad)
         remedy = "let each level keep some of the cuts of the level before"
         raise InputError(Fault("R202", f"column {name!r}, cuts", reason, remedy))
     whole = all(isinstance(value, int) for value in values) and all(c.denominator == 1 for c in levels[0])
@@ -104,7 +106,18 @@ def bucket_label(start: Fraction, end: Fraction, whole: bool) -> str:
 
 
 def fraction_text(value: Fraction) -> str:
-    return str(value) if value.denominator == 1 else number_text(float(value))
+    """The decimal, with all its digits: a rounded end would put values next to it into the wrong interval."""
+    places = next(n for n in range(value.denominator.bit_length()) if 10**n % value.denominator == 0)
+    digits = str(abs(value.numerator) * 10**places // value.denominator).zfill(places + 1)
+    sign, point = "-" * (value < 0), len(digits) - places
+    return f"{sign}{digits[:point]}.{digits[point:]}" if places else sign + digits
+
+
+def _endless(values: Iterable[Fraction]) -> list[str]:
+    """What is wrong with numbers such as 1/3, which no published cell could show exactly."""
+    return [
+        f"{value} has no finite decimal" for value in values if 10 ** value.denominator.bit_length() % value.denominator
+    ]
 
 
 def _buckets(name: str, values: Sequence[Number], path: Callable[[Number], Path], missing: bool) -> Built:
@@ -188,8 +201,14 @@ def ordered(name: str, values: Sequence[str], order: Sequence[str], missing: boo
     if len(set(order)) != len(order):
         raise InputError(Fault("R202", f"column {name!r}, order", "names a value twice", "keep it once"))
     paths: dict[Hashable, Path] = {value: (value,) for value in order}
-    tree = grow(name, paths, missing=missing, free=True, span=lambda a, b: f"[{a}-{b}]")
+    tree = grow(name, paths, missing=missing, free=True, span=_run)
+    if any("-" in value for value in order):
+        refuse_ambiguous(name, [*order, *(_run(a, b) for a, b in combinations(order, 2))])
     return tree, {value: value for value in order}
+
+
+def _run(first: Hashable, last: Hashable) -> str:
+    return f"[{first}-{last}]"
 
 
 def flat(name: str, values: Sequence[str], missing: bool) -> Built:

@@ -8,7 +8,7 @@ published. A missing value, where there is one, is a leaf of its own at position
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -97,7 +97,7 @@ def grow(
 ) -> Hierarchy:
     """Lay the tree out depth first. `paths` gives each leaf its labels from just below the root to the leaf itself.
 
-    `place` says where on a scale the values of a leaf begin and end; without it, leaves are single values at equal steps.
+    `place` says where on a scale the values of a leaf begin and end; without it, leaves are values at equal steps.
     """
     root = _Branch(ANY)
     if missing:
@@ -105,7 +105,7 @@ def grow(
     for leaf, path in paths.items():
         root.add(leaf, path)
     nodes, leaves = _lay_out(root)
-    _refuse_ambiguous(name, nodes)
+    refuse_ambiguous(name, [node.label for node in nodes])
     lo = np.array([node.lo for node in nodes], dtype=np.int32)
     hi = np.array([node.hi for node in nodes], dtype=np.int32)
     begin, end = _scales(leaves, missing, place)
@@ -167,10 +167,9 @@ def _lay_out(root: _Branch) -> tuple[list[_Branch], list[Hashable]]:
     return nodes, leaves
 
 
-def _refuse_ambiguous(name: str, nodes: Sequence[_Branch]) -> None:
+def refuse_ambiguous(name: str, labels: Iterable[str]) -> None:
     """A published label must say which values it stands for; two nodes of the same name would not."""
-    counts = Counter(node.label for node in nodes)
-    twice = [label for label, count in counts.items() if count > 1]
+    twice = [label for label, count in Counter(labels).items() if count > 1]
     if twice:
         shown = ", ".join(repr(label) for label in twice[:5])
         raise InputError(
@@ -190,7 +189,8 @@ def _scales(
     if place is None:
         steps = np.arange(len(leaves), dtype=np.float64) / max(1, len(leaves) - 1)
         return steps, steps
-    known = np.array([place[leaf] for leaf in leaves[missing:]], dtype=np.float64).reshape(-1, 2)
+    # A quarter of each number, so that the width between the largest floats stays finite.
+    known = np.array([place[leaf] for leaf in leaves[missing:]], dtype=np.float64).reshape(-1, 2) / 4
     width = known.max(initial=-np.inf) - known.min(initial=np.inf) if len(known) else 0.0
     known = (known - known.min()) / width if width > 0 else np.zeros_like(known)
     if missing:
