@@ -38,7 +38,7 @@ class Plan:
         people = self.population_groups
 
         def number(groups: NDArray[np.int32]) -> NDArray[np.int32]:
-            return np.where(groups >= 0, new[groups], np.int32(-1)) if len(groups) else groups
+            return np.where(groups >= 0, new[groups], np.int32(-1)) if len(groups) and len(new) else groups
 
         return replace(
             self,
