@@ -108,7 +108,7 @@ def _collect(
         raise InfeasibleError(_fault(n, withheld))
     fake_cells = np.concatenate([group[(found.cells < 0) & (group >= 0)], extra[:, 0]])
     fake_codes = np.concatenate([values[(found.cells < 0) & (group >= 0)], values[extra[:, 1]]])
-    used, number = np.unique(np.concatenate([group[group >= 0], fake_cells]), return_inverse=True)
+    _, number = np.unique(np.concatenate([group[group >= 0], fake_cells]), return_inverse=True)
     groups = np.full(encoded.rows, -1, dtype=np.int32)
     kept = group >= 0
     real = found.cells[kept] >= 0
