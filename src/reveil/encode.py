@@ -130,8 +130,8 @@ def _build(name: str, spec: Column, distinct: pl.Series, missing: bool, folder: 
 def taxonomy(name: str, source: str | dict[str, Any], folder: Path) -> dict[Hashable, tuple[str, ...]]:
     """The leaves and labels of a stated hierarchy, from a file beside the policy or from the policy itself."""
     if isinstance(source, str):
-        return {**read_paths(name, folder / source)}
-    return {**nested_paths(source, f"hierarchy of column {name!r}")}
+        return dict(read_paths(name, folder / source).items())
+    return dict(nested_paths(source, f"hierarchy of column {name!r}").items())
 
 
 def _look_up(values: pl.Series, distinct: pl.Series, table: Codes) -> Codes:
