@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from reveil.errors import Fault, InputError
+from reveil.errors import Fault, InputError, brief
 from reveil.hierarchies import scales
 from reveil.hierarchies.files import nested_paths, read_paths
 from reveil.hierarchies.tree import Hierarchy, grow
@@ -171,8 +171,8 @@ def _uncovered(name: str, spec: Column, values: pl.Series, leaves: set[Hashable]
     texts = [str(leaf) for leaf in leaves]
     shown = []
     for value, rows in unknown[:10]:
-        near = difflib.get_close_matches(str(value), texts, n=1)
-        shown.append(f"{value!r} ({rows:,} rows{f', nearest {near[0]!r}' if near else ''})")
+        near = difflib.get_close_matches(str(value)[:100], texts, n=1)
+        shown.append(f"{brief(value)} ({rows:,} rows{f', nearest {brief(near[0])}' if near else ''})")
     more = f" and {len(unknown) - 10} more" if len(unknown) > 10 else ""
     source = spec.hierarchy if isinstance(spec.hierarchy, str) else "its hierarchy" if spec.hierarchy else "order"
     return Fault(

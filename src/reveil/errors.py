@@ -87,6 +87,15 @@ class TamperedError(ReveilError):
     exit_code = 1
 
 
+def brief(value: object) -> str:
+    """A value as messages quote it: a cell of megabytes is cut.
+
+    >>> brief("flu"), brief("x" * 100)
+    ("'flu'", "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...'")
+    """
+    return repr(value[:37] + "..." if isinstance(value, str) and len(value) > 40 else value)
+
+
 def stop_if(faults: list[Fault]) -> None:
     """Raise all collected faults at once, or do nothing when there are none."""
     if faults:

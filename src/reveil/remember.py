@@ -16,7 +16,7 @@ import polars as pl
 
 from reveil.certificate import Certificate
 from reveil.encode import Encoded
-from reveil.errors import Fault, InputError
+from reveil.errors import Fault, InputError, brief
 from reveil.hierarchies.tree import Hierarchy
 from reveil.history import PERSONS, History
 from reveil.identify import keyed_hashes
@@ -168,7 +168,7 @@ def _moved_leaves(tree: Hierarchy, past: History) -> Fault | None:
     moved = [leaf for leaf in now if leaf in known and common & (set(now[leaf]) ^ set(known[leaf]))]
     if not moved:
         return None
-    message = f"{len(moved)} values are generalised in another way than in earlier releases: {', '.join(moved[:5])}"
+    message = f"{len(moved)} values are generalised in another way than in earlier releases: {', '.join(map(brief, moved[:5]))}"
     return Fault("R310", f"column {tree.name!r}", message, "keep what earlier releases used; new values may be added")
 
 
@@ -192,7 +192,9 @@ def _changed_values(encoded: Encoded, number: int, past: History, policy: Policy
     if pairs.is_empty():
         return None
     worst = pairs.sort("rows", descending=True).head(3)
-    shown = ", ".join(f"{column.values[a]!r} -> {column.values[b]!r} ({rows:,})" for a, b, rows in worst.iter_rows())
+    shown = ", ".join(
+        f"{brief(column.values[a])} -> {brief(column.values[b])} ({rows:,})" for a, b, rows in worst.iter_rows()
+    )
     return Fault(
         "R311",
         f"column {column.name!r}",

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from reveil.errors import Fault, stop_if
+from reveil.errors import Fault, brief, stop_if
 from reveil.policy import Column, ColumnType, Policy
 from reveil.read import read_table
 
@@ -172,14 +172,10 @@ def _conversion_faults(column: pl.Series, found: pl.Series, wanted: str) -> list
     lost = column.filter(found.is_null() & column.is_not_null())
     if lost.is_empty():
         return []
-    shown = ", ".join(_shown(value) for value in lost.unique(maintain_order=True).head(5).cast(pl.String))
+    shown = ", ".join(brief(value) for value in lost.unique(maintain_order=True).head(5).cast(pl.String))
     message = f"{lost.n_unique()} values are not a {wanted}{' (yyyy-mm-dd)' if wanted == 'date' else ''}: {shown}"
     remedy = 'correct them, name them under [input] nulls if they mean missing, or set type = "category"'
     return [Fault("R218", f"column {column.name!r}", message, remedy, lost.len())]
-
-
-def _shown(value: str) -> str:
-    return repr(value if len(value) <= 40 else value[:37] + "...")
 
 
 def population(policy: Policy) -> pl.DataFrame | None:
