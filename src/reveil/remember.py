@@ -168,7 +168,8 @@ def _moved_leaves(tree: Hierarchy, past: History) -> Fault | None:
     moved = [leaf for leaf in now if leaf in known and common & (set(now[leaf]) ^ set(known[leaf]))]
     if not moved:
         return None
-    message = f"{len(moved)} values are generalised in another way than in earlier releases: {', '.join(map(brief, moved[:5]))}"
+    shown = ", ".join(map(brief, moved[:5]))
+    message = f"{len(moved)} values are generalised in another way than in earlier releases: {shown}"
     return Fault("R310", f"column {tree.name!r}", message, "keep what earlier releases used; new values may be added")
 
 

@@ -1,0 +1,486 @@
+"""Bad tables, policies and homes: exit 2, a message to act on, and nothing written."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import reveil
+from reveil.cli import main
+from reveil.errors import InputError
+
+POLICY = """
+[series]
+name = "desk"
+
+[columns]
+id = "identifier"
+age = "quasi"
+town = { role = "quasi", hierarchy = "towns.csv" }
+seen = { role = "quasi", levels = ["month", "year"] }
+ill = "sensitive"
+
+[values]
+change = "never"
+
+[guarantee]
+k = 2
+"""
+TOWNS = "Berlin;east;*\nDresden;east;*\nKiel;north;*\nBremen;north;*\n"
+ILL = ("flu", "cold", "gout")
+ROWS = 12
+
+
+def rows() -> list[list[str]]:
+    towns = [line.split(";")[0] for line in TOWNS.split()]
+    return [[f"p{i}", str(20 + 3 * i), towns[i % 4], f"2024-{i % 3 + 1:02d}-10", ILL[i % 3]] for i in range(ROWS)]
+
+
+@dataclass
+class Desk:
+    """A folder with a policy, a hierarchy, a table and the home of a series."""
+
+    folder: Path
+
+    @property
+    def table(self) -> Path:
+        return self.folder / "table.csv"
+
+    @property
+    def home(self) -> Path:
+        return self.folder / "home"
+
+    def policy(self, old: str, new: str) -> None:
+        file = self.folder / "reveil.toml"
+        text = file.read_text()
+        assert old in text
+        file.write_text(text.replace(old, new))
+
+    def write(self, table: list[list[str]], header: str = "id,age,town,seen,ill") -> None:
+        self.table.write_text("\n".join([header, *(",".join(row) for row in table)]) + "\n")
+
+    def cell(self, row: int, column: int, value: str) -> None:
+        table = rows()
+        table[row][column] = value
+        self.write(table)
+
+    def run(self, *arguments: str, command: str = "publish") -> tuple[int, str, str]:
+        policy = ["--policy", str(self.folder / "reveil.toml")]
+        return cli(command, str(self.table), "--home", str(self.home), *policy, *arguments)
+
+
+def cli(*arguments: str) -> tuple[int, str, str]:
+    """The command line in this process: exit code, stdout, stderr."""
+    out, err = io.StringIO(), io.StringIO()
+    before, sys.argv = sys.argv, ["reveil", *arguments]
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            main()
+        code = 0
+    except SystemExit as stop:
+        code = int(stop.code or 0)
+    finally:
+        sys.argv = before
+    return code, out.getvalue(), err.getvalue()
+
+
+def tree(folder: Path) -> dict[str, str]:
+    """Every path below a folder, with the hash of what is in it."""
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "folder"
+        for path in sorted(folder.rglob("*"))
+    }
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A series with one release; each test works on a copy."""
+    desk = Desk(tmp_path_factory.mktemp("begun"))
+    (desk.folder / "reveil.toml").write_text(POLICY)
+    (desk.folder / "towns.csv").write_text(TOWNS)
+    desk.write(rows())
+    code, _, err = desk.run("--quiet")
+    assert code == 0, err
+    return desk.folder
+
+
+@pytest.fixture
+def desk(begun: Path, tmp_path: Path) -> Desk:
+    return Desk(Path(shutil.copytree(begun, tmp_path / "desk")))
+
+
+def write_bytes(content: bytes) -> Callable[[Desk], object]:
+    return lambda desk: desk.table.write_bytes(content)
+
+
+def text() -> str:
+    return "id,age,town,seen,ill\n" + "\n".join(",".join(row) for row in rows()) + "\n"
+
+
+# What is done to the desk, the codes of the refusal, and words that its message must have.
+IN_SERIES: dict[str, tuple[Callable[[Desk], object], list[str], list[str]]] = {
+    "missing column": (
+        lambda d: d.write([[r[0], *r[2:]] for r in rows()], "id,town,seen,ill"),
+        ["R210"],
+        ["column 'age'", "not in the table"],
+    ),
+    "misspelt column": (
+        lambda d: d.write(rows(), "id,aeg,town,seen,ill"),
+        ["R210", "R211"],
+        ["column 'age'", "the table has 'aeg'", "no role", "(12 rows)"],
+    ),
+    "column without a role": (
+        lambda d: d.write([[*r, "x"] for r in rows()], "id,age,town,seen,ill,note"),
+        ["R211"],
+        ["column 'note'", "(12 rows)", '"drop"'],
+    ),
+    "duplicate people": (lambda d: d.cell(3, 0, "p5"), ["R214"], ["identifier 'id'", "1 people", "(2 rows)"]),
+    "missing identifier": (lambda d: d.cell(3, 0, ""), ["R213"], ["identifier 'id'", "(1 row)"]),
+    "unknown category": (
+        lambda d: d.cell(3, 2, "Brelin"),
+        ["R301"],
+        ["column 'town'", "towns.csv", "'Brelin' (1 rows, nearest 'Berlin')", "add these values"],
+    ),
+    "huge unknown category": (
+        lambda d: d.cell(3, 2, "x" * 10_000_000),
+        ["R301"],
+        ["column 'town'", "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...'", "(1 row)"],
+    ),
+    "text amid numbers": (lambda d: d.cell(3, 1, "old"), ["R218"], ["column 'age'", "'old'", "(1 row)"]),
+    "no such day": (lambda d: d.cell(3, 3, "2024-13-45"), ["R218"], ["'seen'", "'2024-13-45'", "yyyy-mm-dd"]),
+    "a persistent value changed": (
+        lambda d: d.cell(0, 4, "gout"),
+        ["R311"],
+        ["column 'ill'", "'flu' -> 'gout' (1)", '"never"', "(1 row)"],
+    ),
+    "a persistent value went missing": (lambda d: d.cell(0, 4, ""), ["R311"], ["'flu' -> None (1)"]),
+    "several at once": (
+        lambda d: d.write(
+            [
+                ["p1" if i < 2 else r[0], r[1], r[2], "soon" if i == 4 else r[3], r[4], "x"]
+                for i, r in enumerate(rows())
+            ],
+            "id,aeg,town,seen,ill,note",
+        ),
+        ["R210", "R211", "R211", "R214", "R218"],
+        ["'age'", "'aeg'", "'note'", "'id'", "'seen'", "'soon'"],
+    ),
+    "no such table": (lambda d: d.table.unlink(), ["R101"], ["table.csv", "no such file"]),
+    "empty file": (write_bytes(b""), ["R103"], ["table.csv", "empty"]),
+    "header only": (write_bytes(b"id,age,town,seen,ill\n"), ["R212"], ["no rows", "right file"]),
+    "ragged": (write_bytes(text().encode() + b"p99,40\n"), ["R108"], ["5 fields", "line 14 has 2"]),
+    "damaged text": (
+        write_bytes(text().replace("p0", "pü").encode() + b"p99,40,\xff\xfe,2024-01-10,flu\n"),
+        ["R105"],
+        ["0xff", "line 14", "cp1252"],
+    ),
+    "not text": (write_bytes(b"PK\x03\x04\x00\x00\x00" * 9), ["R104"], ["NUL"]),
+    "hierarchy file gone": (
+        lambda d: (d.folder / "towns.csv").unlink(),
+        ["R302"],
+        ["towns.csv", "column 'town'", "No such file"],
+    ),
+    "hierarchy ragged": (
+        lambda d: (d.folder / "towns.csv").write_text(TOWNS + "Ulm;*\n"),
+        ["R303"],
+        ["towns.csv", "lines 5", "same number of levels"],
+    ),
+    "hierarchy with two parents": (
+        lambda d: (d.folder / "towns.csv").write_text(TOWNS + "Kiel;east;*\n"),
+        ["R303"],
+        ["'Kiel' stands on two lines"],
+    ),
+    "a leaf moved to another known label": (
+        lambda d: (d.folder / "towns.csv").write_text(TOWNS.replace("Dresden;east", "Dresden;north") + "Jena;east;*\n"),
+        ["R310"],
+        ["column 'town'", "Dresden", "earlier releases"],
+    ),
+    "hierarchy and table at once": (
+        lambda d: ((d.folder / "towns.csv").unlink(), d.cell(3, 0, "p5")),
+        ["R302", "R214"],
+        ["towns.csv", "identifier 'id'"],
+    ),
+    "another series in this home": (
+        lambda d: d.policy('"desk"', '"shop"'),
+        ["R502"],
+        ["series.name", '"desk" -> "shop"', "new home"],
+    ),
+    "policy changed in mid-series": (
+        lambda d: d.policy("k = 2", "k = 3"),
+        ["R502"],
+        ["guarantee.k: 2 -> 3", "recorded -> given"],
+    ),
+    "policy changed twice": (
+        lambda d: (d.policy("k = 2", "k = 3\nl = 2"), d.policy('change = "never"', 'change = "freely"')),
+        ["R502", "R502", "R502"],
+        ["guarantee.k", "guarantee.l", "values.change"],
+    ),
+}
+
+FRESH: dict[str, tuple[Callable[[Desk], object], list[str], list[str]]] = {
+    "missing values refused": (
+        lambda d: (d.policy('age = "quasi"', 'age = { role = "quasi", missing = "refuse" }'), d.cell(2, 1, "")),
+        ["R215"],
+        ["column 'age'", "(1 row)", '"category"'],
+    ),
+    "numbers that are text": (
+        lambda d: (d.policy('age = "quasi"', 'age = { role = "quasi", widths = [5] }'), d.cell(2, 1, "about 30")),
+        ["R218"],
+        ["column 'age'", "'about 30'", "(1 row)"],
+    ),
+    "an encoding that does not fit": (
+        lambda d: (
+            d.policy("[guarantee]", '[input]\nencoding = "utf-8"\n[guarantee]'),
+            d.table.write_bytes(b"id,\xfc\n"),
+        ),
+        ["R105"],
+        ["0xfc", "utf-8"],
+    ),
+    "one value in all rows": (
+        lambda d: (d.policy("k = 2", "k = 2\nl = 2"), d.write([[*r[:4], "flu"] for r in rows()])),
+        ["R402"],
+        ["column 'ill'", "1 different", "l = 2"],
+    ),
+    "k larger than the table": (
+        lambda d: d.policy("k = 2", "k = 13"),
+        ["R401"],
+        ["guarantee.k", "12 rows", "k = 13", "lower k"],
+    ),
+    "several promises that cannot be kept": (
+        lambda d: d.policy("k = 2", "k = 13\nl = 4"),
+        ["R401", "R402"],
+        ["k = 13", "l = 4"],
+    ),
+    "no table could satisfy it": (
+        lambda d: d.policy("k = 2", 'model = "compromise-safety"\nm = 2\ncompromised = 1'),
+        ["R201"],
+        ["reveil.toml, guarantee", "promises nothing"],
+    ),
+    "presence bounds crossed": (
+        lambda d: (
+            d.policy("k = 2", 'k = 2\npopulation = "p.csv"\ndelta_min = 0.5\ndelta_max = 0.2'),
+            d.policy("[values]", '[method]\nrecode = "sets"\n[values]'),
+        ),
+        ["R201"],
+        ["delta_min is larger"],
+    ),
+    "unknown keys": (
+        lambda d: (d.policy("k = 2", "k = 2\nkk = 3"), d.policy("[values]", "[valeus]")),
+        ["R201", "R201"],
+        ["guarantee.kk", "valeus", "did you mean values"],
+    ),
+    "wrong words": (
+        lambda d: (d.policy('ill = "sensitive"', 'ill = "secret"'), d.policy("k = 2", "k = 0")),
+        ["R201", "R201"],
+        ["columns.ill", '"secret" is not allowed', "guarantee.k"],
+    ),
+    "an empty list of widths": (
+        lambda d: d.policy('age = "quasi"', 'age = { role = "quasi", cuts = [] }'),
+        ["R201"],
+        ["columns.age", "empty cuts"],
+    ),
+    "population file missing": (
+        lambda d: (
+            d.policy("k = 2", 'k = 2\npopulation = "people.csv"\ndelta_max = 0.5'),
+            d.policy("[values]", '[method]\nrecode = "sets"\n[values]'),
+        ),
+        ["R101"],
+        ["people.csv", "no such file"],
+    ),
+    "two hierarchies at once": (
+        lambda d: (
+            d.policy('age = "quasi"', 'age = { role = "quasi", hierarchy = "ages.csv" }'),
+            (d.folder / "towns.csv").unlink(),
+        ),
+        ["R302", "R302"],
+        ["ages.csv", "towns.csv"],
+    ),
+    "a column called group": (
+        lambda d: (d.policy('age = "quasi"', 'group = "quasi"'), d.write(rows(), "id,group,town,seen,ill")),
+        ["R217"],
+        ["column 'group'", "rename"],
+    ),
+    "no identifier": (
+        lambda d: d.policy('id = "identifier"', 'id = "drop"'),
+        ["R216"],
+        ["identifier", "never published"],
+    ),
+    "policy is not TOML": (lambda d: d.policy("k = 2", "k = = 2"), ["R200"], ["not valid TOML", "line"]),
+    "policy is not text": (
+        lambda d: (d.folder / "reveil.toml").write_bytes(b"\xff\xfe"),
+        ["R200"],
+        ["not UTF-8", "reveil.toml"],
+    ),
+    "policy missing": (lambda d: (d.folder / "reveil.toml").unlink(), ["R200"], ["reveil.toml", "reveil init"]),
+}
+
+
+def refused(desk: Desk, codes: list[str], words: list[str]) -> None:
+    """Exit 2, every code and word, the same as JSON, and not a byte changed."""
+    before = tree(desk.folder)
+    code, out, err = desk.run()
+    assert code == 2, out + err
+    assert out == ""
+    for part in (*codes, *words, "Way out:"):
+        assert part in err
+    assert len(err) < 5000  # whatever the table holds, people can read the message
+    code, out, err = desk.run("--json")
+    answer = json.loads(out)
+    assert (code, err) == (2, "")
+    assert sorted(fault["code"] for fault in answer["faults"]) == sorted(codes)
+    assert all(fault["where"] and fault["message"] and fault["remedy"] for fault in answer["faults"])
+    assert desk.run(command="plan")[0] == 2
+    assert tree(desk.folder) == before
+
+
+@pytest.mark.parametrize("name", IN_SERIES)
+def test_a_series_is_untouched_by(desk: Desk, name: str) -> None:
+    spoil, codes, words = IN_SERIES[name]
+    spoil(desk)
+    refused(desk, codes, words)
+
+
+@pytest.mark.parametrize("name", FRESH)
+def test_no_series_is_begun_by(desk: Desk, name: str) -> None:
+    shutil.rmtree(desk.home)
+    spoil, codes, words = FRESH[name]
+    spoil(desk)
+    refused(desk, codes, words)
+    assert not desk.home.exists()
+
+
+def test_the_good_table_is_published_again(desk: Desk) -> None:
+    """The cases above fail for what was spoilt, not for the desk."""
+    assert desk.run()[0] == 0
+    assert (desk.home / "releases" / "0002").is_dir()
+
+
+def test_home_is_a_file(desk: Desk) -> None:
+    shutil.rmtree(desk.home)
+    desk.home.write_text("a letter")
+    refused(desk, ["R501"], ["this is a file", "--home"])
+
+
+def test_home_holds_other_things(desk: Desk) -> None:
+    shutil.rmtree(desk.home)
+    desk.home.mkdir()
+    (desk.home / "letters.txt").write_text("private")
+    refused(desk, ["R501"], ["letters.txt", "new folder"])
+
+
+def test_negative_seed(desk: Desk) -> None:
+    code, _, err = desk.run("--seed", "-3")
+    assert code == 2
+    assert "R222" in err
+
+
+def test_new_values_may_be_added_to_a_hierarchy(desk: Desk) -> None:
+    (desk.folder / "towns.csv").write_text("Ulm;south;*\n" + TOWNS + "Jena;east;*\n")
+    desk.cell(3, 2, "Jena")
+    assert desk.run()[0] == 0
+
+
+def test_missing_is_a_category_unless_refused(desk: Desk) -> None:
+    table = rows()
+    for row in (0, 1, 2):
+        table[row][1] = table[row][2] = ""
+    desk.write(table)
+    code, _, err = desk.run()
+    assert code == 0, err
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pl.Series("x", [[1], [2], [3], [4]]),
+        pl.Series("x", [{"a": 1}] * 4),
+        pl.Series("x", [b"\xff", b"a", b"b", b"c"]),
+        pl.Series("x", [1, 2, 3, 4]).cast(pl.Duration),
+    ],
+    ids=["list", "struct", "binary", "duration"],
+)
+@pytest.mark.parametrize("role", ["quasi", "sensitive", "insensitive", "identifier"])
+def test_types_that_cannot_be_published(column: pl.Series, role: str) -> None:
+    table = pl.DataFrame({"age": [1, 2, 3, 4]}).with_columns(column)
+    with pytest.raises(InputError, match=r"R221 column 'x'.*4 rows"):
+        reveil.anonymize(table, {"columns": {"age": "quasi", "x": role}, "guarantee": {"k": 2}})
+
+
+@pytest.mark.parametrize(
+    ("values", "spec", "code"),
+    [
+        (pl.Series([2**63, 2**63 + 1], dtype=pl.UInt64), "quasi", "R218"),
+        (pl.Series([20240101, 20240102]), {"role": "quasi", "levels": ["month"]}, "R218"),
+        (pl.Series([20240101, 20240102]), {"role": "quasi", "type": "date"}, "R218"),
+        (pl.Series([1.0, float("inf")]), "quasi", "R218"),
+        (pl.Series([0, 5_000_000], dtype=pl.Int32).cast(pl.Date), "quasi", "R218"),
+        (pl.Series(["*", "a"]), "quasi", "R304"),
+    ],
+    ids=["64 bits", "number as month", "number as date", "infinite", "year 15659", "star"],
+)
+def test_values_that_would_be_read_wrongly(values: pl.Series, spec: object, code: str) -> None:
+    table = pl.DataFrame({"x": values})
+    with pytest.raises(InputError, match=code):
+        reveil.anonymize(table, {"columns": {"x": spec}, "guarantee": {"k": 2}})
+
+
+def test_a_column_keeps_the_type_of_its_first_release(tmp_path: Path) -> None:
+    policy = {"columns": {"id": "identifier", "age": "quasi", "code": "sensitive"}, "guarantee": {"k": 2}}
+    series = reveil.open_series(policy, tmp_path / "home")
+    series.publish(pl.DataFrame({"id": [1, 2], "age": [30, 40], "code": ["1", "n/a"]}))
+    second = series.publish(pl.DataFrame({"id": [1, 2], "age": [30.5, 40], "code": [1, 2]}))
+    assert sorted(second.table["code"]) == ["1", "2"]
+    assert series.history().codebook["code"] == ["1", "n/a", "2"]
+    with pytest.raises(InputError, match=r"R218 column 'age'.*'n/a'"):
+        series.publish(pl.DataFrame({"id": [1, 2], "age": ["30", "n/a"], "code": [1, 2]}))
+
+
+@pytest.mark.parametrize("name", ["person", "release", "group"])
+@pytest.mark.parametrize("role", ["quasi", "sensitive", "insensitive"])
+def test_names_that_a_series_needs(tmp_path: Path, name: str, role: str) -> None:
+    policy = {"columns": {"id": "identifier", "age": "quasi", name: role}, "guarantee": {"k": 2}}
+    table = pl.DataFrame({"id": [1, 2], "age": [30, 40], name: ["a", "b"]})
+    with pytest.raises(InputError, match=f"R217 column '{name}'"):
+        reveil.open_series(policy, tmp_path / "home").publish(table)
+    columns = {"age": "quasi", name: role}
+    single = reveil.anonymize(table.drop("id"), {"columns": columns, "guarantee": {"k": 2}})
+    assert single.certificate.holds  # outside a series they are names like any other
+    assert single.certificate.counts["groups"] == 1
+
+
+AWKWARD = ["rows", "known", "published", "value", "count", "class", "code", "column", "a", "len", 'q"q', "x\ny", "é,;"]
+
+
+@pytest.mark.parametrize("name", AWKWARD)
+@pytest.mark.parametrize("role", ["quasi", "sensitive", "insensitive"])
+def test_awkward_names_are_published(tmp_path: Path, name: str, role: str) -> None:
+    policy = {"columns": {"id": "identifier", "age": "quasi", name: role}, "guarantee": {"k": 2}}
+    table = pl.DataFrame({"id": [1, 2], "age": [30, 40], name: ["a", "b"]})
+    series = reveil.open_series(policy, tmp_path / "home")
+    series.publish(table)
+    assert series.releases[0].table.columns == ["group", "age", name]
+
+
+def test_a_cell_of_ten_megabytes(tmp_path: Path) -> None:
+    giant = "long " * 2_000_000
+    policy = {"columns": {"id": "identifier", "age": "quasi", "note": "sensitive"}, "guarantee": {"k": 2}}
+    series = reveil.open_series(policy, tmp_path / "home")
+    release = series.publish(pl.DataFrame({"id": [1, 2], "age": [30, 40], "note": [giant, "short"]}))
+    assert release.certificate.holds
+    assert sorted(release.table["note"], key=len) == ["short", giant]
+    never = {**policy, "values": {"change": "never"}}
+    series = reveil.open_series(never, tmp_path / "other")
+    series.publish(pl.DataFrame({"id": [1, 2], "age": [30, 40], "note": [giant, "short"]}))
+    with pytest.raises(InputError) as refusal:
+        series.publish(pl.DataFrame({"id": [1, 2], "age": [30, 40], "note": ["short", giant]}))
+    assert len(str(refusal.value)) < 1000
