@@ -171,10 +171,12 @@ class Global:
             "people": tracks.people,
             "releases": releases,
             "value": None if found.value is None else plain_text(found.value),
-            "spent": round(found.lowest / math.log(1 - 1 / self.l), 6) if found.lowest > -math.inf else None,
-            "people_by_tenth_of_bound": bins.tolist(),
-            "highest_chance_by_release": [round(float(c.max(initial=0.0)), 6) for c in chances],
-            "mean_chance_by_release": [
+            "share of the budget spent": round(found.lowest / math.log(1 - 1 / self.l), 6)
+            if found.lowest > -math.inf
+            else None,
+            "people by tenth of the bound": bins.tolist(),
+            "highest chance by release": [round(float(c.max(initial=0.0)), 6) for c in chances],
+            "mean chance by release": [
                 round(float(c[k].mean()), 6) if k.any() else 0.0 for c, k in zip(chances, known, strict=True)
             ],
         }

@@ -18,7 +18,7 @@ from reveil.plan import kernels, spend
 from reveil.policy import Policy
 
 AHEAD = 8  # releases that are looked ahead
-SAMPLE = 40_000  # rows on which the cost of the promise is measured
+SAMPLE = 20_000  # rows on which the cost of the promise is measured
 
 
 def outlook(
@@ -37,12 +37,12 @@ def outlook(
         "release": now,
         "bound": str(1 / pace.l),
         "protected": "all values" if policy.guarantee.protect is None else list(policy.guarantee.protect),
-        "people_by_tenth_of_budget_spent_before": bins.tolist(),
-        "most_spent_before": round(float(spent.max(initial=0.0)), 6),
-        "smallest_groups_ahead": budget.sizes(pace, now + releases - 1)[now - 1 :],
-        "most_frequent_protected_value": None if value is None else str(value),
-        "its_share": round(float(share), 6),
-        "releases_a_person_can_be_in_at_this_share": budget.lasts(pace, share, 200) if share else None,
+        "people by tenth of the budget spent before": bins.tolist(),
+        "most spent before by anybody": round(float(spent.max(initial=0.0)), 6),
+        "rows per occurrence of a value, from this release on": budget.sizes(pace, now + releases - 1)[now - 1 :],
+        "most frequent protected value": None if value is None else str(value),
+        "its share": round(float(share), 6),
+        "releases a person can be in at this share": budget.lasts(pace, share, 200) if share else None,
     }
 
 
@@ -72,41 +72,27 @@ def standing_alone(
 
     Measured on some neighbouring groups: they are cut further, as far as a bound of 1/l on this release alone allows.
     """
-    begin = starts[: np.searchsorted(starts, SAMPLE) + 1]
-    end = int(begin[-1]) if len(begin) < len(starts) else len(order)
-    mine = begin[begin < end]
-    some_rows, some_order = rows[:end].copy(), order[:end].copy()
-    shared = purse._replace(
+    bounds = np.append(starts, len(order))
+    bounds = bounds[: max(2, int(np.searchsorted(bounds, SAMPLE, side="right")))]
+    end, groups = int(bounds[-1]), len(bounds) - 1
+    alone = purse._replace(
         index=np.zeros_like(purse.index),
         need=np.full((1, purse.need.shape[1]), floor),
         worst=np.full_like(purse.worst, floor),
         least=np.minimum(purse.least, spend.smallest(floor)),
     )
-    before = _loss(trees, some_rows, mine, end)
-    parts = [
-        spend.split(trees, tests, shared, some_rows, some_order, int(s), int(t), 0, relaxed)
-        for s, t in zip(mine, [*mine[1:], end], strict=True)
-    ]
-    finer = np.sort(np.concatenate(parts)) if parts else mine
+    finer, before, after = spend.refine(trees, tests, alone, rows[:end].copy(), order[:end].copy(), bounds, relaxed)
+    cells = end * max(1e-300, trees.weight.sum())
     return {
-        "rows_per_group": round(len(order) / max(1, len(starts)), 3),
-        "cost_over_localized": {
-            "rows_looked_at": end,
-            "rows_per_group": round(end / max(1, len(mine)), 3),
-            "rows_per_group_localized": round(end / max(1, len(finer)), 3),
-            "loss": round(before, 6),
-            "loss_localized": round(_loss(trees, some_rows, finer, end), 6),
+        "rows per group": round(len(order) / len(starts), 3),
+        "cost over localized protection": {
+            "rows looked at": end,
+            "rows per group": round(end / groups, 3),
+            "rows per group, each release alone": round(end / len(finer), 3),
+            "loss": round(before / cells, 6),
+            "loss, each release alone": round(after / cells, 6),
         },
     }
-
-
-def _loss(trees: kernels.Trees, rows: NDArray[np.int32], starts: NDArray[np.int64], end: int) -> float:
-    """Mean loss per cell of groups that begin at `starts`."""
-    seen = np.zeros(int(np.diff(trees.first_leaf).max(initial=0)) + 1, dtype=np.int32)
-    total = 0.0
-    for s, t in zip(starts.tolist(), [*starts.tolist()[1:], end], strict=True):
-        total += (t - s) * kernels.segment_cost(trees, rows, s, t, seen)
-    return float(total / max(1, end) / max(1e-300, trees.weight.sum()))
 
 
 def faults(
@@ -133,7 +119,7 @@ def faults(
                 message = _too_frequent(
                     column.values[code], int(counts[code]), rows, tight, float(needs.max()), past, pace
                 )
-                found.append(Fault("R420", f"column {column.name!r}", message, _way_out(pace, tight < rows), tight))
+                found.append(Fault("R440", f"column {column.name!r}", message, _way_out(pace, tight < rows), tight))
     return found
 
 

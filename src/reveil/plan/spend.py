@@ -281,3 +281,26 @@ def cut_by_need(
         if after < before - 1e-9:
             return cut
     return s
+
+
+@njit(cache=True, nogil=True)
+def refine(
+    trees: Trees, tests: Tests, purse: Purse, rows: I32, order: I64, bounds: I64, relaxed: bool
+) -> tuple[I64, float, float]:
+    """Cut groups further, in place. Returns where they begin now, and the loss of all rows before and after."""
+    widest = 1
+    for c in range(len(trees.free)):
+        widest = max(widest, trees.first_leaf[c + 1] - trees.first_leaf[c])
+    seen = np.zeros(widest + 1, dtype=np.int32)
+    starts = [bounds[0]]
+    starts.pop()
+    before = after = 0.0
+    for g in range(len(bounds) - 1):
+        s, t = bounds[g], bounds[g + 1]
+        before += (t - s) * kernels.segment_cost(trees, rows, s, t, seen)
+        parts = np.sort(split(trees, tests, purse, rows, order, s, t, 0, relaxed))
+        for j in range(len(parts)):
+            end = parts[j + 1] if j + 1 < len(parts) else t
+            after += (end - parts[j]) * kernels.segment_cost(trees, rows, parts[j], end, seen)
+            starts.append(parts[j])
+    return np.array(starts), before, after
