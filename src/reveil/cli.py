@@ -341,16 +341,16 @@ def measure(
     from reveil.roles import prepare
 
     loaded = load_policy(policy)
-    table, counterfeits = _published(Path(published), loaded)
+    table, counterfeits, values = _published(Path(published), loaded)
     truth = prepare(read_table(original, options(loaded)), loaded)
-    utility = compute(table, truth, loaded, counterfeits=counterfeits, queries=queries, seed=seed)
+    utility = compute(table, truth, loaded, counterfeits=counterfeits, values=values, queries=queries, seed=seed)
     if json:
         terminal.say_json(utility.to_dict())
     else:
         terminal.say(str(utility))
 
 
-def _published(path: Path, policy: Policy) -> tuple[Any, Any]:
+def _published(path: Path, policy: Policy) -> tuple[Any, Any, Any]:
     import polars as pl
 
     from reveil.read import read_table
@@ -358,12 +358,30 @@ def _published(path: Path, policy: Policy) -> tuple[Any, Any]:
 
     public = path / "public" if (path / "public").is_dir() else path
     if not public.is_dir():
-        return read_table(str(path)), None
+        return read_table(str(path)), None, None
+    if policy.method.publish == "anatomy":
+        return _anatomy(public, policy)
     table = next((public / name for name in ("table.csv", "table.parquet") if (public / name).exists()), None)
     if table is None:
         raise InputError(Fault("R603", f"folder {path}", "holds no published table", "name a release folder or a file"))
     fakes = public / "counterfeits.csv"
-    return read_published(table), pl.read_csv(fakes) if fakes.exists() else None
+    return read_published(table), pl.read_csv(fakes) if fakes.exists() else None, None
+
+
+def _anatomy(public: Path, policy: Policy) -> tuple[Any, Any, Any]:
+    from reveil.parted import COUNT, GROUP, QUASI, value_tables
+    from reveil.verify import read_published
+
+    names = value_tables(policy.named("sensitive"))
+    files = {path.stem: path for path in public.iterdir() if path.suffix in (".csv", ".parquet")}
+    lost = [name for name in (QUASI, *names.values()) if name not in files]
+    if lost:
+        raise InputError(
+            Fault("R603", f"folder {public}", f"has no {' and no '.join(lost)}", "name an anatomy release")
+        )
+    numbers = {GROUP: int, COUNT: int}
+    values = {column: read_published(files[name]).cast(numbers) for column, name in names.items()}  # type: ignore[arg-type]
+    return read_published(files[QUASI]).cast({GROUP: int}), None, values
 
 
 @app.command()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,12 @@ from reveil.recode import GROUP
 TYPES = {pl.Int64: "integer", pl.Float64: "number", pl.Date: "date", pl.String: "string", pl.Int32: "integer"}
 
 
-def emit(table: pl.DataFrame, counterfeits: pl.DataFrame | None, policy: Policy, folder: Path) -> None:
-    """Write the public half of a release into an existing folder."""
-    resources = [_resource(folder, write_table(table, folder, policy.output.format), table, policy)]
+def emit(tables: Mapping[str, pl.DataFrame], counterfeits: pl.DataFrame | None, policy: Policy, folder: Path) -> None:
+    """Write the public half of a release into an existing folder: one table, or several (anatomy), by name."""
+    resources = [
+        _resource(folder, write_table(table, folder / f"{name}.{policy.output.format}"), table, policy)
+        for name, table in tables.items()
+    ]
     if counterfeits is not None:
         path = folder / "counterfeits.csv"
         counterfeits.write_csv(path)
@@ -42,9 +46,8 @@ def count_counterfeits(plan: Plan) -> pl.DataFrame:
     return pl.DataFrame({GROUP: np.arange(plan.count), "count": counts.astype(np.int64)})
 
 
-def write_table(table: pl.DataFrame, folder: Path, form: str) -> Path:
-    path = folder / f"table.{form}"
-    if form == "csv":
+def write_table(table: pl.DataFrame, path: Path) -> Path:
+    if path.suffix == ".csv":
         table.write_csv(path)
         return path
     import pyarrow.parquet as pq

@@ -8,8 +8,8 @@ was withheld, or whose quasi-identifiers are all `*`, is suppressed: its loss is
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from html import escape
 from typing import Any
 
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from reveil.axes import Classes, Floats, Ints, Read, Runs, classes_of
 from reveil.errors import Fault, InputError, stop_if
+from reveil.parted import GROUP, crossed
 from reveil.policy import Policy, PolicyLike, load_policy
 from reveil.queries import QueryError, Questions
 
@@ -121,13 +122,15 @@ def measure(
     policy: PolicyLike,
     *,
     counterfeits: pl.DataFrame | None = None,
+    values: Mapping[str, pl.DataFrame] | None = None,
     queries: int = 10_000,
     selectivity: Sequence[float] = (0.01, 0.05, 0.1),
     seed: int = 0,
 ) -> Utility:
     """Compare a published table with its original. `queries` are asked for each selectivity; 0 asks none.
 
-    `counterfeits` has the columns group and count.
+    `counterfeits` has the columns group and count. For an anatomy `published` is its table of quasi-identifiers, and
+    `values` has the table of values of each sensitive column (group, value, count).
 
     >>> original = pl.DataFrame({"age": [20, 25, 40], "ill": ["flu", "cold", "flu"]})
     >>> published = pl.DataFrame({"age": ["[20-25]", "[20-25]", "*"], "ill": ["cold", "flu", "flu"]})
@@ -136,6 +139,12 @@ def measure(
     Utility(mean NCP 0.5000, 1 classes of 2.0 rows, 1 of 3 rows suppressed)
     """
     rules = load_policy(policy)
+    if values is not None:
+        crosswise, surplus = crossed(published, values)
+        found = measure(
+            crosswise, original, rules, counterfeits=surplus, queries=queries, selectivity=selectivity, seed=seed
+        )
+        return _by_group(found, published, rules.guarantee.k)
     stop_if(_faults(published, original, rules, queries, selectivity))
     classes = classes_of(published, original, rules, counterfeits)
     rows, kept = original.height, ~classes.starred
@@ -159,6 +168,19 @@ def measure(
         average_class=average_class(sizes),
         c_avg=average_class(sizes) / k if k else None,
         queries=tuple(asked.error(queries, s, seed) for s in selectivity) if asked else (),
+    )
+
+
+def _by_group(found: Utility, published: pl.DataFrame, k: int | None) -> Utility:
+    """The figures of an anatomy: its classes are its groups, and it has no counterfeits."""
+    sizes = published.group_by(GROUP).len()["len"].to_numpy()
+    return replace(
+        found,
+        counterfeits=0,
+        classes=len(sizes),
+        discernibility=discernibility(sizes, found.suppressed, found.rows),
+        average_class=average_class(sizes),
+        c_avg=average_class(sizes) / k if k else None,
     )
 
 
@@ -213,7 +235,5 @@ def _faults(
         faults.append(Fault("R706", "original table", "has no rows", "pass the table that was published"))
     if queries < 0 or not all(0 < s <= 1 for s in selectivity):
         message = f"queries = {queries}, selectivity = {tuple(selectivity)} cannot be asked"
-        faults.append(
-            Fault("R705", "queries", message, "ask 0 or more, with selectivities above 0 and up to 1")
-        )
+        faults.append(Fault("R705", "queries", message, "ask 0 or more, with selectivities above 0 and up to 1"))
     return faults

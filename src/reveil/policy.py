@@ -321,9 +321,6 @@ def _history_parameters(g: Guarantee, m: int) -> list[str]:
     return []
 
 
-SINGLE = ("k-anonymity", "l-diversity", "t-closeness", "alpha-k", "epsilon-m", "presence", "r-robustness")
-
-
 def _prior_policy(policy: Policy) -> list[str]:
     """What priors go together with, and what they do not."""
     g, method, faults = policy.guarantee, policy.method.name, []
@@ -333,7 +330,7 @@ def _prior_policy(policy: Policy) -> list[str]:
         return faults
     if g.model != "r-robustness":
         why = "only single-release conditions are planned together with priors"
-        if g.model not in SINGLE:
+        if g.model not in SINGLE_RELEASE:
             why = "its worlds over several releases are not weighed by priors"
         faults.append(f'priors do not go with model "{g.model}": {why}; use model = "r-robustness"')
     others = [name for name in ("t", "epsilon", "population") if getattr(g, name) is not None]
@@ -342,9 +339,34 @@ def _prior_policy(policy: Policy) -> list[str]:
         faults.append(f'method "{method}" cannot plan under priors; use "signatures" or "linkage"')
     if len(policy.named("sensitive")) != 1:
         faults.append("priors are planned for one sensitive column; give the others another role")
+    if "group" in policy.columns and policy.columns["group"].role in ("quasi", "sensitive", "insensitive"):
+        faults.append("a release under priors numbers its groups in a column `group`; rename yours")
     names = [Path(file).name for file in g.priors]
     if len(set(names)) < len(names):
         faults.append("two prior files have the same name; rename one of them")
+    return faults
+
+
+def _anatomy_policy(policy: Policy) -> list[str]:
+    """What can be promised when exact quasi-identifiers are published apart from the values."""
+    g, faults = policy.guarantee, []
+    if g.model == "k-anonymity":
+        faults.append(
+            "anatomy publishes exact quasi-identifiers, so k-anonymity hides nobody: it only hides which value is "
+            "whose; promise that, with l-diversity, t-closeness, alpha-k, epsilon-m or r-robustness"
+        )
+    if g.population is not None:
+        faults.append(
+            "anatomy publishes exact quasi-identifiers, so it shows who is present; presence needs generalized"
+        )
+    if g.model not in SINGLE_RELEASE:
+        faults.append(f'anatomy cannot keep "{g.model}": a counterfeit row has no exact quasi-identifiers to show')
+    if not policy.named("sensitive"):
+        faults.append("anatomy parts quasi-identifiers from sensitive values, and no column is sensitive")
+    if "recode" in policy.method.model_fields_set:
+        faults.append("method.recode does nothing with anatomy: nothing is generalised")
+    taken = [name for name in ("group", "count") if name in policy.columns]
+    faults += [f"anatomy needs the column name `{name}` for itself; rename yours" for name in taken]
     return faults
 
 
@@ -356,7 +378,7 @@ class Method(Section):
     )
     cuts: Literal["strict", "relaxed"] = "relaxed"
     recode: Literal["nodes", "sets"] = "nodes"
-    publish: Literal["generalized"] = "generalized"
+    publish: Literal["generalized", "anatomy"] = "generalized"
     infeasible: Literal["refuse", "withhold"] = "refuse"
     suppress: Share = Fraction(0)
 
@@ -406,6 +428,7 @@ class Policy(Section):
         faults += _global_policy(self) if self.guarantee.model == "global" else []
         faults += _persistent_policy(self) if self.guarantee.model in PERSISTENT else []
         faults += _prior_policy(self)
+        faults += _anatomy_policy(self) if self.method.publish == "anatomy" else []
         if self.method.name == "budget" and self.guarantee.model != "global":
             faults.append('method "budget" plans for guarantee.model = "global" only')
         if faults:

@@ -30,13 +30,14 @@ from reveil.identify import keyed_hashes
 from reveil.ledger import store
 from reveil.ledger.ledger import Ledger
 from reveil.ledger.record import Head
+from reveil.parted import QUASI, value_tables
 from reveil.plan.contract import Plan, Progress, silent
 from reveil.plan.loss import Loss, loss_of
 from reveil.plan.methods import method
 from reveil.policy import Policy, PolicyLike, load_policy
 from reveil.prior import match_priors
 from reveil.read import ReadOptions, read_table
-from reveil.recode import recode
+from reveil.recode import part, recode
 from reveil.release import Preview, Release
 from reveil.remember import facts_of, history_of, memory_of, refuse_changes, signatures_of
 from reveil.report.make import write_reports
@@ -106,10 +107,17 @@ def write_release(d: Draft, folder: Path, history: History, number: int | None, 
     """Recode and emit into folder/public, verify those bytes, and write certificate and reports into folder/private."""
     series = number is not None
     progress("writing", 0.0)
-    grouped = series or bool(d.policy.guarantee.priors)
-    table = recode(d.frame, d.encoded, d.plan, d.policy, d.rng, group_column=grouped)
     counterfeits = count_counterfeits(d.plan) if series else None
-    emit(table, counterfeits, d.policy, folder / "public")
+    values = None
+    if d.policy.method.publish == "anatomy":
+        table, values = part(d.frame, d.plan, d.policy, d.rng)
+        names = value_tables(d.policy.named("sensitive"))
+        tables = {QUASI: table, **{names[name]: values[name] for name in values}}
+    else:
+        grouped = series or bool(d.policy.guarantee.priors)
+        table = recode(d.frame, d.encoded, d.plan, d.policy, d.rng, group_column=grouped)
+        tables = {"table": table}
+    emit(tables, counterfeits, d.policy, folder / "public")
     progress("verifying", 0.0)
     verification = verify(folder / "public", d.policy, history, truth_of(d))
     verification.insist()
@@ -123,7 +131,7 @@ def write_release(d: Draft, folder: Path, history: History, number: int | None, 
     )
     progress("reporting", 0.0)
     write_reports(folder / "private", d.frame, table, certificate, d.plan, d.loss, verification, d.policy, history)
-    return Release(table, d.plan.groups, counterfeits, certificate, None, number)
+    return Release(table, d.plan.groups, counterfeits, certificate, None, number, values)
 
 
 def truth_of(d: Draft) -> Truth:

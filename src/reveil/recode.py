@@ -14,6 +14,7 @@ from reveil.encode import Codes, Encoded, Sensitive
 from reveil.hierarchies.tree import Hierarchy
 from reveil.notation import format_set
 from reveil.plan.boxes import boxes
+from reveil.parted import count
 from reveil.plan.contract import Plan
 from reveil.policy import Policy
 
@@ -39,6 +40,17 @@ def recode(
         elif spec.role == "insensitive":
             columns.append(frame[name].gather(sources))
     return pl.DataFrame(columns)[rng.permutation(len(groups))]
+
+
+def part(
+    frame: pl.DataFrame, plan: Plan, policy: Policy, rng: np.random.Generator
+) -> tuple[pl.DataFrame, dict[str, pl.DataFrame]]:
+    """Anatomy: exact quasi-identifiers with their group, rows shuffled; and per sensitive column, values by group."""
+    kept = np.flatnonzero(plan.groups >= 0)
+    rows = frame[kept].with_columns(pl.Series(GROUP, plan.groups[kept], dtype=pl.Int64))
+    shown = [name for name, spec in policy.columns.items() if spec.role in ("quasi", "insensitive")]
+    values = {name: count(rows, name) for name in policy.named("sensitive")}
+    return rows.select(GROUP, *shown)[rng.permutation(len(kept))], values
 
 
 def decode(column: Sensitive, codes: NDArray[np.int32], dtype: pl.DataType) -> pl.Series:

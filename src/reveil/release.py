@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
@@ -16,6 +17,7 @@ from reveil.certificate import Certificate
 from reveil.errors import TamperedError
 from reveil.ledger.ledger import Ledger
 from reveil.ledger.record import Record
+from reveil.parted import QUASI, value_tables
 from reveil.plan.contract import Plan
 from reveil.plan.loss import Loss
 from reveil.verify import read_published, typed
@@ -31,6 +33,7 @@ class Release:
     certificate: Certificate
     path: Path | None  # the folder with public/ and private/
     number: int | None  # in its series
+    values: Mapping[str, pl.DataFrame] | None = None  # anatomy: group, value, count of each sensitive column
 
     @classmethod
     def load(cls, ledger: Ledger, record: Record) -> Release:
@@ -39,16 +42,22 @@ class Release:
             raise TamperedError(faults)
         folder = ledger.path(record.number)
         package = json.loads((folder / "public" / "datapackage.json").read_text(encoding="utf-8"))
-        names = {resource["name"]: folder / "public" / resource["path"] for resource in package["resources"]}
+        tables = {r["name"]: folder / "public" / r["path"] for r in package["resources"]}
+        main = QUASI if QUASI in tables else "table"
+        columns = [
+            f["name"] for r in package["resources"] for f in r["schema"]["fields"] if f.get("role") == "sensitive"
+        ]
+        names = value_tables(tuple(columns)) if main == QUASI else {}
         content = json.loads((folder / "private" / "certificate.json").read_text(encoding="utf-8"))
         tuples = {name: tuple(content[name]) for name in ("verdicts", "checks", "assumptions", "limits")}
         return cls(
-            table=typed(read_published(names["table"]), package),
+            table=typed(read_published(tables[main]), package, main),
             groups=ledger.memory(record.number, "members")["group"].to_numpy(),
-            counterfeits=pl.read_csv(names["counterfeits"]),
+            counterfeits=pl.read_csv(tables["counterfeits"]),
             certificate=Certificate(**{**content, **tuples}),
             path=folder,
             number=record.number,
+            values={c: typed(read_published(tables[n]), package, n) for c, n in names.items()} or None,
         )
 
     def at(self, path: Path) -> Release:

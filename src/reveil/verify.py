@@ -24,7 +24,9 @@ from reveil.guarantees.registry import judges
 from reveil.hierarchies import scales
 from reveil.hierarchies.tree import Hierarchy, grow
 from reveil.history import History
+from reveil.parted import QUASI, pair, value_tables
 from reveil.policy import Policy
+from reveil.prior import load
 from reveil.roles import population
 
 GROUP = "group"
@@ -87,7 +89,7 @@ class Verification:
 def verify(public: Path, policy: Policy, history: History, truth: Truth | None = None) -> Verification:
     """Judge the public files of one release; `truth` adds checks against what was put in."""
     try:
-        package, table, counterfeits = _read(public)
+        package, table, counterfeits = read_release(public, policy)
         files = _files(public, package)
     except (OSError, ValueError, LookupError, TypeError, pl.exceptions.PolarsError) as error:
         reason = str(error).partition("\n")[0]
@@ -130,13 +132,21 @@ def grouped(table: pl.DataFrame, policy: Policy) -> bool:
     return GROUP in table.columns and GROUP not in published_columns(policy)
 
 
-def _read(public: Path) -> tuple[dict[str, Any], pl.DataFrame, pl.DataFrame | None]:
+def read_release(public: Path, policy: Policy) -> tuple[dict[str, Any], pl.DataFrame, pl.DataFrame | None]:
+    """The data package, the table (the two of an anatomy paired by group), and the counterfeit counts."""
     package = json.loads((public / "datapackage.json").read_text(encoding="utf-8"))
     names = {resource["name"]: public / resource["path"] for resource in package["resources"]}
-    table, counterfeits = read_published(names["table"]), None
+    counterfeits = None
+    if policy.method.publish == "anatomy":
+        tables = {name: typed(read_published(path), package, name) for name, path in names.items()}
+        stated = {column: tables[name] for column, name in value_tables(policy.named("sensitive")).items()}
+        paired = pair(tables[QUASI], stated)
+        table = paired.select(GROUP, *(name for name in policy.columns if name in paired.columns))
+    else:
+        table = typed(read_published(names["table"]), package)
     if "counterfeits" in names:
         counterfeits = pl.read_csv(names["counterfeits"]).select(pl.col(GROUP, "count").cast(pl.Int64))
-    return package, typed(table, package), counterfeits
+    return package, table, counterfeits
 
 
 def read_published(path: Path) -> pl.DataFrame:
@@ -149,9 +159,9 @@ def read_published(path: Path) -> pl.DataFrame:
     return table
 
 
-def typed(table: pl.DataFrame, package: Mapping[str, Any]) -> pl.DataFrame:
+def typed(table: pl.DataFrame, package: Mapping[str, Any], resource: str = "table") -> pl.DataFrame:
     """Cells as the data package declares them."""
-    fields = {r["name"]: r["schema"]["fields"] for r in package["resources"]}["table"]
+    fields = {r["name"]: r["schema"]["fields"] for r in package["resources"]}[resource]
     kinds = {field["name"]: field["type"] for field in fields if field["name"] in table.columns}
     days = [name for name, kind in kinds.items() if kind == "date" and table.schema[name] == pl.String]
     numbers = {"integer": pl.Int64, "number": pl.Float64}
@@ -183,6 +193,8 @@ def _columns(table: pl.DataFrame, policy: Policy) -> Check:
 
 def _uniform(table: pl.DataFrame, policy: Policy) -> Check:
     quasi = list(policy.named("quasi"))
+    if policy.method.publish == "anatomy":
+        return Check("two tables", True, "every group has as many rows in one table as values in the other")
     if not grouped(table, policy):
         return Check("one generalisation per group", True, "groups are the rows that share all generalised cells")
     shapes = table.select(GROUP, *quasi).unique().height
@@ -211,7 +223,10 @@ def _view(table: pl.DataFrame, counterfeits: pl.DataFrame | None, policy: Policy
         if truth is not None and truth.members is not None:
             people = truth.members.select("person", pl.col("group").cast(pl.Int64).alias(GROUP))
             members = people.join(lookup, on=GROUP, how="left", maintain_order="left").select("person", "class")
-        if truth is not None and truth.signatures is not None:
+        if policy.method.publish == "anatomy" and policy.guarantee.priors:
+            columns = {prior.name: prior.match(table) for prior in load(policy)}
+            signatures = pl.DataFrame({"class": classes.cast(pl.Int64), **columns})
+        elif truth is not None and truth.signatures is not None:
             known = truth.signatures.with_columns(pl.col(GROUP).cast(pl.Int64))
             signatures = known.join(lookup, on=GROUP, how="left", maintain_order="left").drop(GROUP)
     return View(

@@ -122,7 +122,7 @@ def test_estimate_is_a_prior_that_fits_its_table(tmp_path: Path) -> None:
     assert all(sum(row) == 1 for row in prior.table)
     # F, 0-24: 5 people, 2 with flu; the share of flu in the table is 2/5
     assert prior.table[0][prior.place["flu"]] == (2 + Fraction(1, 2) * Fraction(2, 5)) / (5 + Fraction(1, 2))
-    assert found.small["people"].to_list() == [5, 10, 10]
+    assert found.small["people"].to_list() == [5, 25, 10, 10]
     unsmoothed = estimate(people, ["sex"], "disease", smoothing=Fraction(0))
     assert "3 values" not in repr(unsmoothed)
     assert unsmoothed.small.rows() == [("M", 10)]
@@ -172,10 +172,10 @@ def test_what_priors_do_not_go_with(
 def people(tmp_path: Path) -> pl.DataFrame:
     frame = pl.DataFrame(
         {
-            "id": list(range(60)),
-            "sex": ["F", "M"] * 30,
-            "age": [20 + i % 40 for i in range(60)],
-            "disease": [("flu", "ache", "gout", "cold")[(i // 2 + i % 2) % 4] for i in range(60)],
+            "id": list(range(64)),
+            "sex": ["F", "M"] * 32,
+            "age": [20 + i % 40 for i in range(64)],
+            "disease": [("flu", "ache", "gout", "cold")[(i // 2 + i % 2) % 4] for i in range(64)],
         }
     )
     estimate(frame, ["sex"], "disease").write(tmp_path / "by-sex.csv")
@@ -226,5 +226,5 @@ def test_who_is_above_beforehand_is_counted_and_named(tmp_path: Path) -> None:
     policy["columns"] = {"sex": "quasi", "disease": "sensitive"}
     (verdict,) = reveil.anonymize(people, policy, seed=1).certificate.verdicts
     assert verdict["details"]["people above 1/r beforehand"] == 2
-    assert verdict["details"]["signatures above 1/r beforehand"] == ["sex 'F': 'flu' 9/10"]
+    assert verdict["details"]["signatures above 1/r beforehand"] == ["sex 'F': 'flu' 0.9"]
     assert "For 2 people the prior alone gives some value more than that" in verdict["plain"]

@@ -44,7 +44,9 @@ def loss_of(encoded: Encoded, plan: Plan, policy: Policy) -> Loss:
     low, high = boxes(plan.groups, encoded.positions, plan.count)
     columns = {}
     for number, hierarchy in enumerate(encoded.quasi):
-        if policy.method.recode == "sets" and not hierarchy.free:
+        if policy.method.publish == "anatomy":
+            per_group = np.zeros(plan.count)  # quasi-identifiers are published as they are
+        elif policy.method.recode == "sets" and not hierarchy.free:
             per_group = _set_losses(hierarchy, groups, encoded.positions[kept, number], plan.count)
         else:
             per_group = _run_losses(hierarchy, low[:, number], high[:, number])

@@ -1,0 +1,63 @@
+"""A release in two tables (anatomy): exact quasi-identifiers with a group, and how often each group has each value.
+
+Nothing says which row of a group has which of its values. `pair` lays the two side by side for whoever counts by
+group; the order of values within a group is arbitrary there and means nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+
+GROUP, COUNT = "group", "count"
+QUASI = "qit"  # the table of quasi-identifiers
+VALUES = "st"  # the table of sensitive values
+
+
+def value_tables(names: tuple[str, ...]) -> dict[str, str]:
+    """The name of the value table of each sensitive column.
+
+    >>> value_tables(("disease",)), value_tables(("disease", "drug"))
+    ({'disease': 'st'}, {'disease': 'st-1', 'drug': 'st-2'})
+    """
+    if len(names) == 1:
+        return {names[0]: VALUES}
+    return {name: f"{VALUES}-{number}" for number, name in enumerate(names, 1)}
+
+
+def pair(quasi: pl.DataFrame, values: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """One row per row of the first table, with as many values per group as the others state.
+
+    >>> people = pl.DataFrame({"group": [2, 1, 2], "age": [30, 41, 35]})
+    >>> pair(people, {"ill": pl.DataFrame({"group": [1, 2], "ill": ["flu", "ache"], "count": [1, 2]})}).rows()
+    [(1, 41, 'flu'), (2, 30, 'ache'), (2, 35, 'ache')]
+    """
+    found = quasi.sort(GROUP, maintain_order=True)
+    for name, table in values.items():
+        if table[COUNT].null_count() or (table[COUNT] < 1).any():
+            raise ValueError(f"a count of {name!r} is not positive")
+        spread = table.select(pl.all().repeat_by(COUNT)).explode(GROUP, name).sort(GROUP, maintain_order=True)
+        if not spread[GROUP].cast(pl.Int64).equals(found[GROUP].cast(pl.Int64)):
+            raise ValueError(f"the groups of the two tables differ in size for {name!r}")
+        found = found.with_columns(spread[name])
+    return found
+
+
+def count(table: pl.DataFrame, name: str) -> pl.DataFrame:
+    """How often each group has each value, from one row per person; sorted, so that no order tells anything."""
+    return table.group_by(GROUP, name).len(COUNT).sort(GROUP, name, nulls_last=False).cast({COUNT: pl.Int64})
+
+
+def crossed(quasi: pl.DataFrame, values: Mapping[str, pl.DataFrame]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Every row with every value of its group, as a group of its own in which all rows but one are surplus.
+
+    Whoever estimates from that, with the surplus as counterfeits, weighs each value by its share of the group: what an
+    analyst does with two tables.
+    """
+    rows = pair(quasi, values).drop(list(values)).with_row_index("\0row")
+    listed = pair(quasi.select(GROUP), values)
+    surplus = rows.select(GROUP, pl.len().over(GROUP).alias("\0size"), pl.col("\0row").cast(pl.Int64))
+    cross = rows.join(listed, on=GROUP, how="inner", maintain_order="left").drop(GROUP)
+    fakes = surplus.select(pl.col("\0row").alias(GROUP), (pl.col("\0size").cast(pl.Int64) - 1).alias(COUNT))
+    return cross.rename({"\0row": GROUP}).cast({GROUP: pl.Int64}), fakes
