@@ -78,7 +78,7 @@ def test_with_all_values_protected_it_refuses_because_flu_would_reach_three_quar
     with pytest.raises(InfeasibleError) as refusal:
         series.publish(FIGURE_1A)
     (fault,) = refusal.value.faults
-    assert fault.code == "R440"
+    assert fault.code == "R460"
     assert "'flu' is in 2 of 4 rows" in fault.message
     assert "3/4 after 2 such releases; the promise is at most 1/2" in fault.message
     assert not series.releases

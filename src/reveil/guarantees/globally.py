@@ -165,15 +165,14 @@ class Global:
         known = [
             place < len(rows) - 1 for place, rows in zip(tracks.place, tracks.rows, strict=True)
         ]  # who is in each release
+        spent = found.lowest / math.log(1 - 1 / self.l)
         return {
             "column": self.column,
             "assumes": "values change freely from release to release",
             "people": tracks.people,
             "releases": releases,
             "value": None if found.value is None else plain_text(found.value),
-            "share of the budget spent": round(found.lowest / math.log(1 - 1 / self.l), 6)
-            if found.lowest > -math.inf
-            else None,
+            "share of the budget spent": round(spent, 6) if math.isfinite(spent) else None,
             "people by tenth of the bound": bins.tolist(),
             "highest chance by release": [round(float(c.max(initial=0.0)), 6) for c in chances],
             "mean chance by release": [

@@ -90,7 +90,7 @@ def _refuse_unknown(encoded: Encoded, policy: Policy) -> None:
             hint = f"; the nearest is {near[0]!r}" if near else ""
             message = f"{value!r} is not a value of {', '.join(map(repr, policy.named('sensitive')))}{hint}"
             way = "correct the spelling, or list all values that may come in `order` of the column"
-            faults.append(Fault("R441", "guarantee.protect", message, way))
+            faults.append(Fault("R461", "guarantee.protect", message, way))
     if faults:
         raise InputError(faults)
 
@@ -301,7 +301,7 @@ def _refuse_conditions(
         return
     if len(rows) < tests.least:
         message = f"{len(rows):,} rows can be published, and no group may have fewer than {tests.least}"
-        raise InfeasibleError(Fault("R442", "guarantee", message, "publish more people, or lower k or l", len(rows)))
+        raise InfeasibleError(Fault("R462", "guarantee", message, "publish more people, or lower k or l", len(rows)))
     raise InfeasibleError(infeasible.faults(encoded, _without_l(policy)))
 
 

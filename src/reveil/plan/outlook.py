@@ -119,7 +119,7 @@ def faults(
                 message = _too_frequent(
                     column.values[code], int(counts[code]), rows, tight, float(needs.max()), past, pace
                 )
-                found.append(Fault("R440", f"column {column.name!r}", message, _way_out(pace, tight < rows), tight))
+                found.append(Fault("R460", f"column {column.name!r}", message, _way_out(pace, tight < rows), tight))
     return found
 
 
