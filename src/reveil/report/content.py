@@ -20,7 +20,7 @@ from reveil.plan.contract import Plan
 from reveil.plan.loss import Loss
 from reveil.policy import Policy
 from reveil.report import discreet
-from reveil.report.exposure import Exposure, exposure
+from reveil.report.exposure import Exposure, exposure, text_values
 from reveil.report.shapes import draw
 from reveil.report.toml_text import toml_text
 from reveil.verify import Verification
@@ -108,6 +108,11 @@ class Source:
     made: str
 
     @cached_property
+    def texts(self) -> Mapping[str, pl.Series]:
+        """The different values of the input's text columns that are quasi-identifiers or sensitive."""
+        return text_values(self.frame, (*self.policy.named("quasi"), *self.policy.named("sensitive")))
+
+    @cached_property
     def labels(self) -> Mapping[str, int]:
         """How many different cells each quasi-identifier shows."""
         return self.table.select(pl.col(self.policy.named("quasi")).n_unique()).row(0, named=True)
@@ -115,7 +120,7 @@ class Source:
 
 def contents(source: Source) -> tuple[Content, Content]:
     """The internal and the external content; what is costly is computed once."""
-    found = exposure(source.frame, source.verification.sizes, source.plan, source.policy)
+    found = exposure(source.frame, source.texts, source.verification.sizes, source.plan, source.policy)
     trend = trend_of(source)
     return _internal(source, found, trend), _external(source, found, trend)
 
@@ -149,7 +154,7 @@ def _internal(source: Source, found: Exposure, trend: Trend | None) -> Content:
 
 def _external(source: Source, found: Exposure, trend: Trend | None) -> Content:
     certificate, policy = source.certificate, source.policy
-    raw = discreet.raw_values(source.frame, policy)
+    raw = discreet.raw_values(source.texts, policy)
     names = discreet.public_columns(policy)
     assumptions, fewer = discreet.without_values(certificate.assumptions, raw, policy)
     kept, less = discreet.without_values(certificate.limits, raw, policy)

@@ -29,13 +29,9 @@ def public_columns(policy: Policy) -> tuple[str, ...]:
     return tuple(name for name, spec in policy.columns.items() if spec.role in PUBLISHED)
 
 
-def raw_values(frame: pl.DataFrame, policy: Policy) -> set[str]:
-    """Every text that may not appear: values of the table, and values and labels in the policy."""
-    found: set[str] = set()
-    names = [name for name in policy.columns if name in frame.columns and frame[name].dtype == pl.String]
-    for name in names:
-        if policy.columns[name].role in ("quasi", "sensitive"):
-            found.update(frame[name].unique().drop_nulls().to_list())
+def raw_values(texts: Mapping[str, pl.Series], policy: Policy) -> set[str]:
+    """Every text that may not appear: values of text columns, and values and labels in the policy."""
+    found = {value for values in texts.values() for value in values.to_list()}
     for name, spec in policy.columns.items():
         found.update(_texts(spec.order or ()))
         found.update(_texts(spec.hierarchy if isinstance(spec.hierarchy, dict) else ()))

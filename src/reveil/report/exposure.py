@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -19,6 +19,7 @@ from reveil.roles import population
 BOUND = Fraction("0.09")  # the bound of the medicines agencies; its k is spoken of as 11 and strictly 12
 COMMON = {5: "0.2: k = 5", 11: "0.09, as spoken of: k = 11", 12: "0.09, strictly: k = 12", 20: "0.05: k = 20"}
 Sizes = NDArray[np.int64]
+Texts = Mapping[str, pl.Series]
 
 
 @dataclass(frozen=True)
@@ -39,13 +40,13 @@ class Exposure:
     small: tuple[Line, ...]
 
 
-def exposure(frame: pl.DataFrame, sizes: Iterable[int], plan: Plan, policy: Policy) -> Exposure:
+def exposure(frame: pl.DataFrame, texts: Texts, sizes: Iterable[int], plan: Plan, policy: Policy) -> Exposure:
     """`frame` is the prepared input; `sizes` are those of the published groups, as the verifier counted them."""
     known = frame.select(policy.named("quasi"))
     people = population(policy)
     after_sizes = np.fromiter(sizes, dtype=np.int64)
     if people is None:
-        exact = exact_sizes(known)
+        exact = exact_sizes(known, texts)
         before, after = size_risk(exact, 0), size_risk(after_sizes, plan.withheld)
     else:
         exact, around = _with_population(known, people)
@@ -58,17 +59,23 @@ def exposure(frame: pl.DataFrame, sizes: Iterable[int], plan: Plan, policy: Poli
     return Exposure(before, after, small)
 
 
-def exact_sizes(known: pl.DataFrame) -> Sizes:
-    """How many rows share each combination of exact values.
+def text_values(frame: pl.DataFrame, names: Iterable[str]) -> Texts:
+    """The different values of those columns that are text."""
+    return {name: frame[name].drop_nulls().unique() for name in names if frame[name].dtype == pl.String}
+
+
+def exact_sizes(known: pl.DataFrame, texts: Texts) -> Sizes:
+    """How many rows share each combination of exact values; `texts` are the different values of the text columns.
 
     The columns become digits of one whole number, which sorts several times faster than rows can be hashed.
 
-    >>> sorted(exact_sizes(pl.DataFrame({"age": [1, 1, None, None], "sex": ["f", "f", "f", None]})).tolist())
+    >>> known = pl.DataFrame({"age": [1, 1, None, None], "sex": ["f", "f", "f", None]})
+    >>> sorted(exact_sizes(known, text_values(known, known.columns)).tolist())
     [1, 1, 2]
     """
     key, room = np.zeros(known.height, dtype=np.int64), 1
     for column in known.iter_columns():
-        digits, base = _digits(column)
+        digits, base = _digits(column, texts)
         room *= base
         if room >= 1 << 62:
             return known.group_by(known.columns).len()["len"].to_numpy().astype(np.int64)
@@ -78,15 +85,15 @@ def exact_sizes(known: pl.DataFrame) -> Sizes:
     return np.diff(ends, prepend=-1)
 
 
-def _digits(column: pl.Series) -> tuple[Sizes, int]:
+def _digits(column: pl.Series, texts: Texts) -> tuple[Sizes, int]:
     """Each value as a whole number below a base; equal values, and only they, have equal numbers."""
-    if column.dtype == pl.String or column.dtype.is_float():
-        distinct = column.drop_nulls().unique()
-        if column.dtype == pl.String:
-            codes = column.cast(pl.Enum(distinct)).to_physical().cast(pl.Int64)
-        else:
-            codes = column.rank("dense").cast(pl.Int64) - 1
+    if column.dtype == pl.String:
+        distinct = texts[column.name]
+        codes = column.cast(pl.Enum(distinct)).to_physical().cast(pl.Int64)
         return codes.fill_null(len(distinct)).to_numpy(), len(distinct) + 1
+    if column.dtype.is_float():
+        ranks = column.rank("dense").cast(pl.Int64).fill_null(0)
+        return ranks.to_numpy(), len(column) + 1
     whole = column.to_physical().cast(pl.Int64)
     if whole.null_count() == len(whole):
         return np.zeros(len(whole), dtype=np.int64), 1

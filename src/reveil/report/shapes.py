@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from reveil.report.plots import Bar, bars, line, number
 
@@ -117,9 +117,9 @@ def _records(value: Any) -> bool:
     )
 
 
-def _word(value: Any) -> str | Markup:
+def _word(value: Any) -> str:
     if value is None:
         return "–"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return number(value) if _is_number(value) else escape(str(value))
+    return number(value) if _is_number(value) else str(value)
