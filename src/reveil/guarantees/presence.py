@@ -300,7 +300,7 @@ def _column(
     published: pl.Series, truth: pl.Series, hierarchy: Hierarchy | None
 ) -> tuple[Ints, Ints, NDArray[np.bool_]]:
     """The cell of each class, the value of each person, and which cell covers which value."""
-    numeric = truth.dtype.is_numeric() if hierarchy is None else None
+    numeric = truth.dtype.is_numeric() if hierarchy is None and truth.dtype != pl.Date else None
     cells, label = parse_column(published, hierarchy, numeric)
     truth = truth.fill_nan(None) if truth.dtype.is_float() else truth
     values = truth.unique(maintain_order=True)
