@@ -419,6 +419,19 @@ def test_risk_before_and_after_agrees_with_the_slow_measure(tmp_path: Path) -> N
     assert f"right links {float(wanted.before.marketer):.1%} {float(wanted.after.marketer):.1%}" in text
 
 
+def test_anatomy_is_not_said_to_hide_rows(tmp_path: Path) -> None:
+    guarantee = {"model": "l-diversity", "l": 2}
+    policy = {**POLICY, "guarantee": guarantee, "method": {"publish": "anatomy"}}
+    reveil.anonymize(people(100), policy, seed=3, out=tmp_path / "out")
+    for name in ("report.html", "report-external.html"):
+        html = (tmp_path / "out/private" / name).read_text(encoding="utf-8")
+        text = check_stands_alone(html).text
+        assert "Anatomy publishes the quasi-identifiers as they are." in text
+        assert "highest risk 100% 100%" in text
+        assert "generalised" not in text
+    check_reveals_nothing(html, SECRETS)
+
+
 def test_small_groups_are_counted_by_each_k() -> None:
     given = source()
     found = exposure(given.frame, given.texts, [4, 11, 12, 20], given.plan, given.policy)
@@ -427,7 +440,7 @@ def test_small_groups_are_counted_by_each_k() -> None:
     assert after["0.09, strictly: k = 12"] == Fraction(15, 47)
     assert after["0.05: k = 20"] == Fraction(27, 47)
     assert after["k = 3, as promised"] == 0
-    assert ("Smallest group", 1, 4) in facts(found)
+    assert ("Smallest such group", 1, 4) in facts(found)
 
 
 # --- shapes, plots, policy --------------------------------------------------------------------------------------

@@ -25,6 +25,10 @@ from reveil.report.shapes import draw
 from reveil.report.toml_text import toml_text
 from reveil.verify import Verification
 
+ANATOMY = (
+    "Anatomy publishes the quasi-identifiers as they are. Whoever knows them finds a person's row and sees that the "
+    "person is in the table; only which value of the group is theirs stays open."
+)
 LONGEST_POLICY = 20_000  # characters of a policy that are printed; hierarchies inside a policy may be huge
 
 
@@ -244,7 +248,8 @@ def _quantity(value: Fraction | float | int | None) -> str | None:
 def _sorted_limits(limits: Sequence[str], policy: Policy) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Those that name the promised model come with this choice and are shown as warnings; the rest always hold."""
     named = tuple(limit for limit in limits if policy.guarantee.model in limit)
-    return named, tuple(limit for limit in limits if limit not in named)
+    rest = tuple(limit for limit in limits if limit not in named)
+    return (*named, ANATOMY) if policy.method.publish == "anatomy" else named, rest
 
 
 def _columns(source: Source, names: Sequence[str], *, internal: bool) -> tuple[ColumnLine, ...]:
@@ -257,7 +262,7 @@ def _columns(source: Source, names: Sequence[str], *, internal: bool) -> tuple[C
             ColumnLine(
                 name=name,
                 role={"quasi": "quasi-identifier", "drop": "dropped"}.get(spec.role, spec.role),
-                technique=discreet.technique(name, spec, schema.get(name), policy.method.recode, internal=internal),
+                technique=discreet.technique(spec, schema.get(name), policy.method, internal=internal),
                 labels=labels.get(name),
                 weight=spec.weight if spec.role == "quasi" else None,
                 loss=source.loss.columns.get(name),

@@ -15,12 +15,16 @@ from typing import Any
 
 import polars as pl
 
-from reveil.policy import Column, Policy
+from reveil.policy import Column, Method, Policy
 
 PUBLISHED = ("quasi", "sensitive", "insensitive")
 # Parameters that are words of Reveil's own; any other text in a policy may be a value or the name of a file.
 WORDS = frozenset({"model", "diversity", "distance", "proximity", "condition", "strategy", "closure", "refill"})
 WAYS = ("hierarchy", "widths", "cuts", "prefixes", "levels", "order")
+ANATOMY = {
+    "quasi": "published as it is, apart from the sensitive values (anatomy)",
+    "sensitive": "published as it is, counted per group in a table of its own (anatomy)",
+}
 SHORTEST = 3  # letters of a value that is looked for in sentences; shorter ones are found only in quotes
 
 
@@ -98,8 +102,10 @@ def _written(value: Any) -> str:
     return ", ".join(str(item) for item in value) if isinstance(value, tuple) else str(value)
 
 
-def technique(name: str, spec: Column, dtype: pl.DataType | None, recode: str, *, internal: bool) -> str:
+def technique(spec: Column, dtype: pl.DataType | None, method: Method, *, internal: bool) -> str:
     """How a column was treated, in the words of the trade and in plain ones."""
+    if method.publish == "anatomy" and spec.role in ANATOMY:
+        return ANATOMY[spec.role]
     fixed = {
         "identifier": "removed; remembered only as a keyed hash",
         "drop": "removed",
@@ -109,7 +115,7 @@ def technique(name: str, spec: Column, dtype: pl.DataType | None, recode: str, *
     if spec.role in fixed:
         return fixed[spec.role]
     way = next((way for way in WAYS if getattr(spec, way) is not None), None)
-    text = _generalised(spec, way, dtype, recode)
+    text = _generalised(spec, way, dtype, method.recode)
     if internal and way not in (None, "levels") and not isinstance(getattr(spec, way), dict):
         return f"{text} ({way} {_numbers(getattr(spec, way))})"
     return text
@@ -149,9 +155,7 @@ def public_policy(policy: Policy, dtypes: Mapping[str, pl.DataType]) -> dict[str
         "columns": {
             name: {
                 "role": policy.columns[name].role,
-                "technique": technique(
-                    name, policy.columns[name], dtypes.get(name), policy.method.recode, internal=False
-                ),
+                "technique": technique(policy.columns[name], dtypes.get(name), policy.method, internal=False),
             }
             for name in public_columns(policy)
         },

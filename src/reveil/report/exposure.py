@@ -41,10 +41,16 @@ class Exposure:
 
 
 def exposure(frame: pl.DataFrame, texts: Texts, sizes: Iterable[int], plan: Plan, policy: Policy) -> Exposure:
-    """`frame` is the prepared input; `sizes` are those of the published groups, as the verifier counted them."""
+    """`frame` is the prepared input; `sizes` are those of the published groups, as the verifier counted them.
+
+    Anatomy publishes exact quasi-identifiers: its rows are found as in the input, whatever the sizes of its groups.
+    """
     known = frame.select(policy.named("quasi"))
     people = population(policy)
-    after_sizes = np.fromiter(sizes, dtype=np.int64)
+    if policy.method.publish == "anatomy":
+        after_sizes = exact_sizes(known.filter(pl.Series(plan.groups >= 0)), texts)
+    else:
+        after_sizes = np.fromiter(sizes, dtype=np.int64)
     if people is None:
         exact = exact_sizes(known, texts)
         before, after = size_risk(exact, 0), size_risk(after_sizes, plan.withheld)
@@ -166,8 +172,8 @@ def facts(found: Exposure) -> list[tuple[str, Any, Any]]:
     lines += [
         ("Marketer (links everybody): expected share of right links", before.marketer, after.marketer),
         ("Rows that are alone in their group", before.unique, after.unique),
-        ("Smallest group", before.smallest, after.smallest),
-        ("Groups", before.classes, after.classes),
+        ("Groups of rows that look the same", before.classes, after.classes),
+        ("Smallest such group", before.smallest, after.smallest),
     ]
     return lines
 
