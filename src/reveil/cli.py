@@ -379,9 +379,51 @@ def _anatomy(public: Path, policy: Policy) -> tuple[Any, Any, Any]:
         raise InputError(
             Fault("R603", f"folder {public}", f"has no {' and no '.join(lost)}", "name an anatomy release")
         )
-    numbers = {GROUP: int, COUNT: int}
-    values = {column: read_published(files[name]).cast(numbers) for column, name in names.items()}  # type: ignore[arg-type]
+    values = {column: read_published(files[name]).cast({GROUP: int, COUNT: int}) for column, name in names.items()}
     return read_published(files[QUASI]).cast({GROUP: int}), None, values
+
+
+prior_app = typer.Typer(help="What others may know beforehand: the odds of sensitive values.", no_args_is_help=True)
+app.add_typer(prior_app, name="prior")
+
+
+@prior_app.callback()
+def prior() -> None:
+    """What others may know beforehand: the odds of sensitive values, for the guarantee r-robustness."""
+
+
+@prior_app.command("estimate")
+def prior_estimate(
+    source: Source,
+    by: Annotated[str, typer.Option(help="Attributes, such as sex,age:10 (bands of ten).")],
+    value: Annotated[str, typer.Option(help="The sensitive column.")],
+    out: Annotated[Path, typer.Option(help="The prior file to write.")] = Path("prior.csv"),
+    smoothing: Annotated[
+        str, typer.Option(help="People's worth of the whole table that each signature is given.")
+    ] = "1",
+    few: Annotated[int, typer.Option(help="Flag signatures with fewer people than this.")] = 30,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Estimate a prior from a table: the distribution of a sensitive column by some attributes."""
+    from reveil import terminal
+    from reveil.policy import exact
+    from reveil.prior import estimate
+    from reveil.read import read_table
+
+    try:
+        amount = exact(smoothing)
+    except ValueError as error:
+        raise InputError(Fault("R437", "smoothing", f"{smoothing!r}: {error}", "use 0, 1 or 1/2")) from None
+    found = estimate(read_table(source), by.split(","), value, smoothing=amount, few=few)
+    found.write(out)
+    if json:
+        terminal.say_json({"file": str(out), **found.to_dict()})
+    elif not quiet:
+        terminal.say(f"{out}: {found!r}")
+        if found.small.height:
+            terminal.say(f"Fewer than {few} people, so their odds are guesses:")
+            terminal.say(terminal.table(found.small.columns, [tuple(map(str, row)) for row in found.small.iter_rows()]))
 
 
 @app.command()

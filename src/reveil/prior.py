@@ -316,6 +316,10 @@ class Estimate:
     def write(self, path: Path) -> None:
         self.table.write_csv(path, separator=";")
 
+    def to_dict(self) -> dict[str, Any]:
+        counts = {"signatures": self.people.height, "values": self.table["value"].n_unique()}
+        return {**counts, "smoothing": str(self.smoothing), "few people": self.small.to_dicts()}
+
     def __repr__(self) -> str:
         return (
             f"Estimate({self.people.height} signatures, {self.table['value'].n_unique()} values, "

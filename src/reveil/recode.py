@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from reveil.encode import Codes, Encoded, Sensitive
 from reveil.hierarchies.tree import Hierarchy
 from reveil.notation import format_set
-from reveil.plan.boxes import boxes
 from reveil.parted import count
+from reveil.plan.boxes import boxes
 from reveil.plan.contract import Plan
 from reveil.policy import Policy
 

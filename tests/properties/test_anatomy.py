@@ -94,7 +94,7 @@ def test_tampering_is_found(tmp_path: Path) -> None:
     lines = (public / "st.csv").read_text().splitlines()
     group, value, count = lines[1].split(",")
     (public / "st.csv").write_text("\n".join([lines[0], f"{group},{value},{int(count) + 1}", *lines[2:]]) + "\n")
-    with pytest.raises(InputError, match="R603 .*the groups of the two tables differ in size for 'disease'"):
+    with pytest.raises(InputError, match=r"R603 .*the groups of the two tables differ in size for 'disease'"):
         verify(public, load_policy(policy), History())
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import datetime
+import json
 from fractions import Fraction
 from pathlib import Path
 
 import polars as pl
 import pytest
+from typer.testing import CliRunner
 
 import reveil
+from reveil.cli import app
 from reveil.errors import InputError
 from reveil.policy import load_policy
 from reveil.prior import Prior, check_values, estimate, match_priors, read_prior
@@ -118,7 +121,7 @@ def test_estimate_is_a_prior_that_fits_its_table(tmp_path: Path) -> None:
     prior = read_prior(tmp_path / "e.csv", QUASI, SENSITIVE)
     signatures = prior.match(people)
     assert not check_values(prior, people["disease"], signatures)
-    assert [cells for cells in prior.cells] == [("F", "[0-24]"), ("F", "[25-49]"), ("F", "[50-74]"), ("M", "[50-74]")]
+    assert list(prior.cells) == [("F", "[0-24]"), ("F", "[25-49]"), ("F", "[50-74]"), ("M", "[50-74]")]
     assert all(sum(row) == 1 for row in prior.table)
     # F, 0-24: 5 people, 2 with flu; the share of flu in the table is 2/5
     assert prior.table[0][prior.place["flu"]] == (2 + Fraction(1, 2) * Fraction(2, 5)) / (5 + Fraction(1, 2))
@@ -228,3 +231,17 @@ def test_who_is_above_beforehand_is_counted_and_named(tmp_path: Path) -> None:
     assert verdict["details"]["people above 1/r beforehand"] == 2
     assert verdict["details"]["signatures above 1/r beforehand"] == ["sex 'F': 'flu' 0.9"]
     assert "For 2 people the prior alone gives some value more than that" in verdict["plain"]
+
+
+def test_estimate_on_the_command_line(people: pl.DataFrame, tmp_path: Path) -> None:
+    people.write_csv(tmp_path / "people.csv")
+    arguments = ["prior", "estimate", str(tmp_path / "people.csv"), "--by", "sex,age:20", "--value", "disease"]
+    written = tmp_path / "prior.csv"
+    shown = CliRunner().invoke(app, [*arguments, "--out", str(written), "--smoothing", "1/2"])
+    assert shown.exit_code == 0
+    assert "Fewer than 30 people" in shown.stdout
+    assert len(read_prior(written, QUASI, SENSITIVE).cells) == 4
+    shown = CliRunner().invoke(app, [*arguments, "--out", str(written), "--json", "--few", "2"])
+    assert json.loads(shown.stdout)["few people"] == []
+    with pytest.raises(InputError, match="R437"):
+        CliRunner().invoke(app, [*arguments, "--smoothing", "much"], catch_exceptions=False)
