@@ -506,6 +506,12 @@ def test_a_histogram_loses_no_group() -> None:
         assert sum(columns) == 2_000 and len(columns) <= 14
 
 
+def test_the_long_tail_of_a_histogram_is_marked() -> None:
+    sizes = {**dict.fromkeys(range(5, 60), 100), 900: 1}
+    text = Page(str(histogram("Sizes", sizes, unit="rows"))).text
+    assert "60+" in text and "60–900 rows: 1" in text
+
+
 def test_the_printed_policy_is_the_policy() -> None:
     policy = load_policy({**POLICY, "guarantee": {**POLICY["guarantee"], "t": "1/3"}})
     assert load_policy(tomllib.loads(policy_text(policy))).to_dict() == policy.to_dict()

@@ -25,6 +25,7 @@ ANATOMY = {
     "quasi": "published as it is, apart from the sensitive values (anatomy)",
     "sensitive": "published as it is, counted per group in a table of its own (anatomy)",
 }
+LISTED = 12  # entries of a list in the policy that are printed in one line
 SHORTEST = 3  # letters of a value that is looked for in sentences; shorter ones are found only in quotes
 
 
@@ -99,7 +100,11 @@ def parameters(policy: Policy, *, internal: bool) -> dict[str, str]:
 
 
 def _written(value: Any) -> str:
-    return ", ".join(str(item) for item in value) if isinstance(value, tuple) else str(value)
+    """A value of the policy in a line; a long list is cut."""
+    if not isinstance(value, tuple):
+        return str(value)
+    more = f" and {len(value) - LISTED} more" if len(value) > LISTED else ""
+    return ", ".join(_written(item) for item in value[:LISTED]) + more
 
 
 def technique(spec: Column, dtype: pl.DataType | None, method: Method, *, internal: bool) -> str:
@@ -117,7 +122,7 @@ def technique(spec: Column, dtype: pl.DataType | None, method: Method, *, intern
     way = next((way for way in WAYS if getattr(spec, way) is not None), None)
     text = _generalised(spec, way, dtype, method.recode)
     if internal and way not in (None, "levels") and not isinstance(getattr(spec, way), dict):
-        return f"{text} ({way} {_numbers(getattr(spec, way))})"
+        return f"{text} ({way} {_written(getattr(spec, way))})"
     return text
 
 
@@ -142,10 +147,6 @@ def _generalised(spec: Column, way: str | None, dtype: pl.DataType | None, recod
     if free:
         return f"generalised to intervals of {'dates' if date else 'numbers'}"
     return "kept, or suppressed as * (cell suppression)"
-
-
-def _numbers(value: Any) -> str:
-    return ", ".join(_numbers(item) for item in value) if isinstance(value, tuple) else str(value)
 
 
 def public_policy(policy: Policy, dtypes: Mapping[str, pl.DataType]) -> dict[str, dict[str, Any]]:

@@ -80,6 +80,7 @@ def histogram(title: str, counts: Mapping[int, int], *, unit: str) -> Markup:
         return Markup("")
     columns = _bins(counts)
     top = max(count for _, _, count in columns) or 1
+    tail = len(columns) > 1 and columns[-1][1] - columns[-1][0] > columns[0][1] - columns[0][0]
     step = 100 / len(columns)
     parts = [_line(0, 170, 100, 170, "axis")]
     for n, (low, high, count) in enumerate(columns):
@@ -88,11 +89,19 @@ def histogram(title: str, counts: Mapping[int, int], *, unit: str) -> Markup:
         parts.append(_rect(step * (n + 0.1), 170 - tall, step * 0.8, tall, "bar"))
         if count:
             parts.append(_text(middle, 164 - tall, short(count), "middle small value"))
-        if len(columns) <= 7 or n % 2 == 0:
-            parts.append(_text(middle, 186, _range(low, high), "middle small"))
+        if _has_tick(n, len(columns), tail):
+            label = f"{low:,}+" if tail and n == len(columns) - 1 else _range(low, high)
+            parts.append(_text(middle, 186, label, "middle small"))
     parts.append(_text("50%", 206, unit, "middle small"))
     described = "; ".join(f"{_range(low, high)} {unit}: {count:,}" for low, high, count in columns if count)
     return _svg(title, described, 210, parts)
+
+
+def _has_tick(n: int, columns: int, tail: bool) -> bool:
+    """Every second column is labelled when there are many; the one that takes a long tail always is."""
+    if columns <= 7 or (tail and n == columns - 1):
+        return True
+    return n % 2 == 0 and not (tail and n == columns - 2)
 
 
 def _bins(counts: Mapping[int, int]) -> list[tuple[int, int, int]]:
