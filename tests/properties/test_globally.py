@@ -363,7 +363,7 @@ def test_a_group_is_afforded_by_everybody_in_it():
         index=np.zeros(4, dtype=np.int64),
         need=np.array([[0.5]]),
         worst=np.full(4, 0.5),
-        least=np.ones(4),
+        least=np.ones(4, dtype=np.int32),
         column=np.array([1]),
         first_code=np.array([0, 2]),
         slot=np.array([0, -1]),

@@ -105,33 +105,32 @@ def purse_of(
     line, lines = _lines(encoded, history)
     first, visits = _visits(history, line, lines)
     kinds, target = _targets(history, line, lines, pace)
-    need = np.empty((lines + 1, max(1, slots)))
-    worst, least = np.empty(lines + 1), np.empty(lines + 1)
-    past = _past(encoded, history, first_code, slot)
+    need, worst = np.empty((lines + 1, max(1, slots))), np.empty(lines + 1)
+    past = _past(encoded, history, first_code, slot, shared=slots < int((slot >= 0).sum()))
     part = max(1, -(-lines // (4 * (cpu_count() or 1))))
     with ThreadPoolExecutor(cpu_count() or 1) as threads:
         jobs = [
             threads.submit(
                 spend.fill_needs,
-                *(first, visits, past, target, kinds, slot, begin, min(begin + part, lines + 1)),
-                *(encoded.rows, need, worst, least),
+                *(first, visits, past, target, kinds, begin, min(begin + part, lines + 1)),
+                *(encoded.rows, need, worst),
             )
             for begin in range(0, lines + 1, part)
         ]
         for job in jobs:
             job.result()
     index = _index(encoded, line, lines)
-    everything = any((slot[a:b] >= 0).all() for a, b in pairwise(first_code))
-    left = np.minimum(1.0, (target.top / target.bottom)[kinds] / worst)[index]
     purse = spend.Purse(
         index=index,
         need=need,
         worst=worst[index],
-        least=least[index] if everything else np.ones(encoded.rows),
+        least=np.empty(encoded.rows, dtype=np.int32),
         column=len(encoded.quasi) + np.arange(len(domains), dtype=np.int64),
         first_code=first_code,
         slot=slot,
     )
+    spend.fill_least(purse, encoded.codes)
+    left = np.minimum(1.0, (target.top / target.bottom)[kinds] / worst)[index]
     return purse, left
 
 
@@ -226,26 +225,30 @@ def _count_in(history: History, line: NDArray[np.int64], kinds: NDArray[np.int64
         kinds[:-1] += np.bincount(who[mine], minlength=len(kinds) - 1)
 
 
-def _past(encoded: Encoded, history: History, first_code: NDArray[np.int64], slot: NDArray[np.int64]) -> spend.Past:
+def _past(
+    encoded: Encoded, history: History, first_code: NDArray[np.int64], slot: NDArray[np.int64], *, shared: bool
+) -> spend.Past:
+    """What was published in each group. Values that share a slot count as the most frequent of them there."""
     none = np.empty(0, dtype=np.int64)
     if history.groups.is_empty():
-        return spend.Past(none, np.zeros(1, dtype=np.int64), none, none)
+        return spend.Past(np.empty(0), np.zeros(1, dtype=np.int64), none, np.empty(0))
     offsets = _offsets(history)
     place = offsets[history.groups["release"].to_numpy()] + history.groups["group"].to_numpy()
-    size = np.zeros(history.groups.height, dtype=np.int64)
+    size = np.zeros(history.groups.height)
     size[place] = history.groups["rows"].to_numpy()
-    base = pl.DataFrame(
-        {
-            "column": [column.name for column in encoded.sensitive],
-            "base": first_code[:-1],
-        }
-    )
-    values = history.values.join(base, on="column", how="inner", maintain_order="left")
-    code = values["base"].to_numpy() + values["code"].to_numpy()
+    bases = {column.name: int(base) for column, base in zip(encoded.sensitive, first_code, strict=False)}
+    values = history.values.filter(pl.col("column").is_in(list(bases)))
+    base = values["column"].replace_strict(bases, return_dtype=pl.Int64).to_numpy()
     group = offsets[values["release"].to_numpy()] + values["group"].to_numpy()
-    key = np.where(slot[code] >= 0, group, -1)
-    first, entries = spend.gather(key, np.arange(len(key)), len(size))
-    return spend.Past(size, first, code[entries], values["rows"].to_numpy()[entries].astype(np.int64))
+    mine = slot[base + values["code"].to_numpy()]
+    with np.errstate(divide="ignore"):  # a group in which everybody has the value leaves nothing
+        ratio = size[group] / (size[group] - values["rows"].to_numpy())
+    if shared:
+        entries = pl.DataFrame({"group": group, "slot": mine, "ratio": ratio})
+        entries = entries.group_by("group", "slot").agg(pl.col("ratio").max())
+        group, mine, ratio = (entries[name].to_numpy() for name in ("group", "slot", "ratio"))
+    first, entry = spend.gather(np.where(mine >= 0, group, -1), np.arange(len(group)), len(size))
+    return spend.Past(size, first, mine[entry], ratio[entry])
 
 
 def publishable(

@@ -79,7 +79,7 @@ def standing_alone(
         index=np.zeros_like(purse.index),
         need=np.full((1, purse.need.shape[1]), floor),
         worst=np.full_like(purse.worst, floor),
-        least=np.minimum(purse.least, spend.smallest(floor)),
+        least=np.minimum(purse.least, np.int32(spend.smallest(floor))),
     )
     finer, before, after = spend.refine(trees, tests, alone, rows[:end].copy(), order[:end].copy(), bounds, relaxed)
     cells = end * max(1e-300, trees.weight.sum())

@@ -1,8 +1,8 @@
 """The hot loops of planning with budgets, on arrays only: what people can still bear, and cuts that respect it.
 
-A *need* is the share of a group that must not have a value, for one person: (n - n_s)/n >= need. It is a float that is
-exact where it can be met exactly (a quotient of small whole numbers, rounded once, as the share it is compared with)
-and otherwise larger than the truth by more than all rounding, so that a comparison never errs on the wrong side.
+A *need* is the share of a group that must not have a value, for one person: (n - n_s)/n >= need. It is a float, off
+the truth by a little on purpose: above it, so that rounding cannot let through what is too much; or, where need and share are
+quotients of whole numbers so small that different ones differ by more, below it, so that it cannot refuse a tie.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from reveil.plan import kernels
 from reveil.plan.kernels import F64, I32, I64, Tests, Trees
 
-EXACT = 2.0**50  # whole numbers up to here leave room for the size of a group in a comparison of quotients
-HUGE = 1e150
-ROUNDING = 4e-16  # more than four roundings, for each release of the past
+# Quotients a/b and c/n differ by at least 1/(b * n) unless they are equal. Up to here that is more than rounding can do:
+# groups of two rows or more reach this product in at most 44 releases, and the margin below is 2e-14 then.
+EXACT = 2.0**44
+ROUNDING = 4e-16  # more than three roundings, for each release of the past and four more
 
 
 class Purse(NamedTuple):
@@ -27,7 +28,7 @@ class Purse(NamedTuple):
     index: I64  # which line of `need` belongs to a row of the table; newcomers share one
     need: F64  # lines x slots
     worst: F64  # of each row: the largest need over all slots
-    least: F64  # of each row: no group with this person is smaller
+    least: I32  # of each row: no group with this person is smaller, because it has the person's own value
     column: I64  # of the row matrix, one for each sensitive column
     first_code: I64  # where the codes of a sensitive column start in `slot`
     slot: I64  # of each code; -1 where the value is not protected
@@ -36,10 +37,10 @@ class Purse(NamedTuple):
 class Past(NamedTuple):
     """Earlier groups, numbered through over all releases, and what was published in them."""
 
-    size: I64
+    size: F64
     first: I64  # where the values of a group start; one more entry than groups
-    code: I64  # numbered through over all sensitive columns; protected ones only
-    held: I64  # rows of the group that have it
+    slot: I64  # of protected values only
+    ratio: F64  # by how much a group with this value raises the need for it: n / (n - n_s)
 
 
 class Target(NamedTuple):
@@ -69,55 +70,52 @@ def gather(key: I64, item: I64, keys: int) -> tuple[I64, I64]:
 
 @njit(cache=True, nogil=True)
 def fill_needs(
-    first: I64, visits: I64, past: Past, target: Target, kind: I64, slot: I64, begin: int, end: int, rows: int,
-    need: F64, worst: F64, least: F64,
-) -> None:  # fmt: skip
+    first: I64,
+    visits: I64,
+    past: Past,
+    target: Target,
+    kind: I64,
+    begin: int,
+    end: int,
+    rows: int,
+    need: F64,
+    worst: F64,
+) -> None:
     """The needs of people begin..end, who were in the groups visits[first[i]:first[i + 1]]."""
-    codes = len(slot)
-    free, size = np.ones(codes), np.ones(codes)  # products of n - n_s and of n
-    touched = np.empty(codes, dtype=np.int64)
-    protected = 0
-    for code in range(codes):
-        protected += slot[code] >= 0
     for i in range(begin, end):
-        used = 0
-        for v in range(first[i], first[i + 1]):
-            g = visits[v]
-            for j in range(past.first[g], past.first[g + 1]):
-                code = past.code[j]
-                if free[code] == 1.0 and size[code] == 1.0:
-                    touched[used] = code
-                    used += 1
-                free[code] *= past.size[g] - past.held[j]
-                size[code] *= past.size[g]
-                if size[code] > HUGE:
-                    free[code] /= size[code]
-                    size[code] = 1.0
         k = kind[i]
-        slack = 1.0 + ROUNDING * (first[i + 1] - first[i] + 4)
-        top, bottom = target.top[k], target.bottom[k]
-        fresh = top / bottom if target.whole[k] else top / bottom * slack
-        need[i, :] = fresh
-        high, low = fresh, np.inf
-        for j in range(used):
-            code = touched[j]
-            a, b = top * size[code], bottom * free[code]
-            share = a / b if b > 0 else np.inf
-            whole = target.whole[k] and free[code] >= 1.0 and size[code] > 1.0 and b * rows < EXACT and a < EXACT
-            if not whole:
-                share *= slack
-            need[i, slot[code]] = max(need[i, slot[code]], share)
-            high, low = max(high, share), min(low, share)
-            free[code] = 1.0
-            size[code] = 1.0
+        product = target.bottom[k] * rows
+        for v in range(first[i], first[i + 1]):
+            product *= past.size[visits[v]]
+        margin = ROUNDING * (first[i + 1] - first[i] + 4)
+        exact = target.whole[k] and product < EXACT
+        line = need[i]
+        line[:] = target.top[k] / target.bottom[k] * (1.0 - margin if exact else 1.0 + margin)
+        for v in range(first[i], first[i + 1]):
+            for j in range(past.first[visits[v]], past.first[visits[v] + 1]):
+                line[past.slot[j]] *= past.ratio[j]
+        high = 0.0
+        for j in range(len(line)):
+            high = max(high, line[j])
         worst[i] = high
-        least[i] = smallest(low if used == protected else fresh)
+
+
+@njit(cache=True, nogil=True)
+def fill_least(purse: Purse, codes: I32) -> None:
+    """A lower bound for the size of each row's group: its own value occurs there."""
+    for i in range(len(codes)):
+        least = 1.0
+        for c in range(codes.shape[1]):
+            slot = purse.slot[purse.first_code[c] + codes[i, c]]
+            if slot >= 0:
+                least = max(least, smallest(purse.need[purse.index[i], slot]))
+        purse.least[i] = least
 
 
 @njit(cache=True, nogil=True)
 def smallest(need: float) -> float:
-    """A lower bound for the size of a group in which a value occurs."""
-    return np.ceil(1.0 / (1.0 - need) * (1 - 1e-9)) if need < 1.0 else np.inf
+    """A lower bound for the size of a group in which a value occurs, for one person."""
+    return min(2.0**30, np.ceil(1.0 / (1.0 - need) * (1 - 1e-9))) if need < 1.0 else 2.0**30
 
 
 @njit(cache=True, nogil=True)
@@ -206,18 +204,32 @@ def fits(tests: Tests, purse: Purse, rows: I32, order: I64, s: int, cut: int, t:
 
 
 @njit(cache=True, nogil=True)
+def hopeful(purse: Purse, rows: I32, order: I64, s: int, t: int, c: int, a: int, b: int) -> bool:
+    """Whether both sides of a cut at positions a..b of column c are large enough for everybody's own value."""
+    inside = 0
+    most_inside = most_outside = 0
+    for i in range(s, t):
+        if a <= rows[i, c] <= b:
+            inside += 1
+            most_inside = max(most_inside, purse.least[order[i]])
+        else:
+            most_outside = max(most_outside, purse.least[order[i]])
+    return most_inside <= inside and most_outside <= t - s - inside
+
+
+@njit(cache=True, nogil=True)
 def cut_segment(
     trees: Trees, tests: Tests, purse: Purse, rows: I32, order: I64, s: int, t: int, count: I64, work: I64,
     node_count: I64, seen: I32, best: F64, cuts: I64, box: I32, spare: I32, spare_order: I64,
 ) -> int:  # fmt: skip
     """Cut rows s..t in two where that loses least, in place. Returns where; s when no cut can be afforded."""
     columns, size = len(trees.free), t - s
-    bound = np.inf
+    bound = 2**30
     for i in range(s, t):
         bound = min(bound, purse.least[order[i]])
     if 2 * bound > size:
         return s
-    least = max(tests.least, int(bound))
+    least = max(tests.least, bound)
     exact = size <= kernels.EXACT_BELOW
     now = kernels.segment_cost(trees, rows, s, t, seen) if exact else 0.0
     for c in range(columns):
@@ -243,6 +255,8 @@ def cut_segment(
             middle = kernels.halve(trees, c, rows, s, t, count)
             if middle >= 0:
                 a, b = 0, middle
+        if not hopeful(purse, rows, order, s, t, c, a, b):
+            continue
         cut = kernels.partition(rows, order, s, t, c, a, b, spare, spare_order)
         if fits(tests, purse, rows, order, s, cut, t, count, work):
             return cut
