@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from reveil.plan.past import Past
+from reveil.plan.past import Past, sort_by
 
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
@@ -37,7 +37,7 @@ class Buckets:
 
 def divide(past: Past, latest: I32) -> tuple[I64, I64, I32]:
     """Buckets of people published before: the bucket of each, and first slot and codes of the buckets."""
-    groups, index = np.unique(latest, return_inverse=True)
+    groups, index = distinct_groups(latest, len(past.first) - 1)
     sizes = past.first[groups + 1] - past.first[groups]
     keys = _hashes(past, groups, sizes)
     distinct, example, of_group = np.unique(keys, return_index=True, return_inverse=True)
@@ -46,7 +46,18 @@ def divide(past: Past, latest: I32) -> tuple[I64, I64, I32]:
     return of_group[index] if len(distinct) else index, first, past.codes[inside]
 
 
-def _hashes(past: Past, groups: I32, sizes: I64) -> NDArray[np.uint64]:
+@njit(cache=True, nogil=True)
+def distinct_groups(latest, count):  # type: ignore[no-untyped-def]
+    """The groups that occur, ascending, and the place of each entry's group among them."""
+    place = np.full(count, -1, np.int64)
+    for group in latest:
+        place[group] = 0
+    groups = np.flatnonzero(place == 0)
+    place[groups] = np.arange(len(groups))
+    return groups, place[latest]
+
+
+def _hashes(past: Past, groups: I64, sizes: I64) -> NDArray[np.uint64]:
     """A random number for each set of values. Two sets that meet by chance would be found by the verifier."""
     weights = np.random.default_rng().integers(1, 2**63, size=int(past.codes.max(initial=0)) + 1, dtype=np.uint64)
     if not len(groups):
@@ -127,7 +138,7 @@ def fill(past: Past, latest: I32, known: I64, codes: I32, fresh: I64, width: int
     `codes` are those of all rows, `width` how many there are. Fresh rows that cannot be grouped are left out.
     """
     of_row, first, code = divide(past, latest)
-    slot = _slots(first, code, of_row, codes[known], width)
+    slot = slots_of(first, code, of_row, known, codes)
     counts = np.bincount(slot, minlength=len(code)).astype(np.int64)
     free = np.bincount(codes[fresh], minlength=width).astype(np.int64)
     taken = counts.copy()
@@ -143,15 +154,20 @@ def fill(past: Past, latest: I32, known: I64, codes: I32, fresh: I64, width: int
     first, code, height, slot, taken = _merged(first, code, height, slot, taken)
     chosen, joins = _hand_out(codes, fresh, code, taken, width)
     rows, slots = np.concatenate([known, chosen]), np.concatenate([slot, joins])
-    by_slot = np.argsort(slots, kind="stable")
-    number = np.bincount(slots, minlength=len(code)).astype(np.int64)
-    return Buckets(first, code, height, rows[by_slot], np.cumsum(number) - number, number)
+    by_slot, starts = sort_by(slots, len(code))
+    return Buckets(first, code, height, rows[by_slot], starts[:-1], np.diff(starts))
 
 
-def _slots(first: I64, code: I32, bucket: I64, codes: I32, width: int) -> I64:
+@njit(cache=True, nogil=True)
+def slots_of(first, code, bucket, rows, codes):  # type: ignore[no-untyped-def]
     """The slot of each row, from its bucket and its code."""
-    owner = np.repeat(np.arange(len(first) - 1), np.diff(first))
-    return np.searchsorted(owner * width + code, bucket * width + codes)
+    slots = np.empty(len(rows), np.int64)
+    for i in range(len(rows)):
+        slot = first[bucket[i]]
+        while code[slot] != codes[rows[i]]:
+            slot += 1
+        slots[i] = slot
+    return slots
 
 
 def _merged(first: I64, code: I32, height: I64, slot: I64, taken: I64) -> tuple[I64, I32, I64, I64, I64]:
@@ -175,7 +191,7 @@ def _hand_out(codes: I32, fresh: I64, code: I32, taken: I64, width: int) -> tupl
     """Which fresh row goes to which slot: rows of a value in the order given, slots of a value in turn."""
     by_value = np.argsort(code, kind="stable")
     joins = np.repeat(by_value, taken[by_value])
-    rows = fresh[np.argsort(codes[fresh], kind="stable")]
+    rows = fresh[sort_by(codes[fresh], width)[0]]
     have = np.bincount(codes[fresh], minlength=width)
     want = np.bincount(code, weights=taken, minlength=width).astype(np.int64)
     starts = np.cumsum(have) - have

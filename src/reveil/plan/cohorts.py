@@ -19,7 +19,7 @@ from reveil.history import History
 from reveil.plan import kernels, mondrian, places
 from reveil.plan.contract import Plan, Progress, silent
 from reveil.plan.eligible import OFTEN_ENOUGH, TOO_FREQUENT, group_size, keep_eligible
-from reveil.plan.past import Past, read_past
+from reveil.plan.past import Past, read_past, sort_by
 from reveil.policy import Guarantee, Method, Policy
 
 I32 = NDArray[np.int32]
@@ -85,8 +85,8 @@ def _who(past: Past, persons: I64, policy: Policy) -> tuple[NDArray[np.bool_], N
 def _standing(past: Past, encoded: Encoded, rows: I64) -> Standing:
     assert encoded.persons is not None
     cohort = past.cohort[encoded.persons[rows]]
-    order = rows[np.argsort(cohort, kind="stable")]
-    counts = np.bincount(cohort, minlength=past.cohorts) if len(cohort) else np.zeros(past.cohorts, dtype=np.int64)
+    by_cohort, starts = sort_by(cohort, past.cohorts)
+    order, counts = rows[by_cohort], np.diff(starts)
     here = np.flatnonzero(counts).astype(np.int32)
     first = np.concatenate([[0], np.cumsum(counts[here])])
     codes = np.ascontiguousarray(encoded.codes[order, 0])

@@ -111,3 +111,19 @@ def follow(bounds, person, group, offsets, groups, people):  # type: ignore[no-u
             times[p] += 1
             seen[p] = r
     return latest, times, cohort, seen, late, shown, refilled, joined, cohorts
+
+
+@njit(cache=True, nogil=True)
+def sort_by(numbers, count):  # type: ignore[no-untyped-def]
+    """Stable order of small numbers 0..count - 1, and where each number starts in it."""
+    starts = np.zeros(count + 1, np.int64)
+    for i in range(len(numbers)):
+        starts[numbers[i] + 1] += 1
+    for number in range(count):
+        starts[number + 1] += starts[number]
+    place = starts[:-1].copy()
+    order = np.empty(len(numbers), np.int64)
+    for i in range(len(numbers)):
+        order[place[numbers[i]]] = i
+        place[numbers[i]] += 1
+    return order, starts

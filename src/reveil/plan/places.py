@@ -16,7 +16,7 @@ from reveil.plan.kernels import Trees, run_cost
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
 BITS = 8  # of the curve, per column
-WINDOW = 192  # newcomers looked at for one place
+WINDOW = 96  # newcomers looked at for one place
 
 
 def curve(positions: NDArray[np.int32], trees: Trees) -> I64:
@@ -57,6 +57,8 @@ def nearest(trees, box, positions, keys, start, end, key, right, left):  # type:
                 a, b = min(box[0, c], p), max(box[1, c], p)
                 if a != b:
                     cost += trees.weight[c] * run_cost(trees, c, a, b)
+                    if cost >= lowest:
+                        break
             if cost < lowest:
                 best, lowest = i, cost
         if up < end:

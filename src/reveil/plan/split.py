@@ -13,7 +13,7 @@ from numba import njit
 
 from reveil.plan.kernels import run_cost
 
-WEIGHED = 12  # up to this height, every column is tried and weighed by the loss of all columns
+WEIGHED = 4  # up to this height, every column is tried and weighed by the loss of all columns
 
 
 @njit(cache=True, nogil=True)
