@@ -35,9 +35,7 @@ _IN_BRACKETS = re.compile(rf"([\[\](])\s*{_END}\s*(/|,|;|\.\.|-|–)\s*{_END}\s*
 _BARE = re.compile(rf"{_END}\s*(\.\.|-|–|/)\s*{_END}")
 _HALF_LINE = re.compile(rf"(>=|<=|≥|≤|>|<)\s*{_END}")
 _PLAIN_NUMBER = re.compile(_NUMBER)
-_LEADING_ZERO = re.compile(
-    r"[-+]?0\d|\+"
-)  # codes such as 00501, which only a numeric column holds as numbers
+_LEADING_ZERO = re.compile(r"[-+]?0\d|\+")  # codes such as 00501, which only a numeric column holds as numbers
 _PERIOD = re.compile(r"(\d{4})(?:-(\d{2})|-Q([1-4])|(s)|)")
 _PREFIX = re.compile(r"(.*[^*])(\*+)", re.DOTALL)
 _ELEMENT = re.compile(r'(?:"((?:[^"]|"")*)"|([^,{}"]*))(,|$)')
@@ -299,7 +297,7 @@ class _Reader:
     def _element(self, text: str) -> Cell:
         if not text:
             return Cell("", "missing")
-        read = self._by_label(text) or _notation(text, self.sort)
+        read = self._by_label(text) or self._run(text) or _notation(text, self.sort)
         return _literal(text) if read is None or read.kind == "any" else read
 
 
@@ -395,6 +393,4 @@ def _period(text: str) -> tuple[datetime.date, datetime.date] | None:
     after = year * 12 + first - 1 + months
     if after // 12 > datetime.MAXYEAR:
         return datetime.date(year, first, 1), datetime.date.max
-    return datetime.date(year, first, 1), datetime.date(after // 12, after % 12 + 1, 1) - datetime.timedelta(
-        days=1
-    )
+    return datetime.date(year, first, 1), datetime.date(after // 12, after % 12 + 1, 1) - datetime.timedelta(days=1)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from reveil.encode import Codes, Encoded, Sensitive
 from reveil.hierarchies.tree import Hierarchy
-from reveil.notation import format_set
+from reveil.notation import format_set, split_set
 from reveil.parted import count
 from reveil.plan.boxes import boxes
 from reveil.plan.contract import Plan
@@ -91,19 +91,38 @@ def group_labels(encoded: Encoded, plan: Plan, policy: Policy) -> dict[str, pl.S
         positions = np.concatenate([positions, encoded.population])
     low, high = boxes(groups, positions, plan.count)
     labels = {}
+    kept = groups >= 0
     for number, hierarchy in enumerate(encoded.quasi):
+        mine, run = positions[kept, number], (low[:, number], high[:, number])
         if policy.method.recode == "sets" and not hierarchy.free:
-            kept = groups >= 0
-            labels[hierarchy.name] = _set_labels(hierarchy, groups[kept], positions[kept, number])
+            labels[hierarchy.name] = _set_labels(hierarchy, groups[kept], mine)
+        elif policy.method.recode == "sets" and hierarchy.has_missing:
+            labels[hierarchy.name] = _run_labels(hierarchy, *run, _known_low(groups[kept], mine, plan.count))
         else:
-            labels[hierarchy.name] = _run_labels(hierarchy, low[:, number], high[:, number])
+            labels[hierarchy.name] = _run_labels(hierarchy, *run)
     return labels
 
 
-def _run_labels(hierarchy: Hierarchy, low: Codes, high: Codes) -> pl.Series:
-    pairs, index = np.unique(low.astype(np.int64) * len(hierarchy) + high, return_inverse=True)
-    texts = [_text(hierarchy.label(*divmod(int(pair), len(hierarchy)))) for pair in pairs]
-    return pl.Series(texts, dtype=pl.String).gather(index)
+def _known_low(groups: Codes, positions: Codes, count: int) -> Codes:
+    """The lowest position of each group that is not the missing value's."""
+    lowest = np.full(count, np.int32(2**31 - 1), dtype=np.int32)
+    np.minimum.at(lowest, groups[positions > 0], positions[positions > 0])
+    return lowest
+
+
+def _run_labels(hierarchy: Hierarchy, low: Codes, high: Codes, known: Codes | None = None) -> pl.Series:
+    """Runs of neighbours. With `known`, a missing value beside a run is shown as a set of both, and not as anything."""
+    whole = np.zeros(len(low), dtype=np.int32) if known is None else known
+    whole = np.where((low == 0) & (high > 0), whole, 0)
+    runs, index = np.unique(np.column_stack([low, whole, high]), axis=0, return_inverse=True)
+    texts = [_run_text(hierarchy, *run) for run in runs.tolist()]
+    return pl.Series(texts, dtype=pl.String).gather(index.ravel())
+
+
+def _run_text(hierarchy: Hierarchy, low: int, known: int, high: int) -> str | None:
+    if known and (known > 1 or high < len(hierarchy) - 1):
+        return format_set([None, hierarchy.label(known, high)])
+    return _text(hierarchy.label(low, high))
 
 
 def _text(label: str) -> str | None:
@@ -122,7 +141,8 @@ def _set_labels(hierarchy: Hierarchy, groups: Codes, positions: Codes) -> pl.Ser
 
 def _set_text(hierarchy: Hierarchy, positions: tuple[int, ...]) -> str | None:
     if len(positions) == 1:
-        return _text(hierarchy.label(positions[0], positions[0]))
+        text = _text(hierarchy.label(positions[0], positions[0]))
+        return format_set([text]) if text and split_set(text) is not None else text  # a value that looks like a set
     if len(positions) == len(hierarchy):
         return hierarchy.labels[0]
     return format_set([_text(hierarchy.label(p, p)) for p in positions])

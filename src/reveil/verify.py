@@ -285,7 +285,21 @@ def background(policy: Policy) -> Background:
             faults += error.faults
     try:
         people = population(policy)
+        hierarchies |= {} if people is None else _texts(policy, people)
     except InputError as error:
         faults += error.faults
     stop_if(faults)
     return Background(hierarchies, people)
+
+
+def _texts(policy: Policy, people: pl.DataFrame) -> dict[str, Hierarchy]:
+    """Texts of a population that follow no stated hierarchy, so that a value such as ** is not taken for notation."""
+    found = {}
+    for name, spec in policy.columns.items():
+        if name in people.columns and people[name].dtype == pl.String and not (spec.hierarchy or spec.order):
+            values = people[name].unique().drop_nulls().sort().to_list()
+            if spec.prefixes is not None:
+                found[name] = scales.prefixes(name, values, spec.prefixes, True)[0]
+            else:
+                found[name] = scales.flat(name, values, True)[0]
+    return found

@@ -234,10 +234,7 @@ def _order_covers(cell, value, order):
     if cell == value:
         return True
     runs = [
-        order[order.index(low) : order.index(high) + 1]
-        for low in order
-        for high in order
-        if cell == f"[{low}-{high}]"
+        order[order.index(low) : order.index(high) + 1] for low in order for high in order if cell == f"[{low}-{high}]"
     ]
     return bool(runs) and all(value in run for run in runs)
 
@@ -253,9 +250,7 @@ def leaves_below(tree, label):
 
 
 def all_leaves(tree):
-    return {
-        leaf for name, below in tree.items() for leaf in ({name} if below is None else all_leaves(below))
-    }
+    return {leaf for name, below in tree.items() for leaf in ({name} if below is None else all_leaves(below))}
 
 
 def elements(cell):

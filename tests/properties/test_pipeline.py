@@ -47,7 +47,26 @@ def examples(count):
     )
 
 
-ODD = ["*", "{a,b}", "[1-2]", "", " 1", '"', "a,b", "x\ny", "é", "a;b", "-", "nan", "NULL", "a\r", "0", "**", "a*", "[a-b]"]
+ODD = [
+    "*",
+    "{a,b}",
+    "[1-2]",
+    "",
+    " 1",
+    '"',
+    "a,b",
+    "x\ny",
+    "é",
+    "a;b",
+    "-",
+    "nan",
+    "NULL",
+    "a\r",
+    "0",
+    "**",
+    "a*",
+    "[a-b]",
+]
 PLAIN = ["a", "b", "c", "d", "e", "f"]
 DAYS = [datetime.date(2019, 12, 31), datetime.date(2020, 1, 1), datetime.date(2020, 2, 29), datetime.date(2026, 3, 14)]
 TREES = [
@@ -106,7 +125,9 @@ def pools(draw, kind):
 @st.composite
 def quasi_columns(draw, name):
     """(policy of the column, scale of the oracle, pool of values, dtype)."""
-    way = draw(st.sampled_from(["int", "decimal", "widths", "cuts", "flat", "tree", "date", "levels", "prefix", "order"]))
+    way = draw(
+        st.sampled_from(["int", "decimal", "widths", "cuts", "flat", "tree", "date", "levels", "prefix", "order"])
+    )
     if way in ("int", "decimal"):
         return "quasi", ("number", None), draw(pools(way)), pl.Int64 if way == "int" else pl.Float64
     if way in ("widths", "cuts"):
@@ -114,7 +135,12 @@ def quasi_columns(draw, name):
         cuts = draw(st.sampled_from([[0], [0, 10], [[0, 5, 10], [5]], [[-3, 0, 0.5], [0, 0.5], [0.5]]]))
         how = {"widths": steps} if way == "widths" else {"cuts": cuts}
         kind = draw(st.sampled_from(["small", "decimal"]))
-        return {"role": "quasi", **how}, ("widths", None), draw(pools(kind)), pl.Int64 if kind == "small" else pl.Float64
+        return (
+            {"role": "quasi", **how},
+            ("widths", None),
+            draw(pools(kind)),
+            pl.Int64 if kind == "small" else pl.Float64,
+        )
     if way == "flat":
         return {"role": "quasi", "type": "category"}, ("flat", None), draw(pools("odd")), pl.String
     if way == "tree":
@@ -175,7 +201,11 @@ def guarantees(draw, sensitive, numeric):
             found["distance"] = draw(st.sampled_from(["equal", "ordered", "hierarchical"]))
         found["model"] = "t-closeness"
     if "epsilon" in wanted and (numeric or draw(st.integers(0, 19)) == 0):
-        found |= {"model": "epsilon-m", "epsilon": draw(st.sampled_from([0, 1, "0.2", 5])), "m": draw(st.integers(1, 3))}
+        found |= {
+            "model": "epsilon-m",
+            "epsilon": draw(st.sampled_from([0, 1, "0.2", 5])),
+            "m": draw(st.integers(1, 3)),
+        }
         found["proximity"] = draw(st.sampled_from(["absolute", "relative"]))
     return found or {"model": "k-anonymity", "k": draw(st.integers(1, 4))}
 
@@ -314,7 +344,9 @@ def check_content(case, release, header, rows):
             if name in case.scales:
                 if not oracle.covers(published[place], original[place], case.scales[name]):
                     return False
-            elif same_value(case.kinds.get(name), published[place]) != same_value(case.kinds.get(name), original[place]):
+            elif same_value(case.kinds.get(name), published[place]) != same_value(
+                case.kinds.get(name), original[place]
+            ):
                 return False
         return True
 
@@ -333,13 +365,30 @@ def exact_groups(case, release, header, rows, originals):
         if group >= 0:
             cell = tuple(shown[f"row {number}"][place] for place in places)
             assert cells.setdefault(group, cell) == cell
+    if case.policy["method"]["recode"] == "sets":
+        for name, place in zip(case.scales, places, strict=True):
+            if case.scales[name][0] == "flat":
+                exact_sets(release, shown, originals, header.index(name), place)
+
+
+def exact_sets(release, shown, originals, source, place):
+    """A set says exactly which values the rows of its group have."""
+    truth = {}
+    for number, group in enumerate(release.groups.tolist()):
+        truth.setdefault(group, set()).add(originals[number][source])
+    for number, group in enumerate(release.groups.tolist()):
+        cell = shown[f"row {number}"][place] if group >= 0 else "*"
+        if cell != "*":
+            assert truth[group] == set(oracle.elements(cell) or [cell])
 
 
 def publish(case, **options):
     """(release, folder), or the refusal. Anything but a refusal is a bug and comes through."""
     folder = Path(tempfile.mkdtemp(prefix="reveil-test-"))
     try:
-        return reveil.anonymize(case.frame, case.policy, seed=1, out=folder / "out", **options), folder / "out" / "public"
+        return reveil.anonymize(
+            case.frame, case.policy, seed=1, out=folder / "out", **options
+        ), folder / "out" / "public"
     except (InputError, InfeasibleError) as refusal:
         return refusal, folder
 
@@ -370,3 +419,96 @@ def test_a_release_is_right_or_refused(case):
     else:
         event("released")
         check_release(case, release, public)
+
+
+@examples(120)
+@given(cases(largest=7))
+def test_a_refusal_is_right(case):
+    """Where the planner refuses, no way of parting the rows keeps the promise. Nearness alone may be refused too early."""
+    case.policy["method"] |= {"infeasible": "refuse"}
+    release, public = publish(case)
+    if not isinstance(release, InfeasibleError):
+        return
+    message = str(release)
+    if "epsilon" in case.guarantee and feasible(case, text_rows(case.frame)):
+        assert "R404" in message
+        assert "may still" in message  # it does not claim that there is no way
+        event("refused too early")
+    else:
+        assert not feasible(case, text_rows(case.frame))
+        assert "may still" not in message or "epsilon" in case.guarantee
+        event("rightly refused")
+
+
+def fewest_withheld(values, alpha, k):
+    """The fewest rows to leave out so that no value has a share above alpha of at least k others; None: no way."""
+    for gone in range(len(values)):
+        for kept in {
+            tuple(sorted(kept, key=str)) for kept in oracle.itertools.combinations(values, len(values) - gone)
+        }:
+            if len(kept) >= k and oracle.largest_share([list(kept)]) <= alpha:
+                return gone
+    return None
+
+
+@examples(80)
+@given(
+    st.lists(st.sampled_from(["a", "a", "a", "b", "c", None]), min_size=1, max_size=9),
+    SHARES,
+    st.integers(1, 4),
+    st.sampled_from(["csv", "parquet"]),
+)
+def test_withholding_leaves_out_the_fewest(values, alpha, k, form):
+    frame = pl.DataFrame({"q1": list(range(len(values))), "s0": pl.Series(values, dtype=pl.String)})
+    case = Case(frame, {"columns": {"q1": "quasi", "s0": "sensitive"}}, {"q1": ("number", None)}, {"s0": "text"})
+    case.policy["guarantee"] = {"model": "alpha-k", "alpha": alpha, "k": k}
+    case.policy |= {"method": {"infeasible": "withhold"}, "output": {"format": form}}
+    release, public = publish(case)
+    fewest = fewest_withheld(values, Fraction(str(alpha)), k)
+    if isinstance(release, Exception):
+        assert fewest is None, release
+    else:
+        assert release.certificate.counts["withheld rows"] == fewest
+        check_release(case, release, public)
+
+
+@st.composite
+def presence_cases(draw):
+    case = draw(cases(largest=7, presence=True))
+    extra = draw(st.lists(st.integers(0, case.frame.height - 1), max_size=6))
+    quasi = list(case.scales)
+    people = case.frame.select(quasi)
+    case.population = pl.concat([people, *(people[number] for number in extra)])
+    share = Fraction(case.frame.height, case.population.height)
+    bounds = draw(st.sampled_from(["0", "1/4", str(share)])), draw(st.sampled_from([str(share), "3/4", "1"]))
+    bounds = sorted(bounds, key=Fraction)
+    case.guarantee.update(model="presence", delta_min=bounds[0], delta_max=bounds[1])
+    case.policy["method"]["recode"] = "sets"
+    return case
+
+
+@examples(80)
+@given(presence_cases())
+def test_presence(case):
+    folder = Path(tempfile.mkdtemp(prefix="reveil-test-"))
+    case.population.write_parquet(folder / "people.parquet")
+    case.guarantee["population"] = str(folder / "people.parquet")
+    release, public = publish(case)
+    if isinstance(release, Exception):
+        refusal_makes_sense(release)
+        assert "R408" not in str(release)  # everybody in the table is in the population
+        return
+    event("released")
+    check_release(case, release, public)
+    header, rows = read_public(public)
+    groups = oracle.classes(header, rows, list(case.scales))
+    people = text_rows(case.population)
+
+    def matches(row, person):
+        cells = zip(case.scales, person, strict=True)
+        return all(oracle.covers(row[header.index(name)], value, case.scales[name]) for name, value in cells)
+
+    boxes = [{number for number, person in enumerate(people) if matches(rows[group[0]], person)} for group in groups]
+    chances = oracle.chances_of_presence(boxes, [len(group) for group in groups], len(people))
+    low, high = (Fraction(str(case.guarantee[name])) for name in ("delta_min", "delta_max"))
+    assert all(low <= chance <= high for chance in chances)

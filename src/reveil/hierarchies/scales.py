@@ -173,7 +173,9 @@ def date_label(value: datetime.date, level: DateLevel) -> str:
 
 
 def prefixes(name: str, values: Sequence[str], lengths: Sequence[int], missing: bool) -> Built:
-    """Codes such as zip codes by their first characters; the rest is shown as `*`.
+    """Codes such as zip codes by their first characters; the rest is shown as `*`, to the length of the longest code.
+
+    A code shorter than what is kept is shown as it is.
 
     >>> hierarchy, leaf = prefixes("zip", ["47602", "47677", "47905"], [4, 3], missing=False)
     >>> leaf["47677"], list(hierarchy.ancestors(0))
@@ -182,10 +184,14 @@ def prefixes(name: str, values: Sequence[str], lengths: Sequence[int], missing: 
     if list(lengths) != sorted(set(lengths), reverse=True) or not lengths or lengths[-1] < 1:
         remedy = "write the lengths to keep in falling order, such as [4, 3, 2]"
         raise InputError(Fault("R202", f"column {name!r}, prefixes", f"{list(lengths)} do not fall", remedy))
+    starred = [value for value in values if value.endswith("*")]
+    if starred:
+        message = f"{len(starred)} values end in * as if they were shortened: {', '.join(map(repr, starred[:5]))}"
+        raise InputError(Fault("R304", f"column {name!r}, prefixes", message, "give the full codes"))
     longest = max(map(len, values), default=0)
 
     def label(value: str, length: int) -> str:
-        return value[:length] + "*" * (max(len(value), longest) - length) if length < longest else value
+        return value[:length] + "*" * (longest - length) if len(value) >= length else value
 
     paths = {value: tuple(label(value, length) for length in reversed(lengths)) for value in values}
     return _leaves(name, {value: (paths[value], float(rank)) for rank, value in enumerate(values)}, missing)
