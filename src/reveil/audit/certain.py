@@ -1,0 +1,178 @@
+"""What is certain: values that a person cannot have had, with the reason for each.
+
+Three stages, each of which only ever removes what no world contains: filters to a fixpoint, equalities in the linear span
+of the groups (values that never change), and a search for worlds in components that are small enough. What no stage
+settles is *undecided*, and said to be.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from reveil.audit.filters import CHAIN, EQUAL, KNOWN, OPEN, SEARCH, propagate
+from reveil.audit.model import Model
+from reveil.audit.observed import I64, Bools
+from reveil.errors import Fault, InputError
+
+
+@dataclass(eq=False)
+class State:
+    """Options still open, and why and when the others went (`when` orders the reasons)."""
+
+    model: Model
+    alive: Bools
+    why: NDArray[np.uint8]
+    where: NDArray[np.int32]
+    when: NDArray[np.int32]
+    match: I64
+    clock: int = 1
+    equal: list[tuple[int, ...]] = field(default_factory=list)  # people forced to have the same value
+
+    @classmethod
+    def start(cls, model: Model) -> State:
+        options = len(model.opt_cell)
+        state = cls(
+            model,
+            model.possible.copy(),
+            np.where(model.possible, OPEN, KNOWN).astype(np.uint8),
+            np.full(options, -1, dtype=np.int32),
+            np.zeros(options, dtype=np.int32),
+            np.full(len(model.app_factor), -1, dtype=np.int64),
+        )
+        return state
+
+    def narrow(self, factors: Bools | None = None, people: Bools | None = None) -> None:
+        """Filter to a fixpoint, starting from these factors and people (default: all)."""
+        m, o = self.model, self.model.observed
+        clock = propagate(
+            m.relation, m.change == "never", o.person_start, m.opt_start, m.opt_cell, m.cell_value, m.cell_cap, m.cell_low,
+            m.cell_start, o.app_person, m.app_factor, m.factor_start, m.factor_apps, m.implied, self.alive, self.why,
+            self.where, self.when, self.match,
+            np.ones(m.factors, dtype=bool) if factors is None else factors,
+            np.ones(o.people, dtype=bool) if people is None else people,
+            self.clock,
+        )  # fmt: skip
+        if clock < 0:
+            raise no_world(m, -1 - clock)
+        self.clock = clock + 1
+
+    def equate(self, classes: list[tuple[int, ...]]) -> bool:
+        """People of a class have the same value: what one cannot have, none can. Says whether anything went."""
+        m, o = self.model, self.model.observed
+        people = np.zeros(o.people, dtype=bool)
+        self.equal += classes
+        for number, members in enumerate(classes, len(self.equal) - len(classes)):
+            common = set.intersection(*(self.values_of(int(o.person_start[p])) for p in members))
+            for p in members:
+                for option in range(m.opt_start[o.person_start[p]], m.opt_start[o.person_start[p] + 1]):
+                    if self.alive[option] and int(m.cell_value[m.opt_cell[option]]) not in common:
+                        self.remove(option, EQUAL, number)
+                        people[p] = True
+        if people.any():
+            self.narrow(np.zeros(m.factors, dtype=bool), people)
+        return bool(people.any())
+
+    def remove(self, option: int, why: int, where: int) -> None:
+        self.alive[option] = False
+        self.why[option], self.where[option], self.when[option] = why, where, self.clock
+        self.clock += 1
+
+    def values_of(self, app: int) -> set[int]:
+        """Values that the appearance may still have (-1: absent)."""
+        m = self.model
+        span = slice(m.opt_start[app], m.opt_start[app + 1])
+        return {int(v) for v in m.cell_value[m.opt_cell[span][self.alive[span]]]}
+
+    @property
+    def open_options(self) -> I64:
+        """Open options of each appearance."""
+        return np.add.reduceat(self.alive.astype(np.int64), self.model.opt_start[:-1])
+
+    def fixed_people(self) -> Bools:
+        """People with nothing left to choose."""
+        o = self.model.observed
+        many = np.zeros(o.people, dtype=bool)
+        many[o.app_person[self.open_options > 1]] = True
+        return ~many
+
+    def components(self) -> I64:
+        """The component of each factor: factors that share a person whose choice is still open. -1: nothing open."""
+        m, o = self.model, self.model.observed
+        loose = (self.open_options > 1) & ~m.implied[m.app_factor]
+        if m.change == "freely":
+            label = np.arange(m.factors)
+        else:
+            held = np.nonzero(loose if m.change == "never" else self._linking(loose))[0]
+            first = np.full(o.people, -1)
+            first[o.app_person[held[::-1]]] = m.app_factor[held[::-1]]
+            pairs = (first[o.app_person[held]], m.app_factor[held])
+            links = coo_array((np.ones(len(held)), pairs), shape=(m.factors, m.factors))
+            label = connected_components(links, directed=False)[1].astype(np.int64)
+        busy = np.zeros(m.factors, dtype=bool)
+        busy[m.app_factor[loose]] = True
+        label[~busy] = -1
+        _, packed = np.unique(label[busy], return_inverse=True)
+        label[busy] = packed
+        return label
+
+    def _linking(self, loose: Bools) -> Bools:
+        """Transitions: all appearances of somebody with an open choice stay in the chain."""
+        o = self.model.observed
+        people = np.zeros(o.people, dtype=bool)
+        people[o.app_person[loose]] = True
+        return people[o.app_person]
+
+
+def no_world(m: Model, place: int) -> InputError:
+    """Releases and knowledge contradict each other."""
+    if place < m.factors:
+        groups = sorted({int(g) for g in m.cell_group[m.cell_start[place] : m.cell_start[place + 1]] if g >= 0})
+        where = m.observed.group_name(groups[0])
+        message = "its rows cannot be given out to the people who are in it: no world fits what is known"
+    else:
+        where = f"person {m.observed.persons[place - m.factors]!r}"
+        message = "no value fits all of their releases: no world fits what is known"
+    remedy = "check how values change, who is in which group, and what is said to be known"
+    return InputError(Fault("R712", where, message, remedy))
+
+
+@dataclass(frozen=True, eq=False)
+class Certain:
+    """The result: open options, reasons, and components that could not be settled completely."""
+
+    state: State
+    decided: Bools  # by appearance: what is open is truly possible
+
+    @cached_property
+    def model(self) -> Model:
+        return self.state.model
+
+    def frame(self) -> pl.DataFrame:
+        """Everybody whose value is certain: person, release, value, known (to the adversary from elsewhere)."""
+        m, o = self.model, self.model.observed
+        options = np.nonzero(self.state.alive)[0]
+        apps, values = m.opt_app[options], m.cell_value[m.opt_cell[options]]
+        found = pl.DataFrame({"app": apps, "value": values}).unique().group_by("app").agg(pl.len(), pl.col("value").first())
+        sure = found.filter((pl.col("len") == 1) & (pl.col("value") >= 0)).sort("app")
+        apps = sure["app"].to_numpy()
+        persons = o.app_person[apps]
+        known = np.isin(persons, np.fromiter(m.known, dtype=np.int64))
+        names = np.array([str(v) for v in o.values], dtype=object)
+        return pl.DataFrame(
+            {
+                "person": o.persons.gather(persons),
+                "release": pl.Series(np.array(o.releases, dtype=object)[o.app_release[apps]], dtype=pl.String),
+                "value": pl.Series(names[sure["value"].to_numpy()], dtype=pl.String),
+                "known": known,
+            }
+        )
+
+
+__all__ = ["CHAIN", "SEARCH", "Certain", "State", "no_world"]

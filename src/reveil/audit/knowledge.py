@@ -1,0 +1,180 @@
+"""What the adversary knows besides the releases: how values change, what is likely beforehand, and some people's values."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Literal
+
+from reveil.errors import Fault, InputError
+from reveil.policy import Policy, exact, plain_text
+from reveil.read import read_table
+
+Change = Literal["never", "freely", "transitions"]
+Weights = Mapping[str, Mapping[str, Fraction]]  # value -> what it becomes -> probability
+
+
+@dataclass(frozen=True)
+class Known:
+    """One thing that is known: a person's value, in one release or (None) in all of them.
+
+    Without a value, the adversary knows whatever the person has; that needs the truth.
+    """
+
+    person: str
+    value: str | None = None
+    release: str | None = None
+
+
+@dataclass(frozen=True)
+class Adversary:
+    """Background knowledge. `share` of the people are compromised at random besides those listed.
+
+    `priors` gives people's (by name) weights of values; who is not named finds all values equally likely. A prior is
+    for the first value; where values change freely, for each.
+    """
+
+    change: Change = "never"
+    transitions: Weights | None = None
+    priors: Mapping[str, Mapping[str, Fraction]] = field(default_factory=dict)
+    compromised: tuple[Known, ...] = ()
+    share: Fraction = Fraction(0)
+    counterfeits_known: bool = True
+
+    def __post_init__(self) -> None:
+        if (self.change == "transitions") != (self.transitions is not None):
+            message = 'change = "transitions" and transitions belong together'
+            raise InputError(Fault("R710", "adversary", message, "give both or none"))
+
+    def describe(self) -> str:
+        """The adversary in one sentence."""
+        change = {
+            "never": "values never change",
+            "freely": "values change freely, each release being independent",
+            "transitions": "values change only as the transition relation allows",
+        }[self.change]
+        known = f"{len(self.compromised):,} people's values are known"
+        if self.share:
+            known += f" and {float(self.share):.1%} of the people, drawn at random, besides"
+        likely = "some values are likelier for some people" if self.priors else "all worlds are equally likely beforehand"
+        fakes = "" if self.counterfeits_known else "; counterfeit counts are not known"
+        return f"Who is in which group is known; {change}; {likely}; {known}{fakes}."
+
+
+def read_adversary(path: Path) -> dict[str, Any]:
+    """A small TOML file: change, transitions, compromised, share, counterfeits_known, priors (person -> value -> weight).
+
+    `compromised` is a list of names, or of tables with person and, if wanted, value and release.
+    """
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InputError(Fault("R710", f"adversary {path}", f"cannot be read: {error}", "write it as TOML")) from error
+    known = [f.name for f in fields(Adversary)]
+    faults = [
+        Fault("R710", f"adversary {path}", f"{name} is not a key", f"use {', '.join(known)}")
+        for name in content
+        if name not in known
+    ]
+    if faults:
+        raise InputError(faults)
+    return content
+
+
+def adversary_from(content: Mapping[str, Any], policy: Policy | None, folder: Path = Path()) -> Adversary:
+    """An adversary as stated; what is not stated comes from the policy, or is the strongest that needs no file."""
+    change, transitions = content.get("change"), content.get("transitions")
+    if change is None and policy is not None and policy.values.change is not None:
+        change = policy.values.change
+        if transitions is None and policy.values.transitions is not None:
+            transitions, folder = policy.values.transitions, policy.folder
+    if change is None:
+        change = "never" if transitions is None else "transitions"
+    if change not in ("never", "freely", "transitions"):
+        message = f"change = {change!r} is not never, freely or transitions"
+        raise InputError(Fault("R710", "adversary", message, "choose one of them"))
+    weights = None if transitions is None else transition_weights(transitions, folder)
+    priors = {str(p): _weights(row) for p, row in content.get("priors", {}).items()}
+    share = _share(content.get("share", 0))
+    listed = tuple(_known(item) for item in content.get("compromised", ()))
+    return Adversary(change, weights, priors, listed, share, bool(content.get("counterfeits_known", True)))
+
+
+def _weights(row: Mapping[str, Any]) -> dict[str, Fraction]:
+    return {plain_text(value): exact(weight) for value, weight in row.items()}
+
+
+def _share(value: object) -> Fraction:
+    try:
+        share = exact(value)
+    except ValueError as error:
+        raise InputError(Fault("R710", "compromised share", str(error), "write a share such as 0.04")) from error
+    if not 0 <= share < 1:
+        raise InputError(Fault("R710", "compromised share", f"{share} is not in [0, 1)", "write a share such as 0.04"))
+    return share
+
+
+def _known(item: Any) -> Known:
+    """`name`, `name=value`, `name@release=value`, or a table of the same."""
+    if isinstance(item, Known):
+        return item
+    if isinstance(item, Mapping):
+        return Known(*(None if item.get(n) is None else plain_text(item[n]) for n in ("person", "value", "release")))  # type: ignore[arg-type]
+    name, _, value = str(item).partition("=")
+    person, _, release = name.partition("@")
+    return Known(person, value or None, release or None)
+
+
+def transition_weights(source: str | Mapping[str, Any], folder: Path) -> Weights:
+    """The probability of each change. Without probabilities, each value that may follow is equally likely.
+
+    A value may always stay; where probabilities are given, it stays with what is left to 1.
+
+    >>> transition_weights({"flu": ["pneumonia"]}, Path())["flu"]["pneumonia"]
+    Fraction(1, 2)
+    """
+    if isinstance(source, Mapping):
+        rows = [(str(a), plain_text(b), None) for a, others in source.items() for b in others if not _is_weighted(others)]
+        rows += [(str(a), plain_text(b), exact(w)) for a, o in source.items() if _is_weighted(o) for b, w in o.items()]  # type: ignore[misc]
+        return _normal(rows)
+    frame = read_table(str(folder / source))
+    missing = [name for name in ("from", "to") if name not in frame.columns]
+    if missing:
+        message = f"has no column {missing[0]!r}; its columns are {', '.join(frame.columns)}"
+        raise InputError(Fault("R312", f"transitions {source}", message, "write a first line from;to;probability"))
+    chances: Sequence[Any] = frame["probability"].to_list() if "probability" in frame.columns else [None] * frame.height
+    return _normal(
+        [
+            (plain_text(a), plain_text(b), None if w is None else exact(w))
+            for a, b, w in zip(frame["from"], frame["to"], chances, strict=True)
+        ]
+    )
+
+
+def _is_weighted(others: object) -> bool:
+    return isinstance(others, Mapping)
+
+
+def _normal(rows: Sequence[tuple[str, str, Fraction | None]]) -> Weights:
+    given: dict[str, dict[str, Fraction | None]] = {}
+    for a, b, weight in rows:
+        given.setdefault(a, {})[b] = weight
+        given.setdefault(b, {})
+    table: dict[str, dict[str, Fraction]] = {}
+    for value, others in given.items():
+        stated = [w for w in others.values() if w is not None]
+        if stated and len(stated) == len(others):
+            rest = 1 - sum(w for b, w in others.items() if b != value and w is not None)
+            table[value] = {b: w for b, w in others.items() if w} | ({value: others.get(value) or rest} if rest > 0 else {})  # type: ignore[misc]
+        else:
+            successors = sorted({*others, value})
+            table[value] = {b: Fraction(1, len(successors)) for b in successors}
+    return table
+
+
+def likely(adversary: Adversary, person: str) -> Mapping[str, Fraction] | None:
+    """The weights of a person's values, or None where all are equally likely."""
+    return adversary.priors.get(person)

@@ -1,0 +1,165 @@
+"""What an attacker has: for each release its groups, who is (or may be) in them, and the values that they show.
+
+Nothing here knows anybody's value. Groups are numbered over the whole series; an *appearance* is one person in one
+release. Where matching cannot tell the group, an appearance has several candidates; where it cannot even tell whether
+the person is in the release, the appearance is not *sure*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+I64 = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Group = tuple[Sequence[Hashable], Sequence[Hashable]]  # people known to be in it, values shown
+
+
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """The attacker's view of a series. Arrays are sorted: appearances by person and release, cells by group and value.
+
+    A *cell* is a value shown by a group, with the number of rows that show it.
+    """
+
+    releases: tuple[str, ...]
+    persons: pl.Series  # their names; a person's number is the place here
+    values: tuple[Any, ...]  # a value's code is its place here
+    app_person: I64
+    app_release: I64
+    app_sure: Bools
+    cand_start: I64  # candidates of appearance a: cand_group[cand_start[a]:cand_start[a + 1]]
+    cand_group: I64
+    group_release: I64
+    group_label: tuple[str, ...]
+    group_fakes: I64  # counterfeits of each group; -1 where their number is not known
+    cell_group: I64
+    cell_value: I64
+    cell_rows: I64
+
+    @cached_property
+    def person_start(self) -> I64:
+        """Appearances of person p: person_start[p] to person_start[p + 1]."""
+        return np.searchsorted(self.app_person, np.arange(len(self.persons) + 1)).astype(np.int64)
+
+    @cached_property
+    def cell_start(self) -> I64:
+        """Cells of group g: cell_start[g] to cell_start[g + 1]."""
+        return np.searchsorted(self.cell_group, np.arange(len(self.group_release) + 1)).astype(np.int64)
+
+    @cached_property
+    def group_rows(self) -> I64:
+        return np.bincount(self.cell_group, self.cell_rows, len(self.group_release)).astype(np.int64)
+
+    @cached_property
+    def located(self) -> bool:
+        """Everybody's group is known in every release."""
+        return bool(self.app_sure.all()) and len(self.cand_group) == len(self.app_person)
+
+    @property
+    def people(self) -> int:
+        return len(self.persons)
+
+    @property
+    def rows(self) -> int:
+        return int(self.cell_rows.sum())
+
+    def until(self, release: int) -> Observed:
+        """What the attacker had once this many releases were out; people keep their numbers."""
+        keep = self.app_release < release
+        groups = self.group_release < release
+        number = np.cumsum(groups) - 1
+        cells = groups[self.cell_group]
+        cands = np.repeat(keep, np.diff(self.cand_start))
+        sizes = np.diff(self.cand_start)[keep]
+        return Observed(
+            self.releases[:release],
+            self.persons,
+            self.values,
+            self.app_person[keep],
+            self.app_release[keep],
+            self.app_sure[keep],
+            np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+            number[self.cand_group[cands]],
+            self.group_release[groups],
+            tuple(label for label, kept in zip(self.group_label, groups, strict=True) if kept),
+            self.group_fakes[groups],
+            number[self.cell_group[cells]],
+            self.cell_value[cells],
+            self.cell_rows[cells],
+        )
+
+    def group_name(self, group: int) -> str:
+        """A group in words."""
+        return f"release {self.releases[self.group_release[group]]} group {self.group_label[group]}"
+
+
+def assemble(
+    releases: Sequence[str],
+    persons: pl.Series,
+    values: Sequence[Any],
+    memberships: pl.DataFrame,
+    groups: pl.DataFrame,
+    cells: pl.DataFrame,
+) -> Observed:
+    """Put the parts together.
+
+    `memberships`: person, release, group (global number), sure; one row per candidate. `groups`: release, label,
+    fakes, in order of their numbers. `cells`: group, value (code), rows.
+    """
+    where = memberships.sort("person", "release", "group")
+    apps = where.group_by("person", "release", maintain_order=True).agg(pl.len(), pl.col("sure").all())
+    shown = cells.sort("group", "value")
+
+    def ints(column: pl.Series) -> I64:
+        return column.cast(pl.Int64).to_numpy()
+
+    return Observed(
+        releases=tuple(releases),
+        persons=persons,
+        values=tuple(values),
+        app_person=ints(apps["person"]),
+        app_release=ints(apps["release"]),
+        app_sure=apps["sure"].to_numpy(),
+        cand_start=np.concatenate([[0], np.cumsum(ints(apps["len"]))]).astype(np.int64),
+        cand_group=ints(where["group"]),
+        group_release=ints(groups["release"]),
+        group_label=tuple(groups["label"].cast(pl.String)),
+        group_fakes=ints(groups["fakes"]),
+        cell_group=ints(shown["group"]),
+        cell_value=ints(shown["value"]),
+        cell_rows=ints(shown["rows"]),
+    )
+
+
+def from_groups(series: Iterable[Iterable[Group]]) -> Observed:
+    """A series written down as lists: releases of groups of (people, values); more values than people: counterfeits.
+
+    >>> seen = from_groups([[("AB", "xy")], [("AC", "xz")]])
+    >>> seen.people, seen.values, seen.located
+    (3, ('x', 'y', 'z'), True)
+    """
+    listed = [[(tuple(people), tuple(values)) for people, values in release] for release in series]
+    names = sorted({p for release in listed for people, _ in release for p in people}, key=str)
+    shown = sorted({v for release in listed for _, values in release for v in values}, key=str)
+    person, code = {p: n for n, p in enumerate(names)}, {v: n for n, v in enumerate(shown)}
+    where, groups, cells = [], [], []
+    for number, release in enumerate(listed):
+        for label, (people, values) in enumerate(release, 1):
+            where += [(person[p], number, len(groups), True) for p in people]
+            cells += [(len(groups), code[v], values.count(v)) for v in set(values)]
+            groups.append((number, str(label), len(values) - len(people)))
+    return assemble(
+        [str(n + 1) for n in range(len(listed))],
+        pl.Series([str(name) for name in names], dtype=pl.String),
+        shown,
+        pl.DataFrame(where, schema=["person", "release", "group", "sure"], orient="row"),
+        pl.DataFrame(groups, schema=["release", "label", "fakes"], orient="row"),
+        pl.DataFrame(cells, schema=["group", "value", "rows"], orient="row"),
+    )
