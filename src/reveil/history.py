@@ -38,6 +38,7 @@ class History:
     values: pl.DataFrame = field(default_factory=pl.DataFrame)
     codebook: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     paths: Mapping[str, Mapping[str, list[str]]] = field(default_factory=dict)  # column -> leaf -> labels above it
+    losses: Mapping[int, float] = field(default_factory=dict)  # release -> its mean information loss
     types: Mapping[str, ColumnType] = field(default_factory=dict)  # column -> what it held from the beginning
 
     def until(self, release: int) -> History:

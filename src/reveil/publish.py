@@ -130,7 +130,8 @@ def write_release(d: Draft, folder: Path, history: History, number: int | None, 
         hashes=store.file_hashes(folder / "public"),
     )
     progress("reporting", 0.0)
-    write_reports(folder / "private", d.frame, table, certificate, d.plan, d.loss, verification, d.policy, history)
+    seen = (d.frame, table, certificate, d.plan, d.loss, verification, d.policy, history)
+    write_reports(folder / "private", *seen, losses=history.losses, seed=d.seed)
     return Release(table, d.plan.groups, counterfeits, certificate, None, number, values)
 
 

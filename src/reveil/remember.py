@@ -137,6 +137,7 @@ def history_of(ledger: Ledger) -> History:
         values=stack("values"),
         codebook={n: [_unpack(v) for v in values] for n, values in records[-1].facts["codebook"].items()},
         paths=_merge(record.facts["paths"] for record in records),
+        losses={record.number: record.facts["loss"]["mean_ncp"] for record in records},
         types=dict(item for record in reversed(records) for item in record.facts["types"].items()),
     )
 
