@@ -88,3 +88,12 @@ def exact_beliefs(state):
         for (p, v), share in found.ever.items():
             ever.setdefault(int(o.persons[p]), {})[o.values[v]] = share
     return posterior, ever
+
+
+def possible_values(state):
+    """(person, release) -> values still open."""
+    o = state.model.observed
+    return {
+        (int(o.persons[int(o.app_person[a])]), int(o.app_release[a])): {o.values[v] for v in state.values_of(a)}
+        for a in range(len(o.app_person))
+    }

@@ -7,13 +7,15 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
 
-sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(Path(__file__).parents[1] / "oracle"))
+from reveil.audit.exact import Limits
+from reveil.audit.infer import infer
 
-import joint
-from joint_cases import cases, exact_beliefs, narrowed
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "oracle")]
 
-SLOW = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+import joint  # noqa: E402
+from joint_cases import cases, exact_beliefs, narrowed, possible_values  # noqa: E402
+
+SLOW = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @SLOW
@@ -40,3 +42,14 @@ def test_filters_never_remove_what_a_world_contains(case):
     for a in range(len(o.app_person)):
         key = int(o.persons[int(o.app_person[a])]), int(o.app_release[a])
         assert {o.values[v] for v in state.values_of(a)} >= set(posterior[key])
+
+
+@SLOW
+@given(cases())
+def test_certain_inferences_equal_enumeration(case):
+    series, change, priors, known = case
+    _, posterior, _ = joint.beliefs(series, change, priors, known)
+    for limits in (Limits(), Limits(people=0)):  # by counting, and by search alone
+        found = infer(narrowed(series, change, priors, known).model, limits=limits, seconds=30)
+        assert found.decided.all()
+        assert possible_values(found.state) == {key: set(row) for key, row in posterior.items()}

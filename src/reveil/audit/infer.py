@@ -1,0 +1,220 @@
+"""All inference in order: filters, equalities, then each component by what suits it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from reveil.audit.certain import State
+from reveil.audit.exact import Belief, Chain, Exact, Limits, Path, Problem, chains_of, count, problem_of
+from reveil.audit.filters import SEARCH
+from reveil.audit.linear import Equality, equalities
+from reveil.audit.model import Model
+from reveil.audit.observed import Bools
+from reveil.audit.search import Found, search
+
+Progress = Callable[[str, float], None]
+SPAN = 3_000  # people of a component whose linear span is computed
+
+
+@dataclass(eq=False)
+class Inference:
+    """What follows. `method` says by component how it was settled: filters, exact, search, or undecided."""
+
+    state: State
+    decided: Bools  # by appearance: everything still open is truly possible
+    posterior: Belief = field(default_factory=dict)
+    ever: Belief = field(default_factory=dict)
+    equal: list[Equality] = field(default_factory=list)
+    methods: dict[str, int] = field(default_factory=dict)
+    pending: list[list[Chain]] = field(default_factory=list)  # components without exact beliefs
+
+    @property
+    def model(self) -> Model:
+        return self.state.model
+
+
+def infer(
+    model: Model,
+    *,
+    limits: Limits | None = None,
+    seconds: float = 60.0,
+    people: Sequence[int] | None = None,
+    beliefs: bool = True,
+    progress: Progress = lambda what, done: None,
+) -> Inference:
+    """Everything certain, and exact beliefs where counting is short enough.
+
+    `seconds` bound what comes after the filters and equalities; `people` narrow that to their components.
+    """
+    progress("excluding", 0.0)
+    state = State.start(model)
+    state.narrow()
+    found = Inference(state, np.ones(len(model.app_factor), dtype=bool))
+    if model.change == "never" and model.observed.located:
+        progress("equalities", 0.0)
+        _equate(found)
+    _components(found, limits or Limits(), time.monotonic() + seconds, people, beliefs, progress)
+    return found
+
+
+def members(state: State) -> list[list[int]]:
+    """The factors of each component."""
+    label = state.components()
+    busy = np.nonzero(label >= 0)[0]
+    order = busy[np.argsort(label[busy], kind="stable")]
+    cuts = np.nonzero(np.diff(label[order]))[0] + 1
+    return [part.tolist() for part in np.split(order, cuts)] if len(order) else []
+
+
+def _equate(found: Inference) -> None:
+    """Equalities until nothing new follows from them."""
+    state = found.state
+    seen: set[tuple[int, int]] = set()
+    while True:
+        fresh = []
+        for factors in members(state):
+            if len(factors) > 1 and len(factors) <= SPAN:
+                fresh += [e for e in equalities(state, factors).equalities if (e.one, e.other) not in seen]
+        if not fresh:
+            return
+        seen |= {(e.one, e.other) for e in fresh}
+        found.equal += fresh
+        if not state.equate([(e.one, e.other) for e in fresh]):
+            return
+
+
+def _components(
+    found: Inference, limits: Limits, end: float, people: Sequence[int] | None, beliefs: bool, progress: Progress
+) -> None:
+    state, cache = found.state, {}
+    wanted = None if people is None else set(people)
+    person = state.model.observed.app_person
+    parts = members(state)
+    for number, factors in enumerate(parts):
+        if number % 64 == 0:
+            progress("components", number / len(parts))
+        single = len(factors) == 1 and state.model.change != "transitions"
+        if single and not beliefs:
+            _count(found, "filters")  # the filter of one factor is complete
+            continue
+        chains = chains_of(state, factors)
+        if wanted is not None and not wanted & {int(person[c[0]]) for c in chains}:
+            _leave(found, chains, single)
+            continue
+        exact = None
+        if time.monotonic() < end:
+            exact = solve_cached(state, chains, limits, cache)
+        if exact is not None:
+            _take_exact(found, exact, chains)
+        elif single:
+            _count(found, "filters")
+            found.pending.append(chains)
+        else:
+            _search(found, chains, end)
+    state.narrow()
+
+
+def _count(found: Inference, method: str) -> None:
+    found.methods[method] = found.methods.get(method, 0) + 1
+
+
+def _leave(found: Inference, chains: list[Chain], single: bool) -> None:
+    _count(found, "filters" if single else "not looked at")
+    if not single:
+        found.decided[[a for chain in chains for a in chain]] = False
+
+
+def _take_exact(found: Inference, exact: Exact, chains: list[Chain]) -> None:
+    _count(found, "exact")
+    found.posterior |= exact.posterior
+    if found.model.change != "freely":
+        found.ever |= exact.ever
+    _exclude(found.state, chains, set(exact.posterior))
+
+
+def _exclude(state: State, chains: Sequence[Chain], possible: set[tuple[int, int]]) -> None:
+    """Remove options that no world uses."""
+    m = state.model
+    for chain in chains:
+        for app in chain:
+            for option in range(m.opt_start[app], m.opt_start[app + 1]):
+                if state.alive[option] and (app, int(m.cell_value[m.opt_cell[option]])) not in possible:
+                    state.remove(option, SEARCH, app)
+
+
+def _search(found: Inference, chains: list[Chain], end: float) -> None:
+    left = end - time.monotonic()
+    result: Found | None = search(found.state, chains, min(left, 20.0)) if left > 0 else None
+    found.pending.append(chains)
+    if result is not None and result.finished:
+        _count(found, "search")
+        _exclude(found.state, chains, set(result.possible))
+        return
+    _count(found, "undecided")
+    open_apps = [a for chain in chains for a in chain]
+    if result is not None:
+        shown = {}
+        for app, value in result.possible:
+            shown.setdefault(app, set()).add(value)
+        open_apps = [a for a in open_apps if found.state.values_of(a) != shown.get(a, set())]
+    found.decided[open_apps] = False
+
+
+def solve_cached(
+    state: State, chains: Sequence[Chain], limits: Limits, cache: dict[Any, Any]
+) -> Exact | None:
+    """As `solve`, remembering components that are alike but for the names of people, groups and values."""
+    if len(chains) > limits.people:
+        return None
+    problem = problem_of(state, chains, limits)
+    if problem is None:
+        return None
+    if problem.left or len(chains) > 60:
+        return count(problem, state.model, limits)
+    key, back = _shape(problem)
+    if key not in cache:
+        plain = count(problem, state.model, limits)
+        cache[key] = None if plain is None else (plain, _relative(plain, problem, back, state.model))
+        return plain
+    if cache[key] is None:
+        return None
+    first, (posterior, ever) = cache[key]
+    values = {n: v for v, n in back.items()}
+    person = state.model.observed.app_person
+    return Exact(
+        {(problem.chains[c][i], values[v] if v >= 0 else -1): share for (c, i, v), share in posterior.items()},
+        {(int(person[problem.chains[c][0]]), values[v]): share for (c, v), share in ever.items()},
+        first.worlds,
+        first.work,
+    )
+
+
+def _shape(problem: Problem) -> tuple[Any, dict[int, int]]:
+    """The component with cells and values numbered by first use."""
+    cell: dict[int, int] = {}
+    value: dict[int, int] = {}
+
+    def plain(path: Path) -> tuple[Any, ...]:
+        cells = tuple(cell.setdefault(c, len(cell)) for c in path.cells)
+        values = tuple(-1 if v is None else value.setdefault(v, len(value)) for v in path.values)
+        return cells, values, path.weight
+
+    paths = tuple(tuple(plain(path) for path in options) for options in problem.paths)
+    return (paths, tuple(problem.free[c] for c in cell)), value
+
+
+def _relative(
+    found: Exact, problem: Problem, number: dict[int, int], m: Model
+) -> tuple[dict[tuple[int, int, int], Fraction], dict[tuple[int, int], Fraction]]:
+    """Beliefs by place in the component instead of by name."""
+    place = {app: (c, i) for c, chain in enumerate(problem.chains) for i, app in enumerate(chain)}
+    who = {int(m.observed.app_person[chain[0]]): c for c, chain in enumerate(problem.chains)}
+    posterior = {(*place[a], number[v] if v >= 0 else -1): share for (a, v), share in found.posterior.items()}
+    ever = {(who[p], number[v]): share for (p, v), share in found.ever.items()} if m.change != "freely" else {}
+    return posterior, ever
