@@ -41,10 +41,22 @@ name = "{shape}"
 change = "{change}"   # how a person's sensitive value changes from release to release
 {transitions}
 [guarantee]
-model = "l-diversity"
+{guarantee}"""
+GUARANTEES = {  # what fits each way in which values change
+    "never": """model = "compromise-safety"   # people are grouped once and stay together
+m = 6             # every group shows 6 different sensitive values
+compromised = 1   # even if any 1 person's value is known, nobody else's can be guessed with much certainty
+refill = 3        # places that people leave are filled 3 or more at a time
+""",
+    "freely": """model = "global"
+l = 2                       # over all releases: at most 1/2 that a person was ever linked to a value
+strategy = "telescoping"    # a budget that never ends; groups grow with time
+""",
+    "transitions": """model = "l-diversity"
 l = 3   # every group shows at least 3 different sensitive values
 k = 5   # every group has at least 5 rows
-"""
+""",
+}
 
 
 class Step(NamedTuple):
@@ -325,7 +337,8 @@ def transitions(scenario: Scenario) -> pl.DataFrame | None:
 def _policy_text(s: Scenario) -> str:
     relation = 'transitions = "transitions.csv"\n' if s.values == "transitions" else ""
     columns = SHAPES[s.shape].columns
-    return POLICY.format(shape=s.shape, columns=columns, change=s.values, transitions=relation)
+    guarantee = GUARANTEES[s.values]
+    return POLICY.format(shape=s.shape, columns=columns, change=s.values, transitions=relation, guarantee=guarantee)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
