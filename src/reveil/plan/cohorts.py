@@ -130,7 +130,9 @@ def _refill(
     if not len(open_) or len(newcomers) < least:
         return home
     open_ = rng.permutation(open_)
-    open_ = open_[np.argsort(-vacant[open_], kind="stable")]
+    # Each newcomer fills one place wherever they go. Serving the fullest cohorts first lets the emptiest die out, and
+    # with them their counterfeits.
+    open_ = open_[np.argsort(vacant[open_], kind="stable")]
     boxes = places.bounds(encoded.positions, standing.order, standing.first)[open_]
     centre = places.curve((boxes[:, 0] + boxes[:, 1]) // 2, trees)
     first_vacant = np.concatenate([[0], np.cumsum(vacant[open_])])
