@@ -303,8 +303,11 @@ class _Reader:
 
 def _are_buckets(leaves: Iterable[Hashable], sort: Sort) -> bool:
     """Whether all leaves are this sort of notation. Bare numbers and years alone may as well be values."""
-    bare = True
+    starred = [match[1] for leaf in leaves if sort == "text" and (match := _PREFIX.fullmatch(str(leaf)))]
+    kept, bare = min(map(len, starred), default=0), True
     for leaf in leaves:
+        if isinstance(leaf, str) and len(leaf) < kept:
+            continue  # too short to be shortened
         cell = _notation(leaf, sort) if isinstance(leaf, str) else None
         if cell is None or cell.kind == "any" or (sort == "text") != (cell.prefix is not None):
             return False

@@ -168,6 +168,17 @@ def _by_slot(total: Array, slot: Array, slots: int) -> Array:
     return np.bincount(slot, weights=total, minlength=slots).astype(np.int64)
 
 
+def nearest(g: Guarantee, column: Sensitive, counts: Array) -> tuple[Any, int]:
+    """The value with the most rows near to it over the whole table, and how many these are."""
+    assert g.epsilon is not None
+    present = np.flatnonzero(counts)
+    slot, values = _in_order(column, present)
+    low, high = _near(values, g.epsilon, g.proximity == "relative")
+    before = np.concatenate(([0], np.cumsum(_by_slot(counts[present], slot[present], len(values)))))
+    rows = before[high + 1] - before[low]
+    return values[int(rows.argmax())], int(rows.max())
+
+
 def _near(values: list[Any], epsilon: Fraction, relative: bool) -> tuple[Array, Array]:
     """For each sorted value, the first and last value within epsilon of it; missing is near to itself only."""
     known = [Fraction(str(value)) for value in values if value is not None]

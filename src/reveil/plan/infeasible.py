@@ -1,6 +1,7 @@
 """Why a table cannot be published under a policy, in words, and which rows stand in the way.
 
-Every condition that can be planned here holds for the whole table as one group, or for no way of cutting it.
+Every condition that can be planned here holds for the whole table as one group, or for no way of cutting it. Nearness is
+the exception: it may hold for small groups only, which planning top down does not find.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from reveil.encode import Encoded, Sensitive
 from reveil.errors import Fault
-from reveil.plan import kernels
+from reveil.plan import admit, kernels
 from reveil.policy import Guarantee, Policy
 
 
@@ -27,7 +28,7 @@ def faults(encoded: Encoded, policy: Policy) -> list[Fault]:
         found.append(Fault("R401", "guarantee.k", message, f"lower k to at most {encoded.rows}", encoded.rows))
     for number, column in enumerate(encoded.sensitive):
         counts = np.bincount(encoded.codes[:, number], minlength=len(column.values))
-        found += _column_faults(g, column, counts, encoded.rows)
+        found += _column_faults(g, column, counts, encoded.rows, policy.method.infeasible == "withhold")
     if encoded.population is not None:
         found += _presence_faults(g, encoded.rows, len(encoded.population))
     if not found:
@@ -36,12 +37,13 @@ def faults(encoded: Encoded, policy: Policy) -> list[Fault]:
     return found
 
 
-def _column_faults(g: Guarantee, column: Sensitive, counts: NDArray[Any], rows: int) -> Iterator[Fault]:
+def _column_faults(g: Guarantee, column: Sensitive, counts: NDArray[Any], rows: int, withheld: bool) -> Iterator[Fault]:
     where = f"column {column.name!r}"
     distinct, top = int((counts > 0).sum()), int(counts.max(initial=0))
     value = column.values[int(counts.argmax())] if distinct else None
     common = f"value {value!r} occurs in {top:,} of {rows:,} rows"
-    way = 'lower the parameter, group rare values together, or set method.infeasible = "withhold"'
+    way = "lower the parameter, or group rare values together"
+    way += "" if withheld else ', or set method.infeasible = "withhold"'
     if g.l is not None and distinct < g.l:
         yield Fault(
             "R402", where, f"has {distinct} different values, fewer than l = {g.l}", f"lower l to {distinct}", rows
@@ -62,8 +64,13 @@ def _column_faults(g: Guarantee, column: Sensitive, counts: NDArray[Any], rows: 
     if g.alpha is not None and Fraction(top, max(1, rows)) > g.alpha:
         yield Fault("R403", where, f"{common}: a share above alpha = {g.alpha}", way, top)
     if g.epsilon is not None and g.m is not None:
-        message = f"more than one in m = {g.m} rows lie within epsilon = {g.epsilon} of some value, or cannot be parted"
-        yield Fault("R404", where, message, "lower epsilon or m", rows)
+        value, near = admit.nearest(g, column, counts)
+        if near * g.m > rows:
+            message = (
+                f"as one group, {near:,} of {rows:,} rows lie within epsilon = {g.epsilon} of the value {value!r}, more than "
+                f"one in m = {g.m}. Smaller groups may still keep the promise, but none were looked for"
+            )
+            yield Fault("R404", where, message, "lower epsilon or m", near)
 
 
 def _presence_faults(g: Guarantee, rows: int, people: int) -> Iterator[Fault]:
