@@ -1,6 +1,6 @@
 """Why a table cannot be published under a policy, in words, and which rows stand in the way.
 
-Every condition that can be planned here holds for the whole table as one group, or for no way of cutting it. Nearness is
+Every condition that is planned here holds for the whole table as one group, or for no way of cutting it. Nearness is
 the exception: it may hold for small groups only, which planning top down does not find.
 """
 
@@ -67,7 +67,7 @@ def _column_faults(g: Guarantee, column: Sensitive, counts: NDArray[Any], rows: 
         value, near = admit.nearest(g, column, counts)
         if near * g.m > rows:
             message = (
-                f"as one group, {near:,} of {rows:,} rows lie within epsilon = {g.epsilon} of the value {value!r}, more than "
+                f"as one group, {near:,} of {rows:,} rows lie within epsilon = {g.epsilon} of {value!r}, more than "
                 f"one in m = {g.m}. Smaller groups may still keep the promise, but none were looked for"
             )
             yield Fault("R404", where, message, "lower epsilon or m", near)
