@@ -1,8 +1,8 @@
 """The hot loops of planning with budgets, on arrays only: what people can still bear, and cuts that respect it.
 
 A *need* is the share of a group that must not have a value, for one person: (n - n_s)/n >= need. It is a float, off
-the truth by a little on purpose: above it, so that rounding cannot let through what is too much; or, where need and share are
-quotients of whole numbers so small that different ones differ by more, below it, so that it cannot refuse a tie.
+the truth by a little on purpose: above it, so that rounding cannot let through what is too much; or, where need and
+share are quotients of whole numbers so small that different ones differ by more, below it, so that no tie is refused.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from reveil.plan import kernels
 from reveil.plan.kernels import F64, I32, I64, Tests, Trees
 
-# Quotients a/b and c/n differ by at least 1/(b * n) unless they are equal. Up to here that is more than rounding can do:
+# Quotients a/b and c/n differ by at least 1/(b * n) unless they are equal. Up to here that is more than rounding does:
 # groups of two rows or more reach this product in at most 44 releases, and the margin below is 2e-14 then.
 EXACT = 2.0**44
 ROUNDING = 4e-16  # more than three roundings, for each release of the past and four more
@@ -284,17 +284,28 @@ def cut_by_need(
         spare_order[i] = order[s + by_need[i]]
     rows[s:t] = spare[:size]
     order[s:t] = spare_order[:size]
-    for quarter in range(2, 7):  # the tight ones first: from a quarter to three quarters of the rows, in eighths
-        cut = s + max(1, size * quarter // 8)
+    for eighths in range(2, 7):  # the tight ones first: from a quarter to three quarters of the rows
+        cut = s + max(1, size * eighths // 8)
         while cut < t and purse.worst[order[cut]] == purse.worst[order[cut - 1]]:
             cut += 1
-        if t - cut < tests.least or not fits(tests, purse, rows, order, s, cut, t, count, work):
+        if t - cut < tests.least or not large_enough(purse, order, s, cut, t):
+            continue
+        if not fits(tests, purse, rows, order, s, cut, t, count, work):
             continue
         after = (cut - s) * kernels.segment_cost(trees, rows, s, cut, seen)
         after += (t - cut) * kernels.segment_cost(trees, rows, cut, t, seen)
         if after < before - 1e-9:
             return cut
     return s
+
+
+@njit(cache=True, nogil=True)
+def large_enough(purse: Purse, order: I64, s: int, cut: int, t: int) -> bool:
+    """Whether rows s..cut and cut..t are enough for everybody's own value."""
+    good = True
+    for i in range(s, t):
+        good = good and purse.least[order[i]] <= (cut - s if i < cut else t - cut)
+    return good
 
 
 @njit(cache=True, nogil=True)
