@@ -5,8 +5,8 @@
     python bench/robust.py breach --data acs --rows 60000
     python bench/robust.py plot results.json figure.svg        (from the JSON lines that `breach` prints)
 
-Tables are read from ../shared/data beside the checkout, or from --source. Priors are estimated from the table itself with
-smoothing 1: the adversary's statistics are as good as they can be.
+Tables are read from ../shared/data beside the checkout, or from --source. Priors are estimated from the table itself,
+with smoothing 1: the adversary's statistics are as good as they can be.
 """
 
 from __future__ import annotations
@@ -90,14 +90,21 @@ def chances(encoded: Encoded, plan: Plan, prior: Prior, number: int, values: tup
     assert encoded.signatures is not None
     table = np.array([[float(p) for p in row] for row in prior.rows(values)])
     found = np.full(encoded.rows, np.nan)
-    for members in np.split(rows, np.flatnonzero(np.diff(plan.groups[rows])) + 1):
-        kinds, kind, people = np.unique(encoded.signatures[members, number], return_inverse=True, return_counts=True)
-        codes, held = np.unique(encoded.codes[members, 0], return_counts=True)
+    starts = np.append(np.flatnonzero(np.diff(plan.groups[rows], prepend=-1)), len(rows))
+    kind, code = encoded.signatures[rows, number], encoded.codes[rows, 0]
+    alike = np.maximum.reduceat(kind, starts[:-1]) == np.minimum.reduceat(kind, starts[:-1])
+    for begin, end, same in zip(starts[:-1], starts[1:], alike, strict=True):
+        held = np.bincount(code[begin:end])
+        if same:
+            found[rows[begin:end]] = held.max() / (end - begin)
+            continue
+        kinds, place, people = np.unique(kind[begin:end], return_inverse=True, return_counts=True)
+        codes = np.flatnonzero(held)
         weights = np.ascontiguousarray(table[np.ix_(kinds, codes)])
         chance = np.zeros_like(weights)
-        states = min(posterior.states_of(people), posterior.states_of(held))
-        if states <= STATES and np.isfinite(posterior.posteriors(people, held, weights, chance)):
-            found[members] = chance.max(axis=1)[kind]
+        states = min(posterior.states_of(people), posterior.states_of(held[codes]))
+        if states <= STATES and np.isfinite(posterior.posteriors(people, held[codes], weights, chance)):
+            found[rows[begin:end]] = chance.max(axis=1)[place]
     return found
 
 
@@ -122,7 +129,7 @@ def breach(args: argparse.Namespace) -> None:
     """One JSON line per r and method."""
     with tempfile.TemporaryDirectory() as folder:
         setting = Setting(args, Path(folder))
-        for r in range(2, args.most + 1):
+        for r in map(int, args.r.split(",")):
             diverse = setting.policy({"model": "alpha-k", "alpha": f"1/{r}", "k": r})  # the paper's l-diversity
             tried = {
                 "anatomy": diverse,
@@ -259,7 +266,7 @@ def main() -> None:
     long = commands.add_parser("breach")
     long.add_argument("--data", choices=tuple(TABLES), default="adult")
     long.add_argument("--rows", type=int)
-    long.add_argument("--most", type=int, default=10)
+    long.add_argument("--r", default="2,3,4,5,6,7,8,9,10")
     long.add_argument("--queries", type=int, default=1000)
     long.set_defaults(run=breach)
     figure = commands.add_parser("plot")
