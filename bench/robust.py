@@ -201,11 +201,11 @@ def speed(args: argparse.Namespace) -> None:
         seen = view(encoded, plan, policy)
         verdicts = [v for judge in judges(policy, Background()) for v in judge.judge(seen, History())]
         judged = time.perf_counter() - start
-        sys.stdout.write(
-            f"ACS, {encoded.rows:,} rows, r = {args.r}, {args.method}: {plan.count:,} groups, {plan.withheld:,} "
-            f"withheld, loss {loss_of(encoded, plan, policy).mean:.4f}\nplanned in {min(times):.2f} s, sorts {min(sorts):.3f} s: "
-            f"{min(times) / min(sorts):.1f} times; judged in {judged:.2f} s\n"
-        )
+        ratio, loss = min(times) / min(sorts), loss_of(encoded, plan, policy).mean
+        what = f"ACS, {encoded.rows:,} rows, r = {args.r}, {args.method}"
+        sys.stdout.write(f"{what}: {plan.count:,} groups, {plan.withheld:,} withheld, loss {loss:.4f}\n")
+        sys.stdout.write(f"planned in {min(times):.2f} s, sorts {min(sorts):.3f} s: {ratio:.1f} times; ")
+        sys.stdout.write(f"judged in {judged:.2f} s\n")
         for v in verdicts:
             sys.stdout.write(f"{v.violating_rows} violations; {v.statement}\n")
 
