@@ -49,9 +49,10 @@ compromised = 1   # even if any 1 person's value is known, nobody else's can be 
 refill = 3        # places that people leave are filled 3 or more at a time
 """,
     "freely": """model = "global"
-l = 2                       # over all releases: at most 1/2 that a person was ever linked to a value
-strategy = "telescoping"    # a budget that never ends; groups grow with time
-""",
+l = 2                         # over all releases: at most 1/2 that a person was ever linked to a value
+strategy = "constant-ratio"   # the budget is spent in equal parts
+horizon = {horizon}                   # over this many releases
+{protect}""",
     "transitions": """model = "l-diversity"
 l = 3   # every group shows at least 3 different sensitive values
 k = 5   # every group has at least 5 rows
@@ -337,7 +338,8 @@ def transitions(scenario: Scenario) -> pl.DataFrame | None:
 def _policy_text(s: Scenario) -> str:
     relation = 'transitions = "transitions.csv"\n' if s.values == "transitions" else ""
     columns = SHAPES[s.shape].columns
-    guarantee = GUARANTEES[s.values]
+    protect = 'protect = ["Epilepsy", "Huntington disease", "Obesity"]   # values that must not stick to anyone\n'
+    guarantee = GUARANTEES[s.values].format(horizon=s.releases, protect=protect if s.shape == "hospital" else "")
     return POLICY.format(shape=s.shape, columns=columns, change=s.values, transitions=relation, guarantee=guarantee)
 
 
