@@ -110,7 +110,7 @@ def check_table(
     checks: list[Check] | None = None,
 ) -> Verification:
     """Judge a published table that has been read already."""
-    found = list(checks or [])
+    found = [_strangers(table, policy)] if checks is None else list(checks)
     found.append(_uniform(table, policy))
     view = _view(table, counterfeits, policy, truth)
     if counterfeits is not None:
@@ -181,6 +181,13 @@ def _files(public: Path, package: Mapping[str, Any]) -> Check:
     if extra or wrong:
         return Check("public files", False, f"unexpected {extra}, changed {wrong}")
     return Check("public files", True, f"{len(listed)} files, each with the hash that the data package states")
+
+
+def _strangers(table: pl.DataFrame, policy: Policy) -> Check:
+    """A table that others have published may lack what tells nothing, but must not show more than the policy knows."""
+    more = [name for name in table.columns if name not in (*published_columns(policy), GROUP)]
+    finding = f"also published: {more}" if more else "none but those the policy publishes"
+    return Check("published columns", not more, finding)
 
 
 def _columns(table: pl.DataFrame, policy: Policy) -> Check:

@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
 import importlib.util
+import json
 import os
 import tempfile
 from collections import Counter
@@ -22,6 +24,9 @@ from hypothesis import strategies as st
 
 import reveil
 from reveil.errors import InfeasibleError, InputError
+from reveil.history import History
+from reveil.policy import load_policy
+from reveil.verify import Truth, verify
 
 
 def _load_oracle():
@@ -512,3 +517,107 @@ def test_presence(case):
     chances = oracle.chances_of_presence(boxes, [len(group) for group in groups], len(people))
     low, high = (Fraction(str(case.guarantee[name])) for name in ("delta_min", "delta_max"))
     assert all(low <= chance <= high for chance in chances)
+
+
+@examples(100)
+@given(
+    st.lists(st.sampled_from([0, 1, 2, 5, 6, 9, None]), min_size=1, max_size=6),
+    st.sampled_from([0, 1, 3]),
+    st.integers(1, 3),
+    st.sampled_from(["absolute", "relative"]),
+)
+def test_nearness_is_not_called_impossible(values, epsilon, m, proximity):
+    frame = pl.DataFrame({"q1": list(range(len(values))), "s0": pl.Series(values, dtype=pl.Int64)})
+    case = Case(frame, {"columns": {"q1": "quasi", "s0": "sensitive"}}, {"q1": ("number", None)}, {"s0": "number"})
+    case.policy["guarantee"] = {"model": "epsilon-m", "epsilon": epsilon, "m": m, "proximity": proximity}
+    release, public = publish(case)
+    possible = feasible(case, text_rows(frame))
+    if not isinstance(release, Exception):
+        assert possible
+        check_release(case, release, public)
+    else:
+        event("refused too early" if possible else "rightly refused")
+        assert "R404" in str(release)
+        assert "may still keep the promise" in str(release)
+
+
+CHANGES = ["move value", "drop row", "change label", "add column", "duplicate row", "change value", "nothing"]
+
+
+def corrupted(draw, table, quasi, sensitive):
+    """The published table with something wrong in it, and what was done."""
+    change = draw(st.sampled_from(CHANGES if sensitive else [one for one in CHANGES if "value" not in one]))
+    some, other = (draw(st.integers(0, table.height - 1)) for _ in range(2))
+    rows = [list(row) for row in table.rows()]
+    place = table.columns.index(draw(st.sampled_from(sensitive))) if "value" in change else 0
+    if change == "move value":
+        rows[some][place], rows[other][place] = rows[other][place], rows[some][place]
+    elif change == "change value":
+        rows[some][place] = rows[other][place]
+    elif change == "change label":
+        label = table.columns.index(draw(st.sampled_from(quasi)))
+        rows[some][label] = draw(st.sampled_from([rows[other][label], "elsewhere"]))
+    elif change == "drop row":
+        del rows[some]
+    elif change == "duplicate row":
+        rows.append(rows[some])
+    changed = pl.DataFrame(rows, schema=table.schema, orient="row")
+    return change, changed.with_columns(name=pl.lit("x")) if change == "add column" else changed
+
+
+def overwrite(public, table):
+    """Put another table in the place of the published one, with the hash that belongs to it."""
+    (path,) = public.glob("table.*")
+    table.write_csv(path) if path.suffix == ".csv" else table.write_parquet(path)
+    package = json.loads((public / "datapackage.json").read_text())
+    package["resources"][0]["hash"] = f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
+    (public / "datapackage.json").write_text(json.dumps(package))
+
+
+@examples(150)
+@given(cases(), st.data())
+def test_the_verifier_notices(case, data):
+    """Judged again after a change, with hashes that fit: whatever the oracle finds broken, the verifier finds."""
+    case.policy["output"] = {"format": data.draw(st.sampled_from(["csv", "parquet"]))}
+    release, public = publish(case)
+    if isinstance(release, Exception):
+        return
+    policy = load_policy(case.policy)
+    change, table = corrupted(data.draw, release.table, list(case.scales), list(case.kinds))
+    if not table.height:
+        return
+    overwrite(public, table)
+    kept = len(text_rows(case.frame)) - release.certificate.counts["withheld rows"]
+    counts = {name: case.frame.select(value=name).group_by("value").len("rows") for name in case.kinds}
+    counts = {name: empty_is_missing(count).cast({"rows": pl.Int64}) for name, count in counts.items()}
+    found = verify(public, policy, History(), Truth(case.frame.height, case.frame.height - kept, counts))
+    alone = reveil.check(table, policy)
+    event(change)
+    if change == "add column":
+        assert not found.holds
+        assert not alone.holds
+        return
+    header, rows = read_public(public)
+    groups = oracle.classes(header, rows, list(case.scales))
+    truth = verdicts(case, grouped(case, header, rows, groups))
+    assert {(v.guarantee, v.details.get("column")): v.holds for v in found.verdicts} == truth
+    assert {(v["guarantee"], v["details"].get("column")): v["holds"] for v in alone.verdicts} == truth
+    assert alone.holds == all(truth.values())
+    originals = text_rows(case.frame)
+    whole = len(rows) == kept and all(
+        not surplus(case, name, header, rows, case.frame.columns, originals) for name in case.kinds
+    )
+    assert found.holds == (all(truth.values()) and whole)
+
+
+def empty_is_missing(counts):
+    if counts["value"].dtype != pl.String:
+        return counts
+    return counts.with_columns(pl.col("value").replace("", None)).group_by("value").agg(pl.col("rows").sum())
+
+
+def surplus(case, name, header, rows, columns, originals):
+    """Values published more often than they were put in."""
+    kind = case.kinds[name]
+    shown = Counter(same_value(kind, row[header.index(name)]) for row in rows)
+    return shown - Counter(same_value(kind, row[columns.index(name)]) for row in originals)
