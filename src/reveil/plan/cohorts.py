@@ -58,7 +58,7 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     rest = newcomers[home < 0]
     kept = keep_eligible(encoded.codes[rest, 0], size, encoded.sensitive[0], policy)
     founders = rest[kept]
-    groups[founders] = len(standing.here) + found_cohorts(encoded, founders, policy, size, seed)
+    groups[founders] = len(standing.here) + found_cohorts(encoded, founders, trees, policy, size, seed)
     fakes = _unfilled(standing, encoded.codes[newcomers, 0], home)
     reasons = {LOST_PLACE: int(lost.sum()), OFTEN_ENOUGH: int((often & ~lost).sum()), TOO_FREQUENT: int((~kept).sum())}
     return Plan(
@@ -172,11 +172,10 @@ def _nobody_late_left(past: Past, standing: Standing, encoded: Encoded) -> NDArr
     return np.asarray(past.joined[standing.here] == present)
 
 
-def found_cohorts(encoded: Encoded, rows: I64, policy: Policy, size: int, seed: int) -> I32:
+def found_cohorts(encoded: Encoded, rows: I64, trees: kernels.Trees, policy: Policy, size: int, seed: int) -> I32:
     """Group rows into cohorts of near people with different values, numbered from 0.
 
-    The table is cut into small regions in which no value has more than one in `size` rows. The rows of a region, sorted
-    by value, are dealt to its cohorts in turn: no value then comes to a cohort twice.
+    The table is cut into small regions in which no value has more than one in `size` rows, and each region is parted.
     """
     if not len(rows):
         return np.empty(0, dtype=np.int32)
@@ -188,12 +187,10 @@ def found_cohorts(encoded: Encoded, rows: I64, policy: Policy, size: int, seed: 
         }
     )
     regions = mondrian.plan(part, History(), wanted, seed=seed, progress=silent).groups
-    order = np.lexsort((part.codes[:, 0], regions))
-    sizes = np.bincount(regions)
-    decks = np.maximum(1, sizes // size)
-    place = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    order, first = sort_by(regions, int(regions.max()) + 1)
     cohorts = np.empty(len(rows), dtype=np.int32)
-    cohorts[order] = np.repeat(np.cumsum(decks) - decks, sizes) + place % np.repeat(decks, sizes)
+    codes = np.ascontiguousarray(part.codes[:, 0])
+    places.settle(trees, part.positions, codes, order, first, len(encoded.sensitive[0].values), size, cohorts)
     return cohorts
 
 

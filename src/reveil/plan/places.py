@@ -11,7 +11,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from reveil.plan.buckets import assign
 from reveil.plan.kernels import Trees, run_cost
+from reveil.plan.split import split
 
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
@@ -167,3 +169,38 @@ def bounds(positions, order, first):  # type: ignore[no-untyped-def]
                 boxes[g, 0, c] = min(boxes[g, 0, c], positions[order[i], c])
                 boxes[g, 1, c] = max(boxes[g, 1, c], positions[order[i], c])
     return boxes
+
+
+@njit(cache=True, nogil=True)
+def settle(trees, positions, codes, order, first, width, m, cohort):  # type: ignore[no-untyped-def]
+    """Part each region, the rows order[first[r]:first[r + 1]], into cohorts of m or more different values.
+
+    As in m-invariance, its rows are dealt into buckets of equally frequent values, and buckets are split. Fills
+    `cohort` and returns how many there are.
+    """
+    number = 0
+    counts, starts = np.zeros(width, np.int64), np.zeros(width, np.int64)
+    for r in range(len(first) - 1):
+        rows = order[first[r] : first[r + 1]]
+        counts[:] = 0
+        for row in rows:
+            counts[codes[row]] += 1
+        starts[0] = 0
+        for v in range(1, width):
+            starts[v] = starts[v - 1] + counts[v - 1]
+        by_value, place = np.empty(len(rows), np.int64), starts.copy()
+        for row in rows:
+            by_value[place[codes[row]]] = row
+            place[codes[row]] += 1
+        place[:] = starts
+        values, ends, often = assign(counts, m)
+        begin = 0
+        for b in range(len(ends)):
+            mine = np.empty(ends[b] - begin, np.int64)
+            for j in range(begin, ends[b]):
+                mine[j - begin] = place[values[j]]
+                place[values[j]] += often[b]
+            split(trees, by_value, mine, np.full(len(mine), often[b]), often[b], positions, cohort, number)
+            number += often[b]
+            begin = ends[b]
+    return number
