@@ -113,6 +113,11 @@ def limits(policy: Policy, release: int | None) -> list[str]:
     """What the guarantees do not give."""
     found = ["Nothing here protects people against those who learn their values in another way."]
     model = policy.guarantee.model
+    if policy.method.publish == "anatomy":
+        found.append(
+            "Exact quasi-identifiers are published: everybody can see who is in the table and find their row. Only "
+            "which value of its group a row has is hidden."
+        )
     if model in SINGLE_RELEASE and release is not None:
         found.append(
             f"{model} is a promise about one table. Several releases about the same people, each keeping it, can "

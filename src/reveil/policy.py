@@ -337,6 +337,8 @@ def _prior_policy(policy: Policy) -> list[str]:
     faults += [f"{name} cannot be planned together with priors; k, l and alpha can" for name in others]
     if method not in ("auto", "signatures", "linkage"):
         faults.append(f'method "{method}" cannot plan under priors; use "signatures" or "linkage"')
+    idle = [name for name in ("cuts", "suppress") if name in policy.method.model_fields_set]
+    faults += [f"method.{name} does nothing under priors" for name in idle]
     if len(policy.named("sensitive")) != 1:
         faults.append("priors are planned for one sensitive column; give the others another role")
     if "group" in policy.columns and policy.columns["group"].role in ("quasi", "sensitive", "insensitive"):

@@ -233,6 +233,9 @@ def judge_classes(
             for j in range(len(values)):
                 weights[i, j] = table[kinds[i], values[j]]
         found = np.zeros_like(weights)
+        if len(kinds) == 0:  # nobody is known to be here: nothing can be shown
+            worst[c] = np.inf
+            continue
         if len(kinds) == 1:
             worst[c] = held.max() / count[0] if weights.min() > 0.0 else np.inf
             error[c] = ROUNDING

@@ -143,7 +143,11 @@ class _Classes:
         self._judge()
 
     def _from_people(self, people: pl.DataFrame) -> None:
-        signatures = people[self.prior.name].to_numpy()
+        known = people.filter(pl.col("class").is_in(self.counts.classes.tolist()))
+        self.miscounted = np.bincount(
+            np.searchsorted(self.counts.classes, known["class"].to_numpy()), minlength=len(self.counts.classes)
+        ) != np.asarray(self.counts.sizes)
+        people, signatures = known, known[self.prior.name].to_numpy()
         place = np.searchsorted(self.counts.classes, people["class"].to_numpy())
         keys, self.people = np.unique(place * len(self.kinds) + self.kind_of[signatures], return_counts=True)
         self.kind, owner = keys % len(self.kinds), keys // len(self.kinds)
@@ -160,6 +164,7 @@ class _Classes:
         owner, self.kind = np.nonzero(kinds)
         self.starts = np.searchsorted(owner, np.arange(len(first) + 1))
         self.people = self.counts.sizes[owner]
+        self.miscounted = np.zeros(len(first), dtype=bool)
         self.above = []
 
     def _judge(self) -> None:
@@ -206,7 +211,7 @@ class _Classes:
         unsettled = (self.how == posterior.BOUNDED) & (self.chance > threshold)
         for c in self.mixed[(close | unsettled)[self.mixed]]:
             bad[c] = self._exactly(int(c)) > limit
-        return bad
+        return bad | self.miscounted  # a class whose people are not all known is judged by guesswork
 
     @cached_property
     def _known(self) -> dict[tuple[Any, ...], Fraction]:
@@ -257,7 +262,7 @@ class _Classes:
                 bad[c] |= deviation > ceiling
                 if deviation:
                     worst = max(worst, float(deviation / ceiling) if ceiling else float("inf"))
-        return bad, worst
+        return bad | self.miscounted, worst
 
     def details(self) -> dict[str, Any]:
         c = self.worst_class

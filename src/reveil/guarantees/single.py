@@ -38,6 +38,7 @@ class KAnonymity:
     """
 
     k: int
+    parted: bool = False  # anatomy: quasi-identifiers are exact, only values are hidden among the rows of a group
     name: str = "k-anonymity"
     monotone: bool = True
 
@@ -50,9 +51,7 @@ class KAnonymity:
         bad = sizes < self.k
         smallest = int(sizes.min())
         if bad.any():
-            statement = (
-                f"{share_of_classes(bad)} fewer than {some(self.k, 'row')}; the smallest has {smallest}"
-            )
+            statement = f"{share_of_classes(bad)} fewer than {some(self.k, 'row')}; the smallest has {smallest}"
             plain = (
                 f"Some rows look the same as only {some(smallest - 1, 'other row')}; the promise was at "
                 f"least {self.k - 1}. These people are easier to single out than was promised."
@@ -63,6 +62,11 @@ class KAnonymity:
                 f"Each row looks the same as at least {some(smallest - 1, 'other row')} in the columns by "
                 f"which people could be known, so a person is matched to their row with a chance of "
                 f"at most 1 in {smallest}."
+            )
+        if self.parted:
+            plain = (
+                f"Every group has at least {some(smallest, 'row')}. Exact quasi-identifiers are published, so rows can "
+                "be found; which value of its group a row has is what is hidden."
             )
         details = {"class": int(classes[np.argmin(sizes)]), "class_rows": smallest}
         return [
@@ -109,9 +113,7 @@ class LDiversity:
         found = counts.distinct
         bad = found < self.l.numerator  # the policy only admits whole numbers here
         fewest = int(found.min())
-        wanted = some(
-            self.l.numerator, f"different value of {self.column!r}", f"different values of {self.column!r}"
-        )
+        wanted = some(self.l.numerator, f"different value of {self.column!r}", f"different values of {self.column!r}")
         if bad.any():
             statement = f"{share_of_classes(bad)} fewer than {wanted}; the poorest has {fewest}"
             plain = (
@@ -124,9 +126,7 @@ class LDiversity:
             plain = f"Every group of look-alikes shows at least {shown} of {self.column!r}."
         details |= example(counts, int(np.argmin(found)))
         sizes = counts.sizes
-        return verdict(
-            self.name, statement, plain, bad, sizes, worst=Fraction(fewest), bound=self.l, details=details
-        )
+        return verdict(self.name, statement, plain, bad, sizes, worst=Fraction(fewest), bound=self.l, details=details)
 
     def _entropy(self, counts: Counts, details: dict[str, Any]) -> Verdict:
         good, effective = diverse_enough(counts, self.l)
@@ -148,9 +148,7 @@ class LDiversity:
             statement = f"every class has {what}; the lowest is log {lowest:.6g}"
             plain = f"In every group of look-alikes {self.column!r} is spread at least as widely as {spread}."
         details |= example(counts, place)
-        return verdict(
-            self.name, statement, plain, bad, counts.sizes, worst=lowest, bound=self.l, details=details
-        )
+        return verdict(self.name, statement, plain, bad, counts.sizes, worst=lowest, bound=self.l, details=details)
 
     def _recursive(self, counts: Counts, details: dict[str, Any]) -> Verdict:
         c = self.c if self.c is not None else Fraction(1)
@@ -161,17 +159,13 @@ class LDiversity:
         worst, place = (math.inf, int(without[0])) if len(without) else largest_ratio(most, tail)
         apart = self.l.numerator - 1
         rest = f"all values of {self.column!r} together" + f" but the {apart} most frequent" * bool(apart)
-        shown = (
-            "somewhere there are none of these" if len(without) else f"the largest ratio is {written(worst)}"
-        )
+        shown = "somewhere there are none of these" if len(without) else f"the largest ratio is {written(worst)}"
         if bad.any():
             statement = (
                 f"in {int(bad.sum()):,} of {some(len(bad), 'class', 'classes')} the most frequent value "
                 f"occurs {written(c)} times as often as {rest}, or more; {shown}"
             )
-            plain = (
-                f"In some groups of look-alikes one value of {self.column!r} dominates more than promised."
-            )
+            plain = f"In some groups of look-alikes one value of {self.column!r} dominates more than promised."
         else:
             statement = (
                 f"in every class the most frequent value occurs fewer than {written(c)} times as often as "
@@ -218,9 +212,7 @@ class AlphaK:
                 f"with a chance of at most {float(worst):.1%}."
             )
         details |= example(counts, place)
-        return [
-            verdict(self.name, statement, plain, bad, sizes, worst=worst, bound=self.alpha, details=details)
-        ]
+        return [verdict(self.name, statement, plain, bad, sizes, worst=worst, bound=self.alpha, details=details)]
 
 
 def tails(counts: Counts, l: int) -> NDArray[np.int64]:  # noqa: E741 - the name the field uses
@@ -317,14 +309,12 @@ def empty(name: str, bound: Fraction | int | None, details: Mapping[str, Any]) -
 
 def build_k(policy: Policy, background: Background) -> list[Judge]:
     k = policy.guarantee.k
-    return [] if k is None else [KAnonymity(k)]
+    return [] if k is None else [KAnonymity(k, parted=policy.method.publish == "anatomy")]
 
 
 def build_l(policy: Policy, background: Background) -> list[Judge]:
     g = policy.guarantee
-    return (
-        [] if g.l is None else [LDiversity(g.l, name, g.diversity, g.c) for name in policy.named("sensitive")]
-    )
+    return [] if g.l is None else [LDiversity(g.l, name, g.diversity, g.c) for name in policy.named("sensitive")]
 
 
 def build_alpha(policy: Policy, background: Background) -> list[Judge]:
