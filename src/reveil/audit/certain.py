@@ -7,19 +7,32 @@ settles is *undecided*, and said to be.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from fractions import Fraction
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from reveil.audit.filters import CHAIN, EQUAL, KNOWN, OPEN, SEARCH, propagate
+from reveil.audit.filters import EQUAL, KNOWN, OPEN, propagate
 from reveil.audit.model import Model
 from reveil.audit.observed import I64, Bools
 from reveil.errors import Fault, InputError
+
+
+@dataclass(frozen=True)
+class Equality:
+    """Two people with the same value, and the factors to add (+) and subtract (-) to see it.
+
+    Without an `other`, what is left is this person alone, who has the value that is left.
+    """
+
+    one: int
+    other: int | None
+    groups: tuple[tuple[int, Fraction], ...]
+    value: int | None = None
 
 
 @dataclass(eq=False)
@@ -33,7 +46,7 @@ class State:
     when: NDArray[np.int32]
     match: I64
     clock: int = 1
-    equal: list[tuple[int, ...]] = field(default_factory=list)  # people forced to have the same value
+    equal: list[Equality] = field(default_factory=list)  # by number: the reason of what EQUAL removed
 
     @classmethod
     def start(cls, model: Model) -> State:
@@ -48,12 +61,13 @@ class State:
         )
         return state
 
-    def narrow(self, factors: Bools | None = None, people: Bools | None = None) -> None:
+    def narrow(self, factors: Bools | None = None, people: Bools | None = None, *, chains_only: bool = False) -> None:
         """Filter to a fixpoint, starting from these factors and people (default: all)."""
         m, o = self.model, self.model.observed
+        skip = np.ones(m.factors, dtype=bool) if chains_only else m.implied
         clock = propagate(
             m.relation, m.change == "never", o.person_start, m.opt_start, m.opt_cell, m.cell_value, m.cell_cap, m.cell_low,
-            m.cell_start, o.app_person, m.app_factor, m.factor_start, m.factor_apps, m.implied, self.alive, self.why,
+            m.cell_start, o.app_person, m.app_factor, m.factor_start, m.factor_apps, skip, self.alive, self.why,
             self.where, self.when, self.match,
             np.ones(m.factors, dtype=bool) if factors is None else factors,
             np.ones(o.people, dtype=bool) if people is None else people,
@@ -63,18 +77,23 @@ class State:
             raise no_world(m, -1 - clock)
         self.clock = clock + 1
 
-    def equate(self, classes: list[tuple[int, ...]]) -> bool:
-        """People of a class have the same value: what one cannot have, none can. Says whether anything went."""
+    def equate(self, found: Sequence[Equality]) -> bool:
+        """What one of two equal people cannot have, neither can. Says whether anything went."""
         m, o = self.model, self.model.observed
         people = np.zeros(o.people, dtype=bool)
-        self.equal += classes
-        for number, members in enumerate(classes, len(self.equal) - len(classes)):
-            common = set.intersection(*(self.values_of(int(o.person_start[p])) for p in members))
-            for p in members:
+        for number, e in enumerate(found, len(self.equal)):
+            pair = [e.one] if e.other is None else [e.one, e.other]
+            common = (
+                {e.value}
+                if e.other is None
+                else set.intersection(*(self.values_of(int(o.person_start[p])) for p in pair))
+            )
+            for p in pair:
                 for option in range(m.opt_start[o.person_start[p]], m.opt_start[o.person_start[p] + 1]):
                     if self.alive[option] and int(m.cell_value[m.opt_cell[option]]) not in common:
                         self.remove(option, EQUAL, number)
                         people[p] = True
+        self.equal += found
         if people.any():
             self.narrow(np.zeros(m.factors, dtype=bool), people)
         return bool(people.any())
@@ -141,38 +160,3 @@ def no_world(m: Model, place: int) -> InputError:
         message = "no value fits all of their releases: no world fits what is known"
     remedy = "check how values change, who is in which group, and what is said to be known"
     return InputError(Fault("R712", where, message, remedy))
-
-
-@dataclass(frozen=True, eq=False)
-class Certain:
-    """The result: open options, reasons, and components that could not be settled completely."""
-
-    state: State
-    decided: Bools  # by appearance: what is open is truly possible
-
-    @cached_property
-    def model(self) -> Model:
-        return self.state.model
-
-    def frame(self) -> pl.DataFrame:
-        """Everybody whose value is certain: person, release, value, known (to the adversary from elsewhere)."""
-        m, o = self.model, self.model.observed
-        options = np.nonzero(self.state.alive)[0]
-        apps, values = m.opt_app[options], m.cell_value[m.opt_cell[options]]
-        found = pl.DataFrame({"app": apps, "value": values}).unique().group_by("app").agg(pl.len(), pl.col("value").first())
-        sure = found.filter((pl.col("len") == 1) & (pl.col("value") >= 0)).sort("app")
-        apps = sure["app"].to_numpy()
-        persons = o.app_person[apps]
-        known = np.isin(persons, np.fromiter(m.known, dtype=np.int64))
-        names = np.array([str(v) for v in o.values], dtype=object)
-        return pl.DataFrame(
-            {
-                "person": o.persons.gather(persons),
-                "release": pl.Series(np.array(o.releases, dtype=object)[o.app_release[apps]], dtype=pl.String),
-                "value": pl.Series(names[sure["value"].to_numpy()], dtype=pl.String),
-                "known": known,
-            }
-        )
-
-
-__all__ = ["CHAIN", "SEARCH", "Certain", "State", "no_world"]

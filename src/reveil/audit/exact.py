@@ -99,7 +99,9 @@ def _walk(
             return one if last == value else Fraction(0)
         return m.moves[last].get(value, Fraction(0))
 
-    def walk(i: int, last: int | None, weight: Fraction) -> Iterator[tuple[tuple[int, ...], tuple[int | None, ...], Fraction]]:
+    def walk(
+        i: int, last: int | None, weight: Fraction
+    ) -> Iterator[tuple[tuple[int, ...], tuple[int | None, ...], Fraction]]:
         if i == len(choices):
             yield (), (), weight
             return
@@ -321,4 +323,3 @@ def _credit(
             once[who, value] = once.get((who, value), 0) + weight
     posterior.update({key: Fraction(weight, total) for key, weight in apps.items()})
     ever.update({key: Fraction(weight, total) for key, weight in once.items()})
-

@@ -13,24 +13,28 @@ import numpy as np
 from reveil.audit.certain import State
 from reveil.audit.exact import Belief, Chain, Exact, Limits, Path, Problem, chains_of, count, problem_of
 from reveil.audit.filters import SEARCH
-from reveil.audit.linear import Equality, equalities
+from reveil.audit.linear import equalities
 from reveil.audit.model import Model
 from reveil.audit.observed import Bools
 from reveil.audit.search import Found, search
+from reveil.audit.uniform import Floats, uniform_shares
 
 Progress = Callable[[str, float], None]
-SPAN = 3_000  # people of a component whose linear span is computed
+SPAN = 3_000  # groups of a component whose linear span is computed
 
 
 @dataclass(eq=False)
 class Inference:
-    """What follows. `method` says by component how it was settled: filters, exact, search, or undecided."""
+    """What follows. `methods` counts components by how they were settled: filters, uniform, exact, search, or undecided.
+
+    `posterior` and `ever` hold the exact fractions of components that were counted.
+    """
 
     state: State
     decided: Bools  # by appearance: everything still open is truly possible
+    share: Floats  # probability of each option, nan where it was not computed
     posterior: Belief = field(default_factory=dict)
     ever: Belief = field(default_factory=dict)
-    equal: list[Equality] = field(default_factory=list)
     methods: dict[str, int] = field(default_factory=dict)
     pending: list[list[Chain]] = field(default_factory=list)  # components without exact beliefs
 
@@ -55,11 +59,12 @@ def infer(
     progress("excluding", 0.0)
     state = State.start(model)
     state.narrow()
-    found = Inference(state, np.ones(len(model.app_factor), dtype=bool))
+    found = Inference(state, np.ones(len(model.app_factor), dtype=bool), np.full(len(model.opt_cell), np.nan))
     if model.change == "never" and model.observed.located:
         progress("equalities", 0.0)
         _equate(found)
     _components(found, limits or Limits(), time.monotonic() + seconds, people, beliefs, progress)
+    _fill_shares(found)
     return found
 
 
@@ -75,17 +80,9 @@ def members(state: State) -> list[list[int]]:
 def _equate(found: Inference) -> None:
     """Equalities until nothing new follows from them."""
     state = found.state
-    seen: set[tuple[int, int]] = set()
     while True:
-        fresh = []
-        for factors in members(state):
-            if len(factors) > 1 and len(factors) <= SPAN:
-                fresh += [e for e in equalities(state, factors).equalities if (e.one, e.other) not in seen]
-        if not fresh:
-            return
-        seen |= {(e.one, e.other) for e in fresh}
-        found.equal += fresh
-        if not state.equate([(e.one, e.other) for e in fresh]):
+        parts = [factors for factors in members(state) if 1 < len(factors) <= SPAN]
+        if not state.equate([e for factors in parts for e in equalities(state, factors).equalities]):
             return
 
 
@@ -96,12 +93,16 @@ def _components(
     wanted = None if people is None else set(people)
     person = state.model.observed.app_person
     parts = members(state)
+    alone = np.zeros(state.model.factors, dtype=bool)
+    if state.model.change != "transitions":
+        alone[[factors[0] for factors in parts if len(factors) == 1]] = True
+    found.share, uniform = uniform_shares(state, alone)
     for number, factors in enumerate(parts):
         if number % 64 == 0:
             progress("components", number / len(parts))
-        single = len(factors) == 1 and state.model.change != "transitions"
-        if single and not beliefs:
-            _count(found, "filters")  # the filter of one factor is complete
+        single = bool(alone[factors[0]])
+        if single and (uniform[factors[0]] or not beliefs):
+            _count(found, "uniform" if uniform[factors[0]] else "filters")  # the filter of one factor is complete
             continue
         chains = chains_of(state, factors)
         if wanted is not None and not wanted & {int(person[c[0]]) for c in chains}:
@@ -118,6 +119,26 @@ def _components(
         else:
             _search(found, chains, end)
     state.narrow()
+
+
+def _fill_shares(found: Inference) -> None:
+    """What was counted, by option; and where values never change, the same for all appearances of a person."""
+    m, o, state = found.model, found.model.observed, found.state
+    several = o.located is False
+    for (app, value), share in found.posterior.items():
+        span = np.arange(m.opt_start[app], m.opt_start[app + 1])
+        mine = span[(m.cell_value[m.opt_cell[span]] == value) & state.alive[span]]
+        found.share[mine] = float(share) / (len(mine) if several else 1)
+    found.share[state.alive & (state.open_options == 1)[m.opt_app]] = 1.0
+    if m.change == "never" and m.implied.any():
+        size = len(o.values) + 1
+        key = o.app_person[m.opt_app] * size + m.cell_value[m.opt_cell] + 1
+        have = ~np.isnan(found.share)
+        keys, first = np.unique(key[have], return_index=True)
+        lack = np.nonzero(~have & state.alive)[0]
+        at = np.minimum(np.searchsorted(keys, key[lack]), len(keys) - 1)
+        hit = keys[at] == key[lack] if len(keys) else np.zeros(len(lack), dtype=bool)
+        found.share[lack[hit]] = found.share[have][first[at[hit]]]
 
 
 def _count(found: Inference, method: str) -> None:
@@ -166,9 +187,7 @@ def _search(found: Inference, chains: list[Chain], end: float) -> None:
     found.decided[open_apps] = False
 
 
-def solve_cached(
-    state: State, chains: Sequence[Chain], limits: Limits, cache: dict[Any, Any]
-) -> Exact | None:
+def solve_cached(state: State, chains: Sequence[Chain], limits: Limits, cache: dict[Any, Any]) -> Exact | None:
     """As `solve`, remembering components that are alike but for the names of people, groups and values."""
     if len(chains) > limits.people:
         return None

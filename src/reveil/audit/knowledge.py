@@ -56,10 +56,13 @@ class Adversary:
             "freely": "values change freely, each release being independent",
             "transitions": "values change only as the transition relation allows",
         }[self.change]
-        known = f"{len(self.compromised):,} people's values are known"
+        people = len({item.person for item in self.compromised})
+        known = {0: "nobody's value is known", 1: "one person's value is known"}.get(people, f"the values of {people:,} people are known")
         if self.share:
-            known += f" and {float(self.share):.1%} of the people, drawn at random, besides"
-        likely = "some values are likelier for some people" if self.priors else "all worlds are equally likely beforehand"
+            known = f"{float(self.share):.1%} of the people, drawn at random, are known; besides, {known}"
+        likely = (
+            "some values are likelier for some people" if self.priors else "all worlds are equally likely beforehand"
+        )
         fakes = "" if self.counterfeits_known else "; counterfeit counts are not known"
         return f"Who is in which group is known; {change}; {likely}; {known}{fakes}."
 
@@ -137,7 +140,9 @@ def transition_weights(source: str | Mapping[str, Any], folder: Path) -> Weights
     Fraction(1, 2)
     """
     if isinstance(source, Mapping):
-        rows = [(str(a), plain_text(b), None) for a, others in source.items() for b in others if not _is_weighted(others)]
+        rows = [
+            (str(a), plain_text(b), None) for a, others in source.items() for b in others if not _is_weighted(others)
+        ]
         rows += [(str(a), plain_text(b), exact(w)) for a, o in source.items() if _is_weighted(o) for b, w in o.items()]  # type: ignore[misc]
         return _normal(rows)
     frame = read_table(str(folder / source))
@@ -168,7 +173,9 @@ def _normal(rows: Sequence[tuple[str, str, Fraction | None]]) -> Weights:
         stated = [w for w in others.values() if w is not None]
         if stated and len(stated) == len(others):
             rest = 1 - sum(w for b, w in others.items() if b != value and w is not None)
-            table[value] = {b: w for b, w in others.items() if w} | ({value: others.get(value) or rest} if rest > 0 else {})  # type: ignore[misc]
+            table[value] = {b: w for b, w in others.items() if w} | (
+                {value: others.get(value) or rest} if rest > 0 else {}
+            )  # type: ignore[misc]
         else:
             successors = sorted({*others, value})
             table[value] = {b: Fraction(1, len(successors)) for b in successors}

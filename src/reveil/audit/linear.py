@@ -14,20 +14,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from reveil.audit.certain import State
+from reveil.audit.certain import Equality, State
 
 PRIME = (1 << 61) - 1
 FILL = 3_000_000  # entries of the eliminated system at most
 Row = dict[int, int]
-
-
-@dataclass(frozen=True)
-class Equality:
-    """Two people with the same value, and the factors to add (+) and subtract (-) to see it."""
-
-    one: int
-    other: int
-    groups: tuple[tuple[int, Fraction], ...]
 
 
 @dataclass(frozen=True)
@@ -43,17 +34,35 @@ def equalities(state: State, factors: Sequence[int], seed: int = 0) -> Span:
     if not solver.run():
         return Span((), False)
     rng = np.random.default_rng(seed)
-    entries = [solver.solution(rng, shown) for _ in range(2)]
-    alike: dict[tuple[int, ...], list[int]] = {}
-    for person in solver.people:
-        alike.setdefault(tuple(entry[person] for entry in entries), []).append(person)
+    values = sorted({v for row in shown.values() for v in row})
+    mix = {v: int(x) for v, x in zip(values, rng.integers(0, PRIME, len(values)), strict=True)}
+    one, two = (solver.solution(rng, shown, mix) for _ in range(2))
+    alike: dict[tuple[int, int], list[int]] = {}
     found = []
+    for person in solver.people:
+        if one[person] != two[person]:
+            alike.setdefault((one[person], two[person]), []).append(person)
+        elif (alone := _determined(solver, rows, shown, person)) is not None:
+            found.append(alone)
     for members in alike.values():
         for other in members[1:]:
-            groups = solver.explain(members[0], other)
-            if groups is not None and _confirmed(rows, shown, members[0], other, groups):
+            groups = solver.explain({members[0]: 1, other: PRIME - 1})
+            if groups is not None and _sums(rows, shown, groups) == ({members[0]: 1, other: -1}, {}):
                 found.append(Equality(members[0], other, tuple(sorted(groups.items()))))
     return Span(tuple(found), True)
+
+
+def _determined(
+    solver: _Elimination, rows: dict[int, set[int]], shown: dict[int, dict[int, int]], person: int
+) -> Equality | None:
+    """Somebody who is left alone when groups are added and subtracted."""
+    groups = solver.explain({person: 1})
+    if groups is None:
+        return None
+    people, values = _sums(rows, shown, groups)
+    if people != {person: 1} or list(values.values()) != [1]:
+        return None
+    return Equality(person, None, tuple(sorted(groups.items())), next(iter(values)))
 
 
 def _system(state: State, factors: Sequence[int]) -> tuple[dict[int, set[int]], dict[int, dict[int, int]]]:
@@ -130,10 +139,8 @@ class _Elimination:
                     made.pop(f, None)
         return row, made
 
-    def solution(self, rng: np.random.Generator, shown: dict[int, dict[int, int]]) -> dict[int, int]:
-        """A random solution for a random mixture of the values."""
-        values = sorted({v for row in shown.values() for v in row})
-        mix = {v: int(x) for v, x in zip(values, rng.integers(0, PRIME, len(values)), strict=True)}
+    def solution(self, rng: np.random.Generator, shown: dict[int, dict[int, int]], mix: Row) -> Row:
+        """A random solution for a mixture of the values."""
         right = {f: sum(mix[v] * n for v, n in row.items()) % PRIME for f, row in shown.items()}
         draws = rng.integers(0, PRIME, len(self.people))
         entry = {p: int(x) for p, x in zip(self.people, draws, strict=True) if p not in self.pivots}
@@ -143,9 +150,9 @@ class _Elimination:
             entry[pivot] = (total - sum(entry[p] * c for p, c in row.items() if p != pivot)) % PRIME
         return entry
 
-    def explain(self, one: int, other: int) -> dict[int, Fraction] | None:
-        """The groups whose sum is `one` minus `other`, or None if there are none."""
-        row, made = self.reduce({one: 1, other: PRIME - 1}, {})
+    def explain(self, wanted: Row) -> dict[int, Fraction] | None:
+        """The groups whose sum is the wanted one, or None if there are none."""
+        row, made = self.reduce(wanted, {})
         if row:
             return None
         found = {f: rational((PRIME - c) % PRIME) for f, c in made.items()}
@@ -165,10 +172,10 @@ def rational(residue: int) -> Fraction | None:
     return None if t == 0 or abs(t) > 1 << 30 else Fraction(b, t)
 
 
-def _confirmed(
-    rows: dict[int, set[int]], shown: dict[int, dict[int, int]], one: int, other: int, groups: dict[int, Fraction]
-) -> bool:
-    """In exact arithmetic: people add up to one minus other, values to nothing."""
+def _sums(
+    rows: dict[int, set[int]], shown: dict[int, dict[int, int]], groups: dict[int, Fraction]
+) -> tuple[dict[int, Fraction], dict[int, Fraction]]:
+    """Groups added and subtracted in exact arithmetic: the people and the values that are left."""
     people: dict[int, Fraction] = {}
     values: dict[int, Fraction] = {}
     for f, times in groups.items():
@@ -176,5 +183,4 @@ def _confirmed(
             people[p] = people.get(p, Fraction(0)) + times
         for v, n in shown[f].items():
             values[v] = values.get(v, Fraction(0)) + times * n
-    left = {p: c for p, c in people.items() if c}
-    return left == {one: Fraction(1), other: Fraction(-1)} and not any(values.values())
+    return {p: c for p, c in people.items() if c}, {v: c for v, c in values.items() if c}

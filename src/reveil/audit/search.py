@@ -41,7 +41,10 @@ def search(state: State, chains: Sequence[Chain], seconds: float) -> Found | Non
 
 def sweep(problem: Problem, state: State, seconds: float) -> Found:
     end = time.monotonic() + seconds
-    facts = [[_facts(chain, path.values) for path in paths] for chain, paths in zip(problem.chains, problem.paths, strict=True)]
+    facts = [
+        [_facts(chain, path.values) for path in paths]
+        for chain, paths in zip(problem.chains, problem.paths, strict=True)
+    ]
     everything = frozenset(fact for paths in facts for path in paths for fact in path)
     possible: set[Fact] = set()
     first: tuple[int, ...] = ()

@@ -1,0 +1,198 @@
+"""Attacks by name: how often each succeeds, against how often plain guessing does.
+
+Success is over targets: people (or their appearances) whose values are not known beforehand. Where the truth is given, a
+guess succeeds if it is right; otherwise if it is certain. Intervals are Wilson's at 95 %, for a target drawn at random.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reveil.audit.certain import State
+from reveil.audit.infer import Inference
+from reveil.audit.model import Model
+from reveil.audit.observed import I64, Bools
+
+Z = 1.959964
+
+
+@dataclass(frozen=True)
+class Attack:
+    """One attack: `rate` of success over `targets`, the `baseline` of a guess without the attack, and what it does."""
+
+    name: str
+    rate: float
+    baseline: float
+    targets: int
+    low: float
+    high: float
+    meaning: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "rate": self.rate,
+            "baseline": self.baseline,
+            "targets": self.targets,
+            "interval": [self.low, self.high],
+            "meaning": self.meaning,
+        }
+
+
+def wilson(rate: float, n: int) -> tuple[float, float]:
+    """The interval of a share.
+
+    >>> tuple(round(x, 3) for x in wilson(0.5, 100))
+    (0.404, 0.596)
+    """
+    if not n:
+        return 0.0, 1.0
+    middle = (rate + Z * Z / (2 * n)) / (1 + Z * Z / n)
+    half = Z * sqrt(rate * (1 - rate) / n + Z * Z / (4 * n * n)) / (1 + Z * Z / n)
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def attacks(found: Inference, truth: I64 | None) -> tuple[Attack, ...]:
+    """Every attack that applies to this series and this adversary."""
+    sight = _Sight(found, truth)
+    made = [*sight.single(), *sight.serial()]
+    return tuple(attack for attack in made if attack is not None)
+
+
+class _Sight:
+    """Targets and group figures that the attacks share."""
+
+    def __init__(self, found: Inference, truth: I64 | None) -> None:
+        self.found, self.truth, self.m = found, truth, found.model
+        m, o = self.m, self.m.observed
+        known = np.fromiter(m.known, dtype=np.int64, count=len(m.known))
+        self.targets = np.nonzero(~np.isin(o.app_person, known))[0]
+        groups = len(o.group_release)
+        self.rows = np.maximum(o.group_rows, 1)
+        self.top = np.zeros(groups, dtype=np.int64)
+        np.maximum.at(self.top, o.cell_group, o.cell_rows)
+        self.distinct = np.bincount(o.cell_group, minlength=groups)
+        self.home = o.cand_group[o.cand_start[:-1]][self.targets]  # the first candidate stands for an unsure group
+        overall = np.bincount(o.cell_value, o.cell_rows, len(o.values))
+        self.overall = overall / max(1, overall.sum())
+        self.guess = float(self.overall.max(initial=0))
+
+    def made(self, name: str, success: NDArray[Any], baseline: float, meaning: str) -> Attack:
+        n = len(success)
+        rate = float(np.mean(success)) if n else 0.0
+        return Attack(name, rate, baseline, n, *wilson(rate, n), meaning)
+
+    def single(self) -> list[Attack | None]:
+        """Attacks on each release alone."""
+        o, home = self.m.observed, self.home
+        share = self.top[home] / self.rows[home]
+        size = np.bincount(o.group_release, o.group_rows)
+        alone = float(np.mean(1 / size[o.app_release[self.targets]])) if len(home) else 0.0
+        lift = np.zeros(len(o.group_release))
+        with np.errstate(divide="ignore"):
+            np.maximum.at(lift, o.cell_group, o.cell_rows / self.rows[o.cell_group] / self.overall[o.cell_value])
+        skewed = (lift[home] >= 2) & (share > 0.5)
+        return [
+            self.made("record linkage", 1 / self.rows[home], alone, "a person's row is picked from their group"),
+            self.made("attribute linkage", share, self.guess, "the most frequent value of the group is guessed"),
+            self._presence(),
+            self.made("homogeneity", self.distinct[home] == 1, 0.0, "the group shows one value only"),
+            self.made("background knowledge", self.distinct[home] <= 2, 0.0, "ruling out one value leaves one"),
+            self.made("skewness", skewed, 0.0, "a value is likely in the group and twice as frequent as elsewhere"),
+            self._similarity(),
+        ]
+
+    def _presence(self) -> Attack | None:
+        o = self.m.observed
+        if o.app_sure.all():
+            return None
+        s, m = self.found.state, self.m
+        absent = np.bincount(m.opt_app[s.alive & (m.cell_value[m.opt_cell] < 0)], minlength=len(m.app_factor)) > 0
+        real = float(o.group_rows.sum() / max(1, len(self.targets)))
+        return self.made("table linkage", ~absent[self.targets], min(1.0, real), "a person is surely in the release")
+
+    def _similarity(self) -> Attack | None:
+        o = self.m.observed
+        try:
+            scale = np.array([float(v) for v in o.values])
+        except (TypeError, ValueError):
+            return None
+        low, high = np.full(len(o.group_release), np.inf), np.full(len(o.group_release), -np.inf)
+        np.minimum.at(low, o.cell_group, scale[o.cell_value])
+        np.maximum.at(high, o.cell_group, scale[o.cell_value])
+        near = (high - low) <= 0.05 * (scale.max() - scale.min())
+        return self.made("similarity", near[self.home], 0.0, "all values of the group lie within 5 % of the range")
+
+    def serial(self) -> list[Attack | None]:
+        """Attacks that put releases, known people and priors together."""
+        m, o = self.m, self.m.observed
+        found: list[Attack | None] = []
+        linked = m.change != "freely" and len(o.releases) > 1
+        if linked:
+            chain = _chain_only(m)
+            name = "intersection" if m.change == "never" else "update-graph pruning"
+            meaning = "a person's own groups leave one value" if m.change == "never" else "one course of values fits a person's own groups"
+            found.append(self.made(name, self._solved(chain), self._alone(), meaning))
+        if m.change == "never" and linked:
+            found.append(self.made("critical absence", self._vanished(), 0.0, "a value of one group is missing in another of the person's groups"))
+        if m.known:
+            found.append(self.made("compromised rows", self._solved(_exhausted(m)), self._alone(), "rows of known people are taken out of their groups"))
+        if linked:
+            name = "historical correlation" if m.change == "never" else "joint updates"
+            found.append(self.made(name, self._solved(self.found.state.alive), self._alone(), "all groups and releases are put together"))
+        if m.priors:
+            found.append(self.made("prior knowledge", self._likely(), self.guess, "the likeliest value is above one half"))
+        return found
+
+    def _alone(self) -> float:
+        return float(np.mean(self.distinct[self.home] == 1)) if len(self.home) else 0.0
+
+    def _solved(self, alive: Bools) -> Bools:
+        m = self.m
+        open_options = np.add.reduceat(alive.astype(np.int64), m.opt_start[:-1])
+        right = open_options[self.targets] == 1
+        if self.truth is not None:
+            chosen = np.full(len(m.app_factor), -1)
+            only = alive & (open_options == 1)[m.opt_app]
+            chosen[m.opt_app[only]] = m.cell_value[m.opt_cell[only]]
+            right &= chosen[self.targets] == self.truth[self.targets]
+        return right
+
+    def _vanished(self) -> Bools:
+        m, o = self.m, self.m.observed
+        size = len(o.values) + 1
+        key = o.app_person[m.opt_app] * size + m.cell_value[m.opt_cell] + 1
+        keys, count = np.unique(key[m.cell_value[m.opt_cell] >= 0], return_counts=True)
+        often = np.diff(o.person_start)
+        lacking = np.zeros(o.people, dtype=bool)
+        lacking[(keys // size)[count < often[keys // size]]] = True
+        return lacking[o.app_person[self.targets]]
+
+    def _likely(self) -> Bools:
+        best = np.zeros(len(self.m.app_factor))
+        np.maximum.at(best, self.m.opt_app, np.nan_to_num(self.found.share))
+        return best[self.targets] > 0.5
+
+
+def _chain_only(m: Model) -> Bools:
+    """What each person's own groups leave, without counting within groups and without known people."""
+    state = State.start(m)
+    state.alive[:] = True
+    state.narrow(chains_only=True)
+    return state.alive
+
+
+def _exhausted(m: Model) -> Bools:
+    """What is left after taking known people's rows out of their groups, and intersecting (ct-pvr)."""
+    state = State.start(m)
+    open_options = np.add.reduceat(state.alive.astype(np.int64), m.opt_start[:-1])
+    fixed = state.alive & (open_options == 1)[m.opt_app]
+    taken = np.bincount(m.opt_cell[fixed], minlength=len(m.cell_cap))
+    state.alive &= fixed | (taken < m.cell_cap)[m.opt_cell]
+    state.narrow(chains_only=True)
+    return state.alive

@@ -1,0 +1,298 @@
+"""Why something is certain, as a short chain of reasons in plain words, and what would have prevented it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from reveil.audit.certain import State
+from reveil.audit.filters import CHAIN, EQUAL, GROUP, KNOWN, SEARCH
+from reveil.audit.infer import Inference, infer
+from reveil.audit.observed import I64
+
+LONGEST = 14  # sentences
+NAMES = 6  # people or values listed by name
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A chain of reasons for one inference; `groups` are those it speaks of, by number."""
+
+    person: str
+    release: str
+    value: str
+    sentences: tuple[str, ...]
+    groups: tuple[int, ...]
+    change: str  # the smallest change that would have prevented it
+
+    def __str__(self) -> str:
+        return " ".join((*self.sentences, self.change)).strip()
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "person": self.person,
+            "release": self.release,
+            "value": self.value,
+            "reasons": list(self.sentences),
+            "smallest_change": self.change,
+        }
+
+
+def explain(found: Inference, app: int, *, remedy: bool = True) -> Explanation:
+    """Why the value of this appearance is certain."""
+    o = found.model.observed
+    (value,) = found.state.values_of(app)
+    name = str(o.persons[int(o.app_person[app])])
+    told = _twins(found.state, app, value) or _Teller(found.state).tell(app, value)
+    change = _smallest_change(found, app, value, told.groups) if remedy else ""
+    groups = tuple(dict.fromkeys(told.groups))
+    return Explanation(name, o.releases[o.app_release[app]], str(o.values[value]), tuple(told.sentences), groups, change)
+
+
+@dataclass
+class _Told:
+    sentences: list[str] = field(default_factory=list)
+    groups: list[int] = field(default_factory=list)  # factors
+
+    def say(self, sentence: str, *groups: int) -> None:
+        self.groups += groups
+        if sentence not in self.sentences:
+            self.sentences.append(sentence)
+
+
+def words(items: Iterable[object], joint: str = "and") -> str:
+    """A list as people say it.
+
+    >>> words(["flu", "cold", "asthma"])
+    'flu, cold and asthma'
+    """
+    texts = [str(item) for item in items]
+    if len(texts) > NAMES:
+        texts = [*texts[: NAMES - 1], f"{len(texts) - NAMES + 1} more"]
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} {joint} {texts[-1]}"
+
+
+def _people(state: State, factor: int) -> frozenset[int]:
+    m = state.model
+    apps = m.factor_apps[m.factor_start[factor] : m.factor_start[factor + 1]]
+    return frozenset(m.observed.app_person[apps].tolist())
+
+
+def _shown(state: State, factor: int) -> dict[int, int]:
+    m = state.model
+    cells = slice(m.cell_start[factor], m.cell_start[factor + 1])
+    return dict(zip(m.cell_value[cells].tolist(), m.cell_cap[cells].tolist(), strict=True))
+
+
+def factor_name(state: State, factor: int) -> str:
+    """The group (or groups) of a factor in words."""
+    m = state.model
+    groups = sorted({int(g) for g in m.cell_group[m.cell_start[factor] : m.cell_start[factor + 1]] if g >= 0})
+    name = m.observed.group_name(groups[0])
+    return name if len(groups) == 1 else f"{name} (and {len(groups) - 1} groups that overlap it)"
+
+
+def _twins(state: State, app: int, value: int) -> _Told | None:
+    """The shortest story: two groups that differ in this person and in one whose value is known."""
+    m, o = state.model, state.model.observed
+    if m.change != "never" or not o.located:
+        return None
+    person, told = int(o.app_person[app]), _Told()
+    for a in _apps(o.person_start, person):
+        here = int(m.app_factor[a])
+        people = _people(state, here)
+        for mate in people - {person}:
+            for b in _apps(o.person_start, mate):
+                there = int(m.app_factor[b])
+                others = _people(state, there)
+                (gone, come) = people - others, others - people
+                if gone != {person} or len(come) != 1 or _shown(state, here) != _shown(state, there):
+                    continue
+                other = next(iter(come))
+                if other not in m.known or state.values_of(int(o.person_start[other])) != {value}:
+                    continue
+                one, two, what = o.persons[other], o.persons[person], o.values[value]
+                told.say(f"{one} is known to have {what}.")
+                told.say(
+                    f"{factor_name(state, there).capitalize()} and {factor_name(state, here)} are the same people except "
+                    f"{one} and {two}, and show the same values.", there, here,
+                )  # fmt: skip
+                told.say(f"So {two} has {what}.")
+                return told
+    return None
+
+
+def _apps(start: I64, person: int) -> range:
+    return range(int(start[person]), int(start[person + 1]))
+
+
+class _Teller:
+    """Follows the reasons back, premises first, each said once."""
+
+    def __init__(self, state: State) -> None:
+        self.state, self.told = state, _Told()
+        self.done: set[int] = set()  # options explained
+
+    def tell(self, app: int, value: int) -> _Told:
+        m, o = self.state.model, self.state.model.observed
+        name, what = o.persons[int(o.app_person[app])], o.values[value]
+        options = range(m.opt_start[app], m.opt_start[app + 1])
+        gone = sorted((int(self.state.when[i]), i) for i in options if not self.state.alive[i])
+        if not gone:
+            where = factor_name(self.state, int(m.app_factor[app]))
+            self.told.say(f"Everybody in {where} has {what}.", int(m.app_factor[app]))
+        for _, option in gone:
+            self.option(option)
+        if len(self.told.sentences) > LONGEST:
+            more = len(self.told.sentences) - LONGEST
+            self.told.sentences[LONGEST // 2 : -LONGEST // 2] = [f"({more} more steps of the same kind.)"]
+        self.told.say(f"So {name} has {what} in release {o.releases[o.app_release[app]]}.")
+        return self.told
+
+    def option(self, option: int) -> None:
+        """Why this option went."""
+        if option in self.done or len(self.done) > 400:
+            return
+        self.done.add(option)
+        kind = int(self.state.why[option])
+        {KNOWN: self._known, GROUP: self._group, CHAIN: self._chain, EQUAL: self._equal, SEARCH: self._search}[kind](option)
+
+    def _names(self, option: int) -> tuple[str, str, int]:
+        m, o = self.state.model, self.state.model.observed
+        app = int(m.opt_app[option])
+        value = int(m.cell_value[m.opt_cell[option]])
+        return str(o.persons[int(o.app_person[app])]), str(o.values[value]) if value >= 0 else "absent", app
+
+    def _known(self, option: int) -> None:
+        m, o = self.state.model, self.state.model.observed
+        name, value, app = self._names(option)
+        if app in m.pinned:
+            self.told.say(f"{name} is known to have {o.values[m.pinned[app]]}.")
+        else:
+            self.told.say(f"{name} cannot have {value}, by what is known beforehand.")
+
+    def _chain(self, option: int) -> None:
+        m, o = self.state.model, self.state.model.observed
+        name, value, app = self._names(option)
+        time = int(self.state.when[option])
+        for other in _apps(o.person_start, int(o.app_person[app])):
+            if other == app:
+                continue
+            before = self._open_before(other, time)
+            follows = m.relation[int(m.cell_value[m.opt_cell[option]])] if other > app else None
+            if m.change == "never":
+                blocked = int(m.cell_value[m.opt_cell[option]]) not in before
+            elif abs(other - app) == 1:
+                mine = int(m.cell_value[m.opt_cell[option]])
+                blocked = not any(follows[v] if follows is not None else m.relation[v, mine] for v in before if v >= 0)
+            else:
+                blocked = False
+            if not blocked:
+                continue
+            self._removed_before(other, time)
+            where = factor_name(self.state, int(m.app_factor[other]))
+            left = words(sorted(str(o.values[v]) for v in before if v >= 0), "or")
+            rule = "values do not change" if m.change == "never" else f"no possible change links {value} to that"
+            self.told.say(
+                f"In {where} {name} can only have {left}; {rule}, so {name} does not have {value} in release "
+                f"{o.releases[o.app_release[app]]}.", int(m.app_factor[other]), int(m.app_factor[app]),
+            )  # fmt: skip
+            return
+        self.told.say(
+            f"Over all releases together, no course of {name}'s values passes through {value} in release "
+            f"{o.releases[o.app_release[app]]}.", *(int(m.app_factor[a]) for a in _apps(o.person_start, int(o.app_person[app]))),
+        )  # fmt: skip
+
+    def _open_before(self, app: int, time: int) -> set[int]:
+        m, s = self.state.model, self.state
+        span = range(m.opt_start[app], m.opt_start[app + 1])
+        return {int(m.cell_value[m.opt_cell[i]]) for i in span if s.alive[i] or s.when[i] >= time}
+
+    def _removed_before(self, app: int, time: int) -> None:
+        m, s = self.state.model, self.state
+        for i in range(m.opt_start[app], m.opt_start[app + 1]):
+            if not s.alive[i] and s.when[i] < time:
+                self.option(i)
+
+    def _group(self, option: int) -> None:
+        """Rows of a few values are taken by people who can have nothing else."""
+        m, o = self.state.model, self.state.model.observed
+        name, value, app = self._names(option)
+        factor, time = int(self.state.where[option]), int(self.state.when[option])
+        apps = [int(a) for a in m.factor_apps[m.factor_start[factor] : m.factor_start[factor + 1]] if a != app]
+        tight = self._tight(apps, int(m.cell_value[m.opt_cell[option]]), time, factor)
+        where = factor_name(self.state, factor)
+        if tight is None:
+            for a in (app, *apps):
+                self._removed_before(a, time)
+            self.told.say(f"If {name} had {value}, the rows of {where} could not be given out to the others.", factor)
+            return
+        values, holders = tight
+        for a in holders:
+            self._removed_before(a, time)
+        who = words(o.persons[int(o.app_person[a])] for a in holders)
+        what = words(str(o.values[v]) for v in sorted(values))
+        can = "has" if len(holders) == 1 else "have"
+        row = "that row" if len(values) == 1 and len(holders) == 1 else "those rows"
+        self.told.say(f"In {where} {who} {can} {row} ({what}), so {name} does not have {value}.", factor)
+
+    def _tight(self, apps: list[int], value: int, time: int, factor: int) -> tuple[set[int], list[int]] | None:
+        """The smallest set of values with this one whose rows are all taken by people confined to it."""
+        shown = _shown(self.state, factor)
+        values = {value}
+        for _ in range(len(shown) + 1):
+            inside = [a for a in apps if self._open_before(a, time) <= values]
+            if len(inside) >= sum(shown.get(v, 0) for v in values):
+                return values, inside
+            touching = [self._open_before(a, time) for a in apps]
+            near = [v for v in touching if v & values and not v <= values]
+            if not near:
+                return None
+            values = values | min(near, key=lambda v: len(v - values))
+        return None
+
+    def _equal(self, option: int) -> None:
+        o = self.state.model.observed
+        name, value, _ = self._names(option)
+        e = self.state.equal[int(self.state.where[option])]
+        plus = [factor_name(self.state, f) for f, c in e.groups if c > 0]
+        minus = [factor_name(self.state, f) for f, c in e.groups if c < 0]
+        factors = [f for f, _ in e.groups]
+        took = f"Take {words(plus)} together" + (f" and take away {words(minus)}" if minus else "")
+        if e.other is None:
+            left = f"the only person left is {name}, and the only value left is {o.values[e.value or 0]}"
+            self.told.say(f"{took}: {left}.", *factors)
+            return
+        one, two = o.persons[e.one], o.persons[e.other]
+        self.told.say(f"{took}: the people differ in {one} and {two} only, and the values cancel. So {one} and {two} have the same value.", *factors)
+        person = e.other if str(one) == name else e.one
+        self._removed_before(int(o.person_start[person]), int(self.state.when[option]))
+        self.told.say(f"So {name} does not have {value}.")
+
+    def _search(self, option: int) -> None:
+        m, o = self.state.model, self.state.model.observed
+        name, value, app = self._names(option)
+        factors = [int(m.app_factor[a]) for a in _apps(o.person_start, int(o.app_person[app]))]
+        self.told.say(f"Of all ways to give out the rows of the groups that {name} is linked to, none gives {name} {value}.", *factors)
+
+
+def _smallest_change(found: Inference, app: int, value: int, factors: list[int]) -> str:
+    """The first single group without which this would not follow; a known value counts as well."""
+    m, o = found.model, found.model.observed
+    for factor in sorted(set(factors), key=lambda f: (-int(o.group_release[_group(found.state, f)]), f)):
+        without = replace(m)
+        skipped = m.implied.copy()
+        skipped[factor] = True
+        without.__dict__["implied"] = skipped
+        if infer(without, seconds=2.0, people=[int(o.app_person[app])]).state.values_of(app) != {value}:
+            return f"Without {factor_name(found.state, factor)} this would not follow: keep its people in the groups they were in, or withhold it."
+    if m.known:
+        return "No single group is to blame: with this much known, groups must be larger or people must stay together."
+    return "No single group is to blame: people must be grouped with the same others each time."
+
+
+def _group(state: State, factor: int) -> int:
+    m = state.model
+    return int(np.max(m.cell_group[m.cell_start[factor] : m.cell_start[factor + 1]]))

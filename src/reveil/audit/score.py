@@ -1,0 +1,135 @@
+"""Beliefs as frames and counts: who is certain, above one half, above the promise, undecided."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from reveil.audit.infer import Inference
+from reveil.audit.observed import I64, Bools
+
+SMALL = 1e-9  # floats that come from exact fractions are compared with this much slack
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    """What an inference means for people. `truth` is the true value's code of each appearance, where it is given."""
+
+    inference: Inference
+    truth: I64 | None
+    looked: Bools  # appearances that were asked about
+
+    @cached_property
+    def options(self) -> pl.DataFrame:
+        """Open values by appearance: app, value, probability (nan: not computed)."""
+        m, s = self.inference.model, self.inference.state
+        keep = np.nonzero(s.alive & self.looked[m.opt_app])[0]
+        frame = pl.DataFrame({"app": m.opt_app[keep], "value": m.cell_value[m.opt_cell[keep]], "p": self.inference.share[keep]})
+        if m.observed.located:
+            return frame
+        return frame.group_by("app", "value").agg(pl.col("p").sum()).sort("app", "value")
+
+    @cached_property
+    def top(self) -> pl.DataFrame:
+        """By appearance: how many values are open, which (if one), and the highest probability."""
+        value = pl.col("value").first()
+        return self.options.group_by("app", maintain_order=True).agg(pl.len().alias("open"), value, pl.col("p").max())
+
+    @property
+    def certain_apps(self) -> I64:
+        sure = self.top.filter((pl.col("open") == 1) & (pl.col("value") >= 0))
+        return sure["app"].to_numpy()
+
+    @cached_property
+    def exposed_apps(self) -> I64:
+        """The first certain appearance of everybody who is certain and was not known."""
+        o, known = self.inference.model.observed, self.inference.model.known
+        apps = self.certain_apps
+        apps = apps[~np.isin(o.app_person[apps], np.fromiter(known, dtype=np.int64, count=len(known)))]
+        _, first = np.unique(o.app_person[apps], return_index=True)
+        return apps[np.sort(first)]
+
+    @cached_property
+    def exposed_people(self) -> I64:
+        return self.inference.model.observed.app_person[self.exposed_apps]
+
+    @cached_property
+    def certain(self) -> pl.DataFrame:
+        m = self.inference.model
+        apps = self.certain_apps
+        value = self.top.filter((pl.col("open") == 1) & (pl.col("value") >= 0))["value"].to_numpy()
+        known = np.isin(m.observed.app_person[apps], np.fromiter(m.known, dtype=np.int64, count=len(m.known)))
+        return self._named(apps, value).with_columns(pl.Series("known", known))
+
+    @cached_property
+    def posterior(self) -> pl.DataFrame:
+        """person, release, value, probability; null where it was neither counted nor sampled."""
+        shown = self.options.filter(pl.col("value") >= 0)
+        frame = self._named(shown["app"].to_numpy(), shown["value"].to_numpy())
+        return frame.with_columns(shown["p"].fill_nan(None).alias("probability"))
+
+    def _named(self, apps: I64, values: I64) -> pl.DataFrame:
+        o = self.inference.model.observed
+        texts = pl.Series([str(v) for v in o.values], dtype=pl.String)
+        return pl.DataFrame(
+            {
+                "person": o.persons.gather(o.app_person[apps]),
+                "release": pl.Series(o.releases, dtype=pl.String).gather(o.app_release[apps]),
+                "value": texts.gather(values),
+            }
+        )
+
+    @cached_property
+    def ever(self) -> dict[tuple[int, int], float]:
+        """The probability that a person had a value in at least one release."""
+        m, o = self.inference.model, self.inference.model.observed
+        if m.change == "transitions":
+            return {key: float(share) for key, share in self.inference.ever.items()}
+        shown = self.options.filter((pl.col("value") >= 0) & pl.col("p").is_not_nan())
+        persons = pl.Series("person", o.app_person[shown["app"].to_numpy()])
+        frame = shown.with_columns(persons)
+        once = 1 - (1 - pl.col("p")).product() if m.change == "freely" else pl.col("p").max()
+        rows = frame.group_by("person", "value").agg(once.alias("p"))
+        return {(p, v): share for p, v, share in rows.iter_rows()}
+
+    def _people(self, apps: I64) -> int:
+        return len(np.unique(self.inference.model.observed.app_person[apps]))
+
+    def counts(self, promise: Fraction | None) -> dict[str, Any]:
+        m, o = self.inference.model, self.inference.model.observed
+        known = np.fromiter(m.known, dtype=np.int64, count=len(m.known))
+        others = ~np.isin(o.app_person[self.top["app"].to_numpy()], known)
+        apps, p = self.top["app"].to_numpy()[others], self.top["p"].to_numpy()[others]
+        bound = None if promise is None else float(promise)
+        undecided = np.nonzero(~self.inference.decided & self.looked)[0]
+        return {
+            "exposed": len(self.exposed_people),
+            "above_half": self._people(apps[p > 0.5 + SMALL]),
+            "above_promise": 0 if bound is None else self._people(apps[p > bound + SMALL]),
+            "highest": None if not len(p) or np.isnan(p).all() else float(np.nanmax(p)),
+            "without_belief": self._people(apps[np.isnan(p)]),
+            "undecided": self._people(undecided),
+            "posterior_of_truth": self._truth(apps),
+        }
+
+    def _truth(self, apps: I64) -> float | None:
+        """The mean probability of the true value, over those not known."""
+        if self.truth is None or not len(apps):
+            return None
+        true = pl.DataFrame({"app": apps, "value": self.truth[apps]})
+        found = true.join(self.options, on=["app", "value"], how="inner")["p"].fill_nan(None)
+        return None if found.null_count() == len(found) else float(found.mean())  # type: ignore[arg-type]
+
+
+def score(found: Inference, truth: I64 | None, people: Sequence[int] | None) -> Score:
+    looked: NDArray[np.bool_] = np.ones(len(found.model.app_factor), dtype=bool)
+    if people is not None:
+        looked = np.isin(found.model.observed.app_person, list(people))
+    return Score(found, truth, looked)
