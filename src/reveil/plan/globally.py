@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from math import ceil
 from os import cpu_count
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -103,10 +102,11 @@ def purse_of(
     first_code = np.cumsum([0, *domains], dtype=np.int64)
     slot, slots = _slots(encoded, policy)
     line, lines = _lines(encoded, history)
-    first, visits = _visits(history, line, lines)
-    kinds, target = _targets(history, line, lines, pace)
+    offsets = _offsets(history)
+    first, visits = _visits(history, line, lines, offsets)
+    kinds, target = _targets(first, visits, offsets, history.head + 1, pace)
     need, worst = np.empty((lines + 1, max(1, slots))), np.empty(lines + 1)
-    past = _past(encoded, history, first_code, slot, shared=slots < int((slot >= 0).sum()))
+    past = _past(encoded, history, slot, offsets, shared=slots < int((slot >= 0).sum()))
     part = max(1, -(-lines // (4 * (cpu_count() or 1))))
     with ThreadPoolExecutor(cpu_count() or 1) as threads:
         jobs = [
@@ -180,75 +180,72 @@ def _offsets(history: History) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 
-def _visits(history: History, line: NDArray[np.int64], lines: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The earlier groups of each person, side by side; one more person, the newcomer, has none."""
+def _visits(
+    history: History, line: NDArray[np.int64], lines: int, offsets: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """The earlier groups of each person; one more person, the newcomer, has none."""
     if history.members.is_empty():
-        return np.zeros(lines + 2, dtype=np.int64), np.empty(0, dtype=np.int64)
-    group = history.members["group"].cast(pl.Int64).to_numpy()
-    who = np.where(group >= 0, line[history.members["person"].to_numpy()], -1)
-    first, visits = spend.gather(who, group + _offsets(history)[history.members["release"].to_numpy()], lines + 1)
+        return np.zeros(lines + 2, dtype=np.int64), np.empty(0, dtype=np.int32)
+    person, release, group = (history.members[name].to_numpy() for name in ("person", "release", "group"))
+    first, visits = spend.visits_of(person, release, group, line, lines + 1, offsets)
     return first, visits
 
 
 def _targets(
-    history: History, line: NDArray[np.int64], lines: int, pace: budget.Pace
+    first: NDArray[np.int64], visits: NDArray[np.int32], offsets: NDArray[np.int64], now: int, pace: budget.Pace
 ) -> tuple[NDArray[np.int64], spend.Target]:
     """What must remain after this release: of each line, its kind; and the survival that belongs to each kind.
 
     A horizon is shared out among the releases that somebody can be in, from the first one on. Without a horizon, the
     number of a person's releases counts.
     """
-    now = history.head + 1
+    counts = np.diff(first)
     if pace.strategy == "constant-ratio":
-        kinds = np.full(lines + 1, now, dtype=np.int64)
         horizon = max(pace.horizon or 1, now)
+        kinds = np.full(len(counts), now - 1, dtype=np.int64)
+        if len(visits):
+            earliest = np.minimum.reduceat(visits, first[:-1][counts > 0])
+            kinds[counts > 0] = np.searchsorted(offsets, earliest, side="right") - 2  # releases count from 1
         survivals = [pace.target(now - came + 1, horizon - came + 1) for came in range(1, now + 1)]
     else:
-        kinds = np.ones(lines + 1, dtype=np.int64)
+        kinds = counts
         survivals = [pace.target(step) for step in range(1, now + 1)]
-    if not history.members.is_empty():
-        _count_in(history, line, kinds, arrival=pace.strategy == "constant-ratio")
     small = np.array([target.denominator < 1 << 20 for target in survivals])
     top = [float(t.numerator if s else t) for t, s in zip(survivals, small, strict=True)]
     bottom = [float(t.denominator if s else 1) for t, s in zip(survivals, small, strict=True)]
-    return kinds - 1, spend.Target(np.array(top), np.array(bottom), small)
-
-
-def _count_in(history: History, line: NDArray[np.int64], kinds: NDArray[np.int64], *, arrival: bool) -> None:
-    """The first release of each person who was published, or one more than the number of their releases."""
-    shown = history.members["group"].to_numpy() >= 0
-    who = line[history.members["person"].to_numpy()]
-    mine = shown & (who >= 0)
-    if arrival:
-        np.minimum.at(kinds, who[mine], history.members["release"].to_numpy()[mine].astype(np.int64))
-    else:
-        kinds[:-1] += np.bincount(who[mine], minlength=len(kinds) - 1)
+    return kinds, spend.Target(np.array(top), np.array(bottom), small)
 
 
 def _past(
-    encoded: Encoded, history: History, first_code: NDArray[np.int64], slot: NDArray[np.int64], *, shared: bool
+    encoded: Encoded, history: History, slot: NDArray[np.int64], offsets: NDArray[np.int64], *, shared: bool
 ) -> spend.Past:
     """What was published in each group. Values that share a slot count as the most frequent of them there."""
-    none = np.empty(0, dtype=np.int64)
     if history.groups.is_empty():
-        return spend.Past(np.empty(0), np.zeros(1, dtype=np.int64), none, np.empty(0))
-    offsets = _offsets(history)
+        nothing = np.empty(0, dtype=np.int32)
+        return spend.Past(np.empty(0), np.zeros(1, dtype=np.int64), nothing, np.empty(0))
     place = offsets[history.groups["release"].to_numpy()] + history.groups["group"].to_numpy()
     size = np.zeros(history.groups.height)
     size[place] = history.groups["rows"].to_numpy()
-    bases = {column.name: int(base) for column, base in zip(encoded.sensitive, first_code, strict=False)}
-    values = history.values.filter(pl.col("column").is_in(list(bases)))
-    base = values["column"].replace_strict(bases, return_dtype=pl.Int64).to_numpy()
-    group = offsets[values["release"].to_numpy()] + values["group"].to_numpy()
-    mine = slot[base + values["code"].to_numpy()]
-    with np.errstate(divide="ignore"):  # a group in which everybody has the value leaves nothing
-        ratio = size[group] / (size[group] - values["rows"].to_numpy())
-    if shared:
-        entries = pl.DataFrame({"group": group, "slot": mine, "ratio": ratio})
-        entries = entries.group_by("group", "slot").agg(pl.col("ratio").max())
-        group, mine, ratio = (entries[name].to_numpy() for name in ("group", "slot", "ratio"))
-    first, entry = spend.gather(np.where(mine >= 0, group, -1), np.arange(len(group)), len(size))
-    return spend.Past(size, first, mine[entry], ratio[entry])
+    values, base = history.values, 0
+    if len(encoded.sensitive) > 1:  # number the codes of all columns through
+        parts = []
+        for column in encoded.sensitive:
+            mine = values.filter(pl.col("column") == column.name)
+            parts.append(mine.with_columns(pl.col("code") + base))
+            base += len(column.values)
+        values = pl.concat(parts)
+    release, group, code, rows = (values[name].to_numpy() for name in ("release", "group", "code", "rows"))
+    past = spend.shelve(release, group, code, rows, slot, offsets, size)
+    return _merged(past) if shared else past
+
+
+def _merged(past: spend.Past) -> spend.Past:
+    """One entry for each group and slot: the largest."""
+    group = np.repeat(np.arange(len(past.size)), np.diff(past.first))
+    entries = pl.DataFrame({"group": group, "slot": past.slot, "ratio": past.ratio})
+    entries = entries.group_by("group", "slot").agg(pl.col("ratio").max()).sort("group", "slot")
+    first = np.searchsorted(entries["group"].to_numpy(), np.arange(len(past.size) + 1))
+    return spend.Past(past.size, first, entries["slot"].to_numpy(), entries["ratio"].to_numpy())
 
 
 def publishable(
