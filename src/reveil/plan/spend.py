@@ -14,7 +14,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from reveil.plan import kernels
-from reveil.plan.kernels import F64, I32, I64, Scratch, Tests, Trees
+from reveil.plan.kernels import F64, I32, I64, Tests, Trees
 
 # Quotients a/b and c/n differ by at least 1/(b * n) unless they are equal. Up to here that is more than rounding does:
 # groups of two rows or more reach this product in at most 44 releases, and the margin below is 2e-14 then.
@@ -154,8 +154,8 @@ def split(
     trees: Trees, tests: Tests, purse: Purse, rows: I32, order: I64, start: int, end: int, stop: int, relaxed: bool
 ) -> I64:
     """Cut rows start..end into groups, top down, where they have more than `stop` rows. Returns where groups begin."""
-    widest = 1
-    for c in range(len(trees.free)):
+    columns, widest = len(trees.free), 1
+    for c in range(columns):
         widest = max(widest, trees.first[c + 1] - trees.first[c])
     for test in range(len(tests.kind)):
         widest = max(widest, tests.first_code[test + 1] - tests.first_code[test])
@@ -163,8 +163,11 @@ def split(
         widest = max(widest, purse.first_code[c + 1] - purse.first_code[c])
     count = np.zeros(widest + 1, dtype=np.int64)
     work = np.zeros(2 * widest + 2, dtype=np.int64)
+    node_count = np.zeros(2 * widest + 2, dtype=np.int64)
     seen = np.zeros(widest + 1, dtype=np.int32)
-    scratch = kernels.scratch_for(trees, tests, rows)
+    best = np.zeros((columns, kernels.CANDIDATES))
+    cuts = np.zeros((columns, kernels.CANDIDATES, 3), dtype=np.int64)
+    box = np.zeros((4, columns), dtype=np.int32)
     spare = np.empty((end - start, rows.shape[1]), dtype=np.int32)
     spare_order = np.empty(end - start, dtype=np.int64)
     bounds = [start]
@@ -174,7 +177,10 @@ def split(
         s, t = stack.pop()
         cut = s
         if t - s > stop and t - s >= 2 * tests.least:
-            cut = cut_segment(trees, tests, purse, rows, order, s, t, count, work, scratch)
+            cut = cut_segment(
+                trees, tests, purse, rows, order, s, t, count, work, node_count, seen, best, cuts, box, spare,
+                spare_order,
+            )  # fmt: skip
             if cut == s and relaxed:
                 cut = cut_by_need(trees, tests, purse, rows, order, s, t, count, work, seen, spare, spare_order)
         if cut == s:
@@ -214,28 +220,44 @@ def hopeful(purse: Purse, rows: I32, order: I64, s: int, t: int, c: int, a: int,
 @njit(cache=True, nogil=True)
 def cut_segment(
     trees: Trees, tests: Tests, purse: Purse, rows: I32, order: I64, s: int, t: int, count: I64, work: I64,
-    scratch: Scratch,
+    node_count: I64, seen: I32, best: F64, cuts: I64, box: I32, spare: I32, spare_order: I64,
 ) -> int:  # fmt: skip
     """Cut rows s..t in two where that loses least, in place. Returns where; s when no cut can be afforded."""
-    size, best = t - s, scratch.best
+    columns, size = len(trees.free), t - s
     bound = 2**30
     for i in range(s, t):
         bound = min(bound, purse.least[order[i]])
     if 2 * bound > size:
         return s
     least = max(tests.least, bound)
-    now = kernels.find_cuts(trees, rows, s, t, least, False, scratch)
-    if size <= kernels.EXACT_BELOW:
-        kernels.weigh_cuts(trees, rows, s, t, now, least, scratch)
+    exact = size <= kernels.EXACT_BELOW
+    now = kernels.segment_cost(trees, rows, s, t, seen) if exact else 0.0
+    for c in range(columns):
+        best[c, :] = 0.0
+        kept = kernels.find_cuts(trees, c, rows, s, t, least, False, count, work, node_count, best, cuts)
+        for j in range(kept if exact else 0):
+            if j < kernels.WEIGHED:
+                after = kernels.weigh(trees, rows, s, t, c, cuts[c, j, 0], cuts[c, j, 1], least, box, seen)
+                best[c, j] = now * size - after
+            else:
+                best[c, j] *= 1e-9
     while True:
-        c, j = kernels.best_cut(best)
+        c, j = 0, 0
+        for x in range(columns):
+            for y in range(kernels.CANDIDATES):
+                if best[x, y] > best[c, j]:
+                    c, j = x, y
         if best[c, j] <= 0:
             return s
         best[c, j] = 0.0
-        a, b = kernels.cut_range(trees, rows, s, t, c, j, scratch)
+        a, b, inside = cuts[c, j]
+        if 8 * inside < size and size > kernels.EXACT_BELOW and not trees.free[c]:
+            middle = kernels.halve(trees, c, rows, s, t, count)
+            if middle >= 0:
+                a, b = 0, middle
         if not hopeful(purse, rows, order, s, t, c, a, b):
             continue
-        cut = kernels.partition(rows, order, s, t, c, a, b)
+        cut = kernels.partition(rows, order, s, t, c, a, b, spare, spare_order)
         if fits(tests, purse, rows, order, s, cut, t, count, work):
             return cut
 
