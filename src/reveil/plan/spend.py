@@ -22,6 +22,9 @@ EXACT = 2.0**44
 ROUNDING = 4e-16  # more than three roundings, for each release of the past and four more
 
 
+Ints = NDArray[np.integer]  # of any width, as the ledger keeps them
+
+
 class Purse(NamedTuple):
     """What the rows of a table may still be exposed to."""
 
@@ -39,7 +42,7 @@ class Past(NamedTuple):
 
     size: F64
     first: I64  # where the values of a group start; one more entry than groups
-    slot: I64  # of protected values only
+    slot: I32  # of protected values only
     ratio: F64  # by how much a group with this value raises the need for it: n / (n - n_s)
 
 
@@ -52,26 +55,49 @@ class Target(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def gather(key: I64, item: I64, keys: int) -> tuple[I64, I64]:
-    """The items of each key k, side by side: found[first[k]:first[k + 1]]. Negative keys are left out."""
-    first = np.zeros(keys + 2, dtype=np.int64)
-    for i in range(len(key)):
-        if key[i] >= 0:
-            first[key[i] + 2] += 1
-    for k in range(2, keys + 2):
+def visits_of(person: Ints, release: Ints, group: Ints, line: I64, lines: int, offset: I64) -> tuple[I64, I32]:
+    """The groups of each line, side by side: found[first[i]:first[i + 1]]. Withheld rows are left out."""
+    first = np.zeros(lines + 2, dtype=np.int64)
+    for i in range(len(person)):
+        if group[i] >= 0 and line[person[i]] >= 0:
+            first[line[person[i]] + 2] += 1
+    for k in range(2, lines + 2):
         first[k] += first[k - 1]
-    found = np.empty(first[keys + 1], dtype=np.int64)
-    for i in range(len(key)):
-        if key[i] >= 0:
-            found[first[key[i] + 1]] = item[i]
-            first[key[i] + 1] += 1
-    return first[: keys + 1], found
+    found = np.empty(first[lines + 1], dtype=np.int32)
+    for i in range(len(person)):
+        if group[i] >= 0 and line[person[i]] >= 0:
+            place = line[person[i]] + 1
+            found[first[place]] = offset[release[i]] + group[i]
+            first[place] += 1
+    return first[: lines + 1], found
+
+
+@njit(cache=True, nogil=True)
+def shelve(release: Ints, group: Ints, code: Ints, held: Ints, slot: I64, offset: I64, size: F64) -> Past:
+    """The protected values of each group, side by side, from one line for each value of each group."""
+    first = np.zeros(len(size) + 2, dtype=np.int64)
+    for i in range(len(group)):
+        if slot[code[i]] >= 0:
+            first[offset[release[i]] + group[i] + 2] += 1
+    for g in range(2, len(first)):
+        first[g] += first[g - 1]
+    slots = np.empty(first[len(size) + 1], dtype=np.int32)
+    ratio = np.empty(first[len(size) + 1])
+    for i in range(len(group)):
+        if slot[code[i]] >= 0:
+            g = offset[release[i]] + group[i]
+            place = first[g + 1]
+            free = size[g] - held[i]
+            slots[place] = slot[code[i]]
+            ratio[place] = size[g] / free if free > 0 else np.inf
+            first[g + 1] += 1
+    return Past(size, first[: len(size) + 1], slots, ratio)
 
 
 @njit(cache=True, nogil=True)
 def fill_needs(
     first: I64,
-    visits: I64,
+    visits: I32,
     past: Past,
     target: Target,
     kind: I64,
