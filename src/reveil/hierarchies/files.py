@@ -14,7 +14,7 @@ from typing import Any
 from reveil.errors import Fault, InputError
 from reveil.hierarchies.tree import ANY, Hierarchy
 from reveil.hierarchies.tree import Path as LabelPath
-from reveil.policy import plain_text
+from reveil.promise import plain_text
 
 
 def read_paths(name: str, file: Path) -> dict[str, LabelPath]:
@@ -146,10 +146,14 @@ def to_arx_csv(hierarchy: Hierarchy) -> str:
     rows = [list(hierarchy.ancestors(position)) for position in range(start, len(hierarchy))]
     depth = max(map(len, rows), default=0)
     out = io.StringIO()
-    writer = csv.writer(out, delimiter=";", lineterminator="\n")
+    # The writer does not quote a carriage return by itself, and readers would end the line there.
+    everything = any("\r" in label for label in hierarchy.labels)
+    writer = csv.writer(
+        out, delimiter=";", lineterminator="\n", quoting=csv.QUOTE_ALL if everything else csv.QUOTE_MINIMAL
+    )
     for row in rows:
-        # Short branches repeat their top label below the root, so that all lines have the same length.
-        writer.writerow([*row[:-1], *[row[-2]] * (depth - len(row)), row[-1]] if len(row) > 1 else row)
+        # Short branches repeat their leaf: a label above it would stand for some of its values on a lower level.
+        writer.writerow([row[0]] * (depth - len(row)) + row)
     return out.getvalue()
 
 

@@ -29,9 +29,14 @@ def numbers(name: str, values: Sequence[Number], missing: bool) -> Built:
     ('[20-25]', '40', 0.25)
     """
     paths: dict[Hashable, Path] = {value: (number_text(value),) for value in values}
-    place: dict[Hashable, tuple[float, float]] = {value: (float(value), float(value)) for value in values}
+    place: dict[Hashable, tuple[float, float]] = {v: (where, where) for v, where in _places(values).items()}
     tree = grow(name, paths, missing=missing, free=True, place=place, span=number_span)
     return tree, {value: value for value in values}
+
+
+def _places(values: Sequence[Number]) -> dict[Number, float]:
+    """Where numbers lie. Whole ones count from the lowest, so that large neighbours stay apart as floats."""
+    return {value: float(value - values[0]) if isinstance(value, int) else float(value) for value in values}
 
 
 def number_text(value: Hashable) -> str:
@@ -121,7 +126,7 @@ def _endless(values: Iterable[Fraction]) -> list[str]:
 
 
 def _buckets(name: str, values: Sequence[Number], path: Callable[[Number], Path], missing: bool) -> Built:
-    return _leaves(name, {value: (path(value), float(value)) for value in values}, missing)
+    return _leaves(name, {value: (path(value), where) for value, where in _places(values).items()}, missing)
 
 
 def _leaves(name: str, values: Mapping[Any, tuple[Path, float]], missing: bool) -> Built:
