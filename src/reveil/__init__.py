@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from reveil.audit.api import Audit, audit
     from reveil.certificate import Certificate
     from reveil.errors import ReveilError
     from reveil.measure import measure
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 # Heavy parts are imported when they are first used, so that `import reveil` and `reveil --help` are quick.
 _WHERE = {
+    "Audit": "audit.api",
     "Certificate": "certificate",
     "Policy": "policy",
     "Release": "release",
@@ -31,6 +33,7 @@ _WHERE = {
     "Scenario": "simulate",
     "Series": "publish",
     "anonymize": "publish",
+    "audit": "audit.api",
     "check": "publish",
     "load_policy": "policy",
     "measure": "measure",
@@ -39,6 +42,7 @@ _WHERE = {
 }
 
 __all__ = [
+    "Audit",
     "Certificate",
     "Policy",
     "Release",
@@ -46,6 +50,7 @@ __all__ = [
     "Scenario",
     "Series",
     "anonymize",
+    "audit",
     "check",
     "load_policy",
     "measure",

@@ -12,7 +12,8 @@ from html import escape
 from importlib.metadata import version
 from typing import Any
 
-from reveil.policy import SINGLE_RELEASE, Policy
+from reveil.policy import Policy
+from reveil.promise import SINGLE_RELEASE
 from reveil.verify import Verification
 
 PARTS = ("reveil", "polars", "pyarrow", "numpy", "numba", "scipy", "sqlalchemy", "pydantic")

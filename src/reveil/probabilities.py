@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Any
 
 from reveil.errors import Fault, InputError
-from reveil.policy import Guarantee
+from reveil.promise import Guarantee
 
 LONGEST = 24  # releases shown in the figures
 

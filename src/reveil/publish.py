@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -43,6 +43,9 @@ from reveil.remember import facts_of, history_of, memory_of, refuse_changes, sig
 from reveil.report.make import write_reports
 from reveil.roles import population, prepare
 from reveil.verify import Truth, Verification, background, verify
+
+if TYPE_CHECKING:
+    from reveil.audit.api import Audit
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,8 +264,12 @@ class Series:
         staged = self.ledger.stage()
         try:
             release = write_release(d, staged, past, past.head + 1, progress)
-            for name, content in memory_of(d.encoded, d.plan, past, d.frame, self.policy, self.ledger.key).items():
+            memory = memory_of(d.encoded, d.plan, past, d.frame, self.policy, self.ledger.key)
+            for name, content in memory.items():
                 self.ledger.write_memory(staged, name, content)
+            if self.policy.audit.gate:
+                books = {column.name: list(column.values) for column in d.encoded.sensitive}
+                pass_gate(self.ledger, self.policy, staged, memory["members"], books, progress)
             progress("recording", 0.0)
             facts = facts_of(d.encoded, d.plan, d.frame, release.certificate, d.loss)
             record = self.ledger.record(staged, on=Head(past.head, past.head_id), facts=facts)
@@ -277,6 +284,27 @@ class Series:
         from reveil.recheck import recheck
 
         return recheck(self.ledger, self.policy, number) if self.begun else {}
+
+    def audit(self, **how: Any) -> Audit:
+        """Attack this series as an adversary would, and say who is exposed and why (see `reveil.audit`)."""
+        from reveil.audit.gate import audit_series
+
+        return audit_series(self.ledger, self.policy, **how)
+
+
+def pass_gate(
+    ledger: Ledger,
+    policy: Policy,
+    staged: Path,
+    members: pl.DataFrame,
+    codebooks: Mapping[str, list[Any]],
+    progress: Progress,
+) -> None:
+    """The last gate: the audit of the series with the staged release, before it is recorded."""
+    from reveil.audit.gate import insist
+
+    progress("auditing", 0.0)
+    insist(ledger, policy, staged / "public", members, codebooks, progress)
 
 
 def check(published: Any, policy: PolicyLike) -> Certificate:

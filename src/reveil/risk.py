@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from reveil.axes import Classes, Ints, classes_of
 from reveil.errors import Fault, InputError, stop_if
-from reveil.policy import Policy, PolicyLike, exact, load_policy
+from reveil.policy import Policy, PolicyLike, load_policy
+from reveil.promise import exact
 
 ROWS = 1 << 16  # people of the population that are held as bits at once
 

@@ -186,7 +186,7 @@ def test_three_distinct_star():
 
 
 def test_no_world_is_said():
-    with pytest.raises(reveil.ReveilError, match="R712"):
+    with pytest.raises(reveil.ReveilError, match="R722"):
         audit(from_groups([[("ABC", "abc")], [("ABC", "def")]]), transitions=relation("a=ade b=bf c=cf"))
 
 

@@ -132,7 +132,7 @@ def test_reveil_verify_reports_the_papers_second_release(tmp_path, name):
     )
     from reveil.emit import emit
 
-    emit(table, pl.DataFrame({"group": [0, 1], "count": [0, 0]}), loaded, public)
+    emit({"table": table}, pl.DataFrame({"group": [0, 1], "count": [0, 0]}), loaded, public)
     people = sorted({p for release in PAPER for members, _ in release for p in members})
     members = [(people.index(p), g) for g, (names, _) in enumerate(PAPER[1]) for p in names]
     truth = Truth(6, 0, members=pl.DataFrame(members, schema=["person", "group"], orient="row"))

@@ -13,7 +13,7 @@ import pytest
 import reveil
 from reveil.errors import InputError
 from reveil.explain import Explanation, entries, explain
-from reveil.policy import MODELS
+from reveil.promise import MODELS
 
 SOURCE = Path(reveil.__file__).parent
 # The words of section 2 of the design, and those a report uses.

@@ -16,7 +16,8 @@ from reveil.guarantees.proximity import EpsilonM
 from reveil.guarantees.registry import GUARANTEES, judges
 from reveil.hierarchies.tree import grow
 from reveil.history import History
-from reveil.policy import MODELS, load_policy
+from reveil.policy import load_policy
+from reveil.promise import MODELS
 
 
 def policy(guarantee, **columns):

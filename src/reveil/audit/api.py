@@ -23,7 +23,8 @@ from reveil.audit.sample import Sampled, sample
 from reveil.audit.score import Score, score
 from reveil.audit.tables import Presence, observe
 from reveil.errors import Fault, InputError
-from reveil.policy import Policy, PolicyLike, load_policy, lowest_tau
+from reveil.policy import Policy, PolicyLike, load_policy
+from reveil.promise import lowest_tau
 
 WORST = 10  # people whose exposure is explained unless more are asked for
 
@@ -88,13 +89,13 @@ class Audit:
         o = self.observed
         names = o.persons.cast(pl.String).to_list()
         if str(person) not in names:
-            raise InputError(Fault("R711", f"person {str(person)!r}", "is in no release", "see the population"))
+            raise InputError(Fault("R721", f"person {str(person)!r}", "is in no release", "see the population"))
         number = names.index(str(person))
         for a in range(o.person_start[number], o.person_start[number + 1]):
             if len(self.inference.state.values_of(a)) == 1:
                 return explain(self.inference, a)
         message = "is not certain in any release: there is nothing to explain"
-        raise InputError(Fault("R716", f"person {str(person)!r}", message, "see .posterior for what is believed"))
+        raise InputError(Fault("R726", f"person {str(person)!r}", message, "see .posterior for what is believed"))
 
     def to_dict(self, *, names: bool = True) -> dict[str, Any]:
         """Everything for programs; without `names`, nothing that points at a person."""
@@ -163,7 +164,7 @@ def audit(
         listed = releases if isinstance(releases, list | tuple) and not _is_table(releases) else [releases]
         if population is None:
             message = "released tables alone do not say who is in them"
-            raise InputError(Fault("R713", "population", message, "give the people with their quasi-identifiers"))
+            raise InputError(Fault("R723", "population", message, "give the people with their quasi-identifiers"))
         seen = observe(
             list(listed), population, policy=loaded, sensitive=sensitive, identifier=identifier, counterfeits=counterfeits,
             presence=presence,
@@ -205,7 +206,7 @@ def _numbers(o: Observed, people: Sequence[object] | None) -> list[int] | None:
     if people is None:
         return None
     number = {str(name): n for n, name in enumerate(o.persons)}
-    faults = [Fault("R711", f"person {str(p)!r}", "is in no release", "correct the name") for p in people if str(p) not in number]
+    faults = [Fault("R721", f"person {str(p)!r}", "is in no release", "correct the name") for p in people if str(p) not in number]
     if faults:
         raise InputError(faults)
     return [number[str(p)] for p in people]
@@ -247,7 +248,7 @@ class _Job:
             return {}
         if self.truth is None:
             message = "to know what compromised people have, the audit needs the truth"
-            raise InputError(Fault("R717", "compromised", message, "write name=value, or give the truth"))
+            raise InputError(Fault("R727", "compromised", message, "write name=value, or give the truth"))
         chosen = set(_numbers(o, listed) or [])
         if self.who.share:
             rng = np.random.default_rng([self.seed, draw])
@@ -284,7 +285,7 @@ def _present(o: Observed, known: Sequence[Any]) -> tuple[Any, ...]:
 
 def promised(given: object, policy: Policy | None) -> Fraction | None:
     """The bound on a guess that was promised: as given, or what the policy's guarantee says."""
-    from reveil.policy import exact
+    from reveil.promise import exact
 
     if given is not None:
         return exact(given)

@@ -159,4 +159,4 @@ def no_world(m: Model, place: int) -> InputError:
         where = f"person {m.observed.persons[place - m.factors]!r}"
         message = "no value fits all of their releases: no world fits what is known"
     remedy = "check how values change, who is in which group, and what is said to be known"
-    return InputError(Fault("R712", where, message, remedy))
+    return InputError(Fault("R722", where, message, remedy))

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from reveil.errors import Fault, InputError
-from reveil.policy import Policy, exact, plain_text
+from reveil.policy import Policy
+from reveil.promise import exact, plain_text
 from reveil.read import read_table
 
 Change = Literal["never", "freely", "transitions"]
@@ -47,7 +48,7 @@ class Adversary:
     def __post_init__(self) -> None:
         if (self.change == "transitions") != (self.transitions is not None):
             message = 'change = "transitions" and transitions belong together'
-            raise InputError(Fault("R710", "adversary", message, "give both or none"))
+            raise InputError(Fault("R720", "adversary", message, "give both or none"))
 
     def describe(self) -> str:
         """The adversary in one sentence."""
@@ -75,10 +76,10 @@ def read_adversary(path: Path) -> dict[str, Any]:
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(Fault("R710", f"adversary {path}", f"cannot be read: {error}", "write it as TOML")) from error
+        raise InputError(Fault("R720", f"adversary {path}", f"cannot be read: {error}", "write it as TOML")) from error
     known = [f.name for f in fields(Adversary)]
     faults = [
-        Fault("R710", f"adversary {path}", f"{name} is not a key", f"use {', '.join(known)}")
+        Fault("R720", f"adversary {path}", f"{name} is not a key", f"use {', '.join(known)}")
         for name in content
         if name not in known
     ]
@@ -98,11 +99,11 @@ def adversary_from(content: Mapping[str, Any], policy: Policy | None, folder: Pa
         change = "never" if transitions is None else "transitions"
     if change not in ("never", "freely", "transitions"):
         message = f"change = {change!r} is not never, freely or transitions"
-        raise InputError(Fault("R710", "adversary", message, "choose one of them"))
+        raise InputError(Fault("R720", "adversary", message, "choose one of them"))
     weights = None if transitions is None else transition_weights(transitions, folder)
     priors = {str(p): _weights(row) for p, row in content.get("priors", {}).items()}
     share = _share(content.get("share", 0))
-    listed = tuple(_known(item) for item in content.get("compromised", ()))
+    listed = tuple(known_from(item) for item in content.get("compromised", ()))
     return Adversary(change, weights, priors, listed, share, bool(content.get("counterfeits_known", True)))
 
 
@@ -114,13 +115,13 @@ def _share(value: object) -> Fraction:
     try:
         share = exact(value)
     except ValueError as error:
-        raise InputError(Fault("R710", "compromised share", str(error), "write a share such as 0.04")) from error
+        raise InputError(Fault("R720", "compromised share", str(error), "write a share such as 0.04")) from error
     if not 0 <= share < 1:
-        raise InputError(Fault("R710", "compromised share", f"{share} is not in [0, 1)", "write a share such as 0.04"))
+        raise InputError(Fault("R720", "compromised share", f"{share} is not in [0, 1)", "write a share such as 0.04"))
     return share
 
 
-def _known(item: Any) -> Known:
+def known_from(item: Any) -> Known:
     """`name`, `name=value`, `name@release=value`, or a table of the same."""
     if isinstance(item, Known):
         return item
@@ -180,8 +181,3 @@ def _normal(rows: Sequence[tuple[str, str, Fraction | None]]) -> Weights:
             successors = sorted({*others, value})
             table[value] = {b: Fraction(1, len(successors)) for b in successors}
     return table
-
-
-def likely(adversary: Adversary, person: str) -> Mapping[str, Fraction] | None:
-    """The weights of a person's values, or None where all are equally likely."""
-    return adversary.priors.get(person)

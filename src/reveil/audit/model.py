@@ -22,7 +22,7 @@ from scipy.sparse.csgraph import connected_components
 from reveil.audit.knowledge import Adversary, Change
 from reveil.audit.observed import I64, Bools, Observed
 from reveil.errors import Fault, InputError
-from reveil.policy import plain_text
+from reveil.promise import plain_text
 
 UNLIMITED = 1 << 40
 Weight = dict[int, Fraction]
@@ -188,13 +188,13 @@ def _pins(o: Observed, adversary: Adversary, code: dict[str, int]) -> dict[int, 
     found: dict[int, int] = {}
     for item in listed:
         if item.person not in names:
-            faults.append(Fault("R711", f"person {item.person!r}", "is in no release", "correct the list"))
+            faults.append(Fault("R721", f"person {item.person!r}", "is in no release", "correct the list"))
         elif item.value not in code:
             message = f"value {item.value!r} is shown by no release"
-            faults.append(Fault("R711", f"person {item.person!r}", message, "correct the value"))
+            faults.append(Fault("R721", f"person {item.person!r}", message, "correct the value"))
         elif item.release is not None and item.release not in o.releases:
             message = f"release {item.release!r} is not among {', '.join(o.releases)}"
-            faults.append(Fault("R711", f"person {item.person!r}", message, "correct the release"))
+            faults.append(Fault("R721", f"person {item.person!r}", message, "correct the release"))
         else:
             p = names[item.person]
             for a in range(o.person_start[p], o.person_start[p + 1]):

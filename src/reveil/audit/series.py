@@ -6,6 +6,7 @@ for knowing what a compromised person has, never for inference.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ import polars as pl
 from reveil.audit.observed import I64, Observed, assemble
 from reveil.errors import Fault, InputError
 from reveil.ledger.ledger import Ledger
-from reveil.policy import plain_text
+from reveil.promise import plain_text
 from reveil.read import read_table
 
 
@@ -24,7 +25,7 @@ def observe_series(ledger: Ledger, column: str, *, staged: tuple[Path, pl.DataFr
     sources = [(ledger.path(r.number) / "public", ledger.memory(r.number, "members")) for r in records]
     sources += [staged] if staged is not None else []
     if not sources:
-        raise InputError(Fault("R715", f"series {ledger.series!r}", "has no release yet", "publish one first"))
+        raise InputError(Fault("R725", f"series {ledger.series!r}", "has no release yet", "publish one first"))
     shown, fakes, members, base = [], [], [], 0
     for number, (public, who) in enumerate(sources):
         table, counts = _public(public, column)
@@ -44,13 +45,18 @@ def observe_series(ledger: Ledger, column: str, *, staged: tuple[Path, pl.DataFr
 
 
 def _public(folder: Path, column: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-    file = next(folder / name for name in ("table.csv", "table.parquet") if (folder / name).exists())
-    table = read_table(str(file)).select("group", column)
-    counts = table.group_by("group", column).len("rows").cast({"group": pl.Int64, "rows": pl.Int64})
-    texts = [plain_text(value) for value in counts[column]]
-    return counts.select("group", "rows").with_columns(pl.Series("value", texts, dtype=pl.String)), read_table(
-        str(folder / "counterfeits.csv")
-    )
+    """Values by group (group, rows, value) and counterfeits by group, from one table or from the tables of an anatomy."""
+    resources = json.loads((folder / "datapackage.json").read_text(encoding="utf-8"))["resources"]
+    files = {resource["name"]: str(folder / resource["path"]) for resource in resources}
+    if "table" in files:
+        table = read_table(files["table"]).select("group", column)
+        counts = table.group_by("group", column).len("rows")
+    else:
+        tables = (read_table(file) for name, file in files.items() if name.startswith("st"))
+        counts = next(t for t in tables if column in t.columns).rename({"count": "rows"})
+    texts = pl.Series("value", [plain_text(value) for value in counts[column]], dtype=pl.String)
+    plain = counts.select(pl.col("group", "rows").cast(pl.Int64)).with_columns(texts)
+    return plain, read_table(files["counterfeits"])
 
 
 def _counts(counts: pl.DataFrame, groups: int, number: int) -> pl.DataFrame:

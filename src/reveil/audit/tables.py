@@ -19,7 +19,8 @@ from reveil.errors import Fault, InputError
 from reveil.hierarchies.files import nested_paths, read_paths
 from reveil.hierarchies.tree import Hierarchy, grow
 from reveil.notation import parse_column
-from reveil.policy import Policy, plain_text
+from reveil.policy import Policy
+from reveil.promise import plain_text
 from reveil.read import read_table
 
 GROUP = "group"
@@ -73,7 +74,7 @@ def _tables(source: Any) -> dict[str, pl.DataFrame]:
         table = next((folder / n for n in ("table.csv", "table.parquet") if (folder / n).exists()), None)
         if table is None:
             message = "holds no table.csv or table.parquet"
-            raise InputError(Fault("R713", f"folder {source}", message, "name a release folder or a table"))
+            raise InputError(Fault("R723", f"folder {source}", message, "name a release folder or a table"))
         found = {"table": read_table(str(table))}
         if (folder / "counterfeits.csv").exists():
             found["counterfeits"] = read_table(str(folder / "counterfeits.csv"))
@@ -115,13 +116,13 @@ def _columns(
             if not quasi
             else f"{', '.join(lacking)} is not in both"
         )
-        faults.append(Fault("R713", "population and table", message, "name the columns alike"))
+        faults.append(Fault("R723", "population and table", message, "name the columns alike"))
     if sensitive is None or sensitive not in values:
         faults.append(
-            Fault("R713", "released table", "no column holds the sensitive values", "name it with --sensitive")
+            Fault("R723", "released table", "no column holds the sensitive values", "name it with --sensitive")
         )
     if identifier is None or identifier not in people.columns:
-        faults.append(Fault("R713", "population", "no column says who is who", "add a column with names or numbers"))
+        faults.append(Fault("R723", "population", "no column says who is who", "add a column with names or numbers"))
     if faults:
         raise InputError(faults)
     assert sensitive is not None and identifier is not None
@@ -158,7 +159,7 @@ def _group_column(table: pl.DataFrame) -> str:
     found = next((c for c in table.columns if c.lower() in (GROUP, "gid", "group_id", "groupid")), None)
     if found is None:
         raise InputError(
-            Fault("R713", "anatomy", "a table has no column group or gid", "name the group column 'group'")
+            Fault("R723", "anatomy", "a table has no column group or gid", "name the group column 'group'")
         )
     return found
 
@@ -214,7 +215,7 @@ def _refuse_unmatched(lines: pl.DataFrame, rows: I64, columns: Columns, number: 
         shown = ", ".join(lines[columns.identifier].cast(pl.String).gather(lost[:3]))
         message = f"fit no group of release {number + 1}, though the population says that they are in it: {shown}"
         remedy = "correct the population, leave withheld people out, or pass presence = unknown"
-        raise InputError(Fault("R714", "population", message, remedy, len(lost)))
+        raise InputError(Fault("R724", "population", message, remedy, len(lost)))
 
 
 def match(

@@ -23,7 +23,8 @@ from reveil.guarantees.lineage import lineage, worst_guess
 from reveil.guarantees.single import empty
 from reveil.guarantees.trail import Ints, Trail, trail
 from reveil.history import History
-from reveil.policy import Policy, lowest_tau
+from reveil.policy import Policy
+from reveil.promise import lowest_tau
 
 Flags = NDArray[np.bool_]
 ADVERSARY = (

@@ -22,7 +22,8 @@ from reveil.guarantees.contract import Background, Judge, Verdict, View
 from reveil.guarantees.counts import count_values, some, written
 from reveil.guarantees.single import empty
 from reveil.history import History
-from reveil.policy import Policy, plain_text
+from reveil.policy import Policy
+from reveil.promise import plain_text
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

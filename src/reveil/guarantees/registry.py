@@ -12,7 +12,8 @@ from importlib import import_module
 
 from reveil.errors import Fault, InputError, stop_if
 from reveil.guarantees.contract import Background, Judge
-from reveil.policy import Guarantee, Policy
+from reveil.policy import Policy
+from reveil.promise import Guarantee
 
 Builder = Callable[[Policy, Background], list[Judge]]
 

@@ -19,7 +19,8 @@ from reveil.encode import Encoded, Sensitive
 from reveil.errors import Fault, InputError
 from reveil.hierarchies.tree import Hierarchy
 from reveil.plan import kernels
-from reveil.policy import Guarantee, Policy
+from reveil.policy import Policy
+from reveil.promise import Guarantee
 
 Array = NDArray[np.int64]
 LARGEST = 2**31 - 1  # no table has more rows; products of two numbers up to this fit into 64 bits

@@ -20,7 +20,8 @@ from reveil.plan import kernels, mondrian, places
 from reveil.plan.contract import Plan, Progress, silent
 from reveil.plan.eligible import OFTEN_ENOUGH, TOO_FREQUENT, group_size, keep_eligible
 from reveil.plan.past import Past, read_past, sort_by
-from reveil.policy import Guarantee, Method, Policy
+from reveil.policy import Method, Policy
+from reveil.promise import Guarantee
 
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]

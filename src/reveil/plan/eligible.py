@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from reveil.encode import Sensitive
 from reveil.errors import Fault, InfeasibleError
-from reveil.policy import Guarantee, Policy
+from reveil.policy import Policy
+from reveil.promise import Guarantee
 
 I64 = NDArray[np.int64]
 TOO_FREQUENT = "no group yet: too few newcomers of other values"

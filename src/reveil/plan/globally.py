@@ -24,7 +24,8 @@ from reveil.history import History
 from reveil.plan import admit, infeasible, kernels, outlook, spend
 from reveil.plan.contract import Plan, Progress
 from reveil.plan.mondrian import PARTS, lay_end_to_end
-from reveil.policy import Policy, plain_text
+from reveil.policy import Policy
+from reveil.promise import plain_text
 
 CELLS = 40_000_000  # needs that are kept one by one; beyond that rare values share their largest need
 FEWEST_SLOTS = 8

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from reveil.encode import Encoded, Sensitive
 from reveil.errors import Fault
 from reveil.plan import admit, kernels
-from reveil.policy import Guarantee, Policy
+from reveil.policy import Policy
+from reveil.promise import Guarantee
 
 
 def faults(encoded: Encoded, policy: Policy) -> list[Fault]:

@@ -25,8 +25,9 @@ from reveil.history import History
 from reveil.plan import admit, kernels, linkage
 from reveil.plan.contract import Plan, Progress
 from reveil.plan.mondrian import lay_end_to_end
-from reveil.policy import Guarantee, Policy
+from reveil.policy import Policy
 from reveil.prior import Prior, load
+from reveil.promise import Guarantee
 
 WINDOW = 48  # rows looked at for each place of a group
 REACH = 512  # groups tried for each row left over

@@ -1,0 +1,234 @@
+"""The promise: the [guarantee] section of a policy, which parameters each model needs, and which would be idle."""
+
+from __future__ import annotations
+
+import difflib
+from fractions import Fraction
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
+
+
+def exact(value: object) -> Fraction:
+    """A threshold as the rational number that was written, not as the float nearest to it.
+
+    >>> exact(0.1), exact("1/3"), exact(2)
+    (Fraction(1, 10), Fraction(1, 3), Fraction(2, 1))
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float, str, Fraction)):
+        raise ValueError('write a number such as 0.2, or a fraction such as "1/3"')
+    try:
+        return Fraction(str(value))
+    except (ValueError, ZeroDivisionError):
+        raise ValueError('write a number such as 0.2, or a fraction such as "1/3"') from None
+
+
+def plain_text(value: object) -> str:
+    """A sensitive value as a policy names it; the missing value is the empty text.
+
+    >>> plain_text("flu"), plain_text(3.0), plain_text(True), plain_text(None)
+    ('flu', '3', 'true', '')
+    """
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return "" if value is None else str(value)
+
+
+Exact = Annotated[Fraction, BeforeValidator(exact), PlainSerializer(str)]
+Share = Annotated[Exact, Field(ge=0, le=1)]
+
+
+class Section(BaseModel):
+    """A part of the policy: unknown keys are faults, and nothing changes after it was read."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Guarantee(Section):
+    """The promise. `model` is the headline; every condition whose parameter is given must hold as well."""
+
+    model: str = "k-anonymity"
+    k: Annotated[int, Field(ge=1)] | None = None
+    l: Annotated[Exact, Field(ge=1)] | None = None  # noqa: E741 - the name the field uses
+    diversity: Literal["distinct", "entropy", "recursive"] = "distinct"
+    c: Annotated[Exact, Field(gt=0)] | None = None
+    t: Share | None = None
+    distance: Literal["auto", "equal", "ordered", "hierarchical"] = "auto"
+    alpha: Annotated[Share, Field(gt=0)] | None = None
+    epsilon: Annotated[Exact, Field(ge=0)] | None = None
+    proximity: Literal["absolute", "relative"] = "absolute"
+    m: Annotated[int, Field(ge=1)] | None = None
+    population: str | None = None
+    delta_min: Share = Fraction(0)
+    delta_max: Share | None = None
+    r: Annotated[Exact, Field(gt=1)] | None = None
+    priors: tuple[str, ...] = ()
+    condition: Literal["exact", "delta"] = "exact"
+    strategy: Literal["constant-ratio", "geometric", "telescoping", "greedy"] | None = None
+    horizon: Annotated[int, Field(ge=1)] | None = None
+    rate: Annotated[Exact, Field(gt=0, lt=1)] | None = None
+    protect: Annotated[tuple[Annotated[str, BeforeValidator(plain_text)], ...], Field(min_length=1)] | None = None
+    compromised: Annotated[int, Field(ge=0)] = 1
+    tau: Annotated[Share, Field(gt=0)] | None = None
+    refill: Annotated[int, Field(ge=1)] | Literal["never"] = "never"
+    n: Annotated[int, Field(ge=1)] | None = None
+    p: Share | None = None
+    L: Annotated[int, Field(ge=1)] | None = None  # the paper's name
+    h: Annotated[Share, Field(gt=0)] | None = None
+    closure: Literal["transitive", "pairwise"] = "transitive"
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Guarantee:
+        faults = [
+            *_missing_parameters(self),
+            *_idle_parameters(self),
+            *_global_parameters(self),
+            *_persistent_parameters(self),
+        ]
+        if faults:
+            raise ValueError("; ".join(faults))
+        return self
+
+    def protects(self, value: object) -> bool:
+        """Whether the global guarantee covers this sensitive value."""
+        return self.protect is None or plain_text(value) in self.protect
+
+
+MODELS: dict[str, tuple[str, ...]] = {
+    "k-anonymity": ("k",),
+    "l-diversity": ("l",),
+    "t-closeness": ("t",),
+    "alpha-k": ("alpha", "k"),
+    "epsilon-m": ("epsilon", "m"),
+    "presence": ("population", "delta_max"),
+    "r-robustness": ("r",),
+    "global": ("l", "strategy"),
+    "compromise-safety": ("m",),
+    "m-invariance": ("m",),
+    "historical-safety": ("m",),
+}
+SINGLE_RELEASE = ("k-anonymity", "l-diversity", "t-closeness", "alpha-k", "epsilon-m", "presence", "r-robustness")
+PERSISTENT = ("compromise-safety", "m-invariance", "historical-safety")  # values.change = "never"
+
+
+def _missing_parameters(g: Guarantee) -> list[str]:
+    if g.model not in MODELS:
+        near = difflib.get_close_matches(g.model, MODELS, n=1)
+        hint = f'; did you mean "{near[0]}"' if near else ""
+        return [f'model "{g.model}" is not one of {", ".join(MODELS)}{hint}']
+    faults = [f'model "{g.model}" needs {name}' for name in MODELS[g.model] if getattr(g, name) is None]
+    if g.diversity == "recursive" and g.c is None:
+        faults.append('diversity = "recursive" needs c')
+    if g.epsilon is not None and g.m is None:
+        faults.append("epsilon needs m: at most one in m rows of a group may be that near to any value")
+    if (g.population is None) != (g.delta_max is None):
+        faults.append("population and delta_max belong together")
+    if (g.r is None) != (not g.priors):
+        faults.append('r and priors belong together: priors = ["by-sex.csv"] says what is known beforehand')
+    if g.delta_max is not None and g.delta_min > g.delta_max:
+        faults.append("delta_min is larger than delta_max")
+    if g.diversity != "entropy" and g.model != "global" and g.l is not None and g.l.denominator != 1:
+        faults.append(f'l = {g.l} must be a whole number unless diversity = "entropy"')
+    return faults
+
+
+def _idle_parameters(g: Guarantee) -> list[str]:
+    """Parameters that would be accepted and ignored are faults: they would promise what nobody checks."""
+    needs = {
+        "diversity": ("l",),
+        "c": ("l",),
+        "distance": ("t",),
+        "proximity": ("epsilon",),
+        **({} if g.model in PERSISTENT else {"m": ("epsilon",)}),
+        "delta_min": ("population",),
+        "condition": ("r",),
+    }
+    given = g.model_fields_set
+    faults = [
+        f"{name} does nothing without {' or '.join(others)}"
+        for name, others in needs.items()
+        if name in given and all(getattr(g, other) is None for other in others)
+    ]
+    if "c" in given and g.l is not None and g.diversity != "recursive":
+        faults.append('c does nothing unless diversity = "recursive"')
+    return faults
+
+
+def _global_parameters(g: Guarantee) -> list[str]:
+    """The budget of the global guarantee: its l bounds a chance over all releases and asks for no diversity."""
+    given = g.model_fields_set
+    if g.model != "global":
+        names = ("strategy", "horizon", "rate", "protect")
+        return [f'{name} does nothing unless model = "global"' for name in names if name in given]
+    faults = [f'{name} does nothing with model = "global"' for name in ("diversity", "c") if name in given]
+    if g.l is not None and g.l <= 1:
+        faults.append(f"l = {g.l} promises nothing; the chance is bounded by 1/l, so l must be larger than 1")
+    for name, strategy in (("horizon", "constant-ratio"), ("rate", "geometric")):
+        if g.strategy == strategy and getattr(g, name) is None:
+            faults.append(f'strategy = "{strategy}" needs {name}')
+        if g.strategy != strategy and name in given:
+            faults.append(f'{name} does nothing unless strategy = "{strategy}"')
+    return faults
+
+
+def _persistent_parameters(g: Guarantee) -> list[str]:
+    """The parameters of the guarantees for values that never change."""
+    owners = {
+        **dict.fromkeys(("compromised", "tau", "refill"), ("compromise-safety",)),
+        **dict.fromkeys(("n", "p", "h", "closure"), ("historical-safety",)),
+        "L": PERSISTENT,
+    }
+    faults = [
+        f'{name} does nothing with model = "{g.model}"'
+        for name, models in owners.items()
+        if name in g.model_fields_set and g.model not in models
+    ]
+    if g.m is None or g.model not in PERSISTENT:
+        return faults
+    if g.m < 2:
+        faults.append("m = 1 hides nothing: a group of one shows its value")
+    if g.epsilon is not None or g.t is not None or g.population is not None:
+        faults.append(f'epsilon, t and population cannot be planned together with model = "{g.model}"')
+    return faults + (_cohort_parameters(g, g.m) if g.model == "compromise-safety" else _history_parameters(g, g.m))
+
+
+def _cohort_parameters(g: Guarantee, m: int) -> list[str]:
+    c, faults = g.compromised, []
+    if m - c < 2:
+        return [f"m = {m} with compromised = {c} promises nothing: {c} known of {m} leave one value for the last"]
+    if isinstance(g.refill, int) and c > 2:
+        faults.append(
+            'compromised > 2 needs refill = "never": with refills the chance is computed for up to 2 known people'
+        )
+    elif isinstance(g.refill, int) and c > 0 and g.refill < c + 1:
+        faults.append(f'refill = {g.refill} is too few for compromised = {c}: use {c + 1} or more, or "never"')
+    elif g.tau is not None and g.tau < lowest_tau(g):
+        faults.append(f"tau = {g.tau} cannot be kept: m, compromised and refill allow {lowest_tau(g)} at best")
+    return faults
+
+
+def lowest_tau(g: Guarantee) -> Fraction:
+    """The lowest bound on a guess that m, compromised and refill can keep; tau unless that is given.
+
+    In a cohort of m, c known people leave m - c values for the others. When r places are refilled at once, a known
+    leaver and c - 1 known newcomers leave r - c + 1 places for the leaver's value.
+    """
+    assert g.m is not None
+    refilled = g.refill if isinstance(g.refill, int) and g.compromised else None
+    choices = g.m - g.compromised if refilled is None else min(g.m - g.compromised, refilled - g.compromised + 1)
+    return Fraction(1, max(1, choices))
+
+
+def _history_parameters(g: Guarantee, m: int) -> list[str]:
+    if g.model != "historical-safety":
+        return []
+    chosen = [name for name in ("p", "L", "h") if getattr(g, name) is not None]
+    if g.n is None and len(chosen) < 3:
+        return ['model "historical-safety" needs n, or p, L and h to choose it from']
+    if g.n is not None and (g.p is not None or g.h is not None):
+        return ["n is given, so p and h do nothing"]
+    if g.n is not None and g.n > m:
+        return [f"n = {g.n} is larger than m = {m}; no correlation of a group is that large"]
+    return []
