@@ -38,7 +38,7 @@ from reveil.prior import Prior, estimate, load, match_priors
 from reveil.recode import part, recode
 from reveil.roles import prepare
 
-STATES = 1 << 14  # larger groups are left undecided here, to keep the experiment short
+STATES = 1 << 17  # larger groups are left undecided here, to keep the experiment short
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 TABLES: dict[str, tuple[str, list[str], str, dict[str, list[str]]]] = {
     "adult": (

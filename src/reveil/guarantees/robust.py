@@ -211,7 +211,8 @@ class _Classes:
         unsettled = (self.how == posterior.BOUNDED) & (self.chance > threshold)
         for c in self.mixed[(close | unsettled)[self.mixed]]:
             bad[c] = self._exactly(int(c)) > limit
-        return bad | self.miscounted  # a class whose people are not all known is judged by guesswork
+        bad |= self.miscounted  # a class whose people are not all known is judged by guesswork
+        return bad
 
     @cached_property
     def _known(self) -> dict[tuple[Any, ...], Fraction]:
