@@ -15,6 +15,7 @@ import typer
 from reveil.errors import Fault, GuaranteeError, InputError, ReveilError, TamperedError
 
 if TYPE_CHECKING:
+    from reveil.audit.api import Audit
     from reveil.certificate import Certificate
     from reveil.policy import Policy
     from reveil.publish import Series
@@ -321,6 +322,84 @@ def anonymize(
     with terminal.progress(quiet) as show:
         release = make(source, policy, seed=seed, out=out, progress=show)
     _show_release(release, json, quiet)
+
+
+@app.command()
+def audit(
+    tables: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Released tables or folders, in order. Default: the releases of the series."),
+    ] = None,
+    policy: PolicyFile = POLICY,
+    home: Home = None,
+    population: Annotated[
+        Path | None, typer.Option(help="Who has which quasi-identifiers; a column `release` says when.")
+    ] = None,
+    sensitive: Annotated[str | None, typer.Option(help="The sensitive column to look at.")] = None,
+    adversary: Annotated[
+        Path | None, typer.Option(help="TOML file: change, transitions, priors, compromised, share.")
+    ] = None,
+    change: Annotated[str | None, typer.Option(help="How values change: never, freely, transitions.")] = None,
+    compromised: Annotated[
+        list[str] | None, typer.Option(help="Somebody known: NAME, NAME=VALUE or NAME@RELEASE=VALUE. May be repeated.")
+    ] = None,
+    share: Annotated[str, typer.Option(help="Share of the people known at random, such as 0.04.")] = "0",
+    draws: Annotated[int, typer.Option(help="How often to draw them.")] = 1,
+    promise: Annotated[
+        str | None, typer.Option(help="Highest belief allowed, such as 1/4. Default: the policy's.")
+    ] = None,
+    limit: Annotated[float, typer.Option(help="Seconds for counting and searching.")] = 60.0,
+    samples: Annotated[int, typer.Option(help="Steps of sampling where counting is too long; 0 for none.")] = 0,
+    people: Annotated[list[str] | None, typer.Option(help="Look at these people only. May be repeated.")] = None,
+    worst: Annotated[int, typer.Option(help="How many exposed people to explain.")] = 5,
+    report: Annotated[Path | None, typer.Option(help="Write an HTML report here.")] = None,
+    external: Annotated[bool, typer.Option(help="The report names nobody.")] = False,
+    seed: Annotated[int, typer.Option(help="Of random draws and sampling.")] = 0,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """The adversary's view of this series, or of any released tables: who is exposed, and why."""
+    from reveil import terminal
+    from reveil.audit.api import audit as attack
+    from reveil.errors import GuaranteeError
+
+    how: dict[str, Any] = {
+        "sensitive": sensitive,
+        "adversary": adversary,
+        "change": change,
+        "compromised": compromised or (),
+        "share": share,
+        "draws": draws,
+        "promise": promise,
+        "limit": limit,
+        "samples": samples,
+        "people": people,
+        "worst": worst,
+        "seed": seed,
+    }
+    with terminal.progress(quiet) as show:
+        if tables:
+            given = policy if policy.exists() or policy != POLICY else None
+            found = attack([str(t) for t in tables], population, policy=given, progress=show, **how)
+        else:
+            found = _series(policy, home, quiet).audit(progress=show, **how)
+    _show_audit(found, report, external, json, quiet)
+    if not found.holds:
+        s = found.summary
+        message = f"{s['exposed']:,} people are exposed, {s['above_promise']:,} are above the promise"
+        raise GuaranteeError(Fault("R728", "audit", message, "see the reasons above; `reveil explain closed-cohorts`"))
+
+
+def _show_audit(found: Audit, report: Path | None, external: bool, json: bool, quiet: bool) -> None:
+    from reveil import terminal
+    from reveil.audit.report import lines, write_html
+
+    if report is not None:
+        write_html(found, report, external=external)
+    if json:
+        terminal.say_json(found.to_dict(names=not external))
+    elif not quiet:
+        terminal.say(lines(found))
 
 
 @app.command()

@@ -66,7 +66,7 @@ class Audit:
         o = self.observed
         return {
             "releases": len(o.releases),
-            "people": int(len(np.unique(o.app_person))),
+            "people": len(np.unique(o.app_person)),
             "rows": o.rows,
             "groups": len(o.group_release),
             "counterfeits": int(o.group_fakes[o.group_fakes > 0].sum()),
@@ -99,7 +99,11 @@ class Audit:
 
     def to_dict(self, *, names: bool = True) -> dict[str, Any]:
         """Everything for programs; without `names`, nothing that points at a person."""
-        content: dict[str, Any] = {"holds": self.holds, "summary": self.summary, "attacks": [a.to_dict() for a in self.attacks]}
+        content: dict[str, Any] = {
+            "holds": self.holds,
+            "summary": self.summary,
+            "attacks": [a.to_dict() for a in self.attacks],
+        }
         if names:
             content["certain"] = self.certain.filter(~pl.col("known")).to_dicts()
             content["explanations"] = [e.to_dict() for e in self.explanations]
@@ -107,7 +111,11 @@ class Audit:
 
     def __repr__(self) -> str:
         s = self.summary
-        found = "nobody is exposed" if self.holds else f"{s['exposed']:,} of {s['people']:,} people are exposed with certainty"
+        found = (
+            "nobody is exposed"
+            if self.holds
+            else f"{s['exposed']:,} of {s['people']:,} people are exposed with certainty"
+        )
         if not self.holds and not s["exposed"]:
             found = f"{s['above_promise']:,} of {s['people']:,} people are above the promise"
         undecided = f", {s['undecided']:,} undecided" if s["undecided"] else ""
@@ -115,7 +123,9 @@ class Audit:
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><td>{escape(str(n))}</td><td>{escape(str(v))}</td></tr>" for n, v in self.summary.items() if n != "trend"
+            f"<tr><td>{escape(str(n))}</td><td>{escape(str(v))}</td></tr>"
+            for n, v in self.summary.items()
+            if n != "trend"
         )
         return f"<p>{escape(repr(self))}</p><table>{rows}</table>"
 
@@ -189,8 +199,15 @@ def _adversary(
         content = dict(given)
     elif given is not None:
         content, folder = read_adversary(Path(given)), Path(given).parent
-    stated = {"change": change, "transitions": transitions, "compromised": list(compromised) or None, "share": share or None}
-    return adversary_from(content | {name: value for name, value in stated.items() if value is not None}, policy, folder)
+    stated = {
+        "change": change,
+        "transitions": transitions,
+        "compromised": list(compromised) or None,
+        "share": share or None,
+    }
+    return adversary_from(
+        content | {name: value for name, value in stated.items() if value is not None}, policy, folder
+    )
 
 
 def _truth(given: I64 | pl.DataFrame | None, o: Observed) -> I64 | None:
@@ -198,15 +215,26 @@ def _truth(given: I64 | pl.DataFrame | None, o: Observed) -> I64 | None:
     if given is None or isinstance(given, np.ndarray):
         return given
     code = {str(v): n for n, v in enumerate(o.values)}
-    known = {(str(p), str(r)): code.get(str(v), -1) for p, r, v in given.select("person", "release", "value").iter_rows()}
-    return np.array([known.get((str(o.persons[int(p)]), o.releases[r]), -1) for p, r in zip(o.app_person, o.app_release, strict=True)])
+    known = {
+        (str(p), str(r)): code.get(str(v), -1) for p, r, v in given.select("person", "release", "value").iter_rows()
+    }
+    return np.array(
+        [
+            known.get((str(o.persons[int(p)]), o.releases[r]), -1)
+            for p, r in zip(o.app_person, o.app_release, strict=True)
+        ]
+    )
 
 
 def _numbers(o: Observed, people: Sequence[object] | None) -> list[int] | None:
     if people is None:
         return None
     number = {str(name): n for n, name in enumerate(o.persons)}
-    faults = [Fault("R721", f"person {str(p)!r}", "is in no release", "correct the name") for p in people if str(p) not in number]
+    faults = [
+        Fault("R721", f"person {str(p)!r}", "is in no release", "correct the name")
+        for p in people
+        if str(p) not in number
+    ]
     if faults:
         raise InputError(faults)
     return [number[str(p)] for p in people]
@@ -227,7 +255,9 @@ class _Job:
 
     def run(self, people: list[int] | None, draws: int) -> Audit:
         pins = self._pins(0)
-        found = infer(build(self.seen, self.who, pinned=pins), seconds=self.limit, people=people, progress=self.progress)
+        found = infer(
+            build(self.seen, self.who, pinned=pins), seconds=self.limit, people=people, progress=self.progress
+        )
         sampled = sample(found, self.samples, seed=self.seed, progress=self.progress) if self.samples else ()
         scored = score(found, self.truth, people)
         counts = [len(scored.exposed_people)] if self.who.share else []
@@ -274,7 +304,13 @@ class _Job:
             found = score(infer(model, seconds=self.limit / 4, beliefs=False), None, None)
             for person in found.exposed_people:
                 first.setdefault(int(person), o.releases[last - 1])
-            rows.append({"release": o.releases[last - 1], "people": len(np.unique(part.app_person)), "exposed": len(found.exposed_people)})
+            rows.append(
+                {
+                    "release": o.releases[last - 1],
+                    "people": len(np.unique(part.app_person)),
+                    "exposed": len(found.exposed_people),
+                }
+            )
         return tuple(rows), first
 
 

@@ -136,17 +136,44 @@ class _Sight:
         if linked:
             chain = _chain_only(m)
             name = "intersection" if m.change == "never" else "update-graph pruning"
-            meaning = "a person's own groups leave one value" if m.change == "never" else "one course of values fits a person's own groups"
+            meaning = (
+                "a person's own groups leave one value"
+                if m.change == "never"
+                else "one course of values fits a person's own groups"
+            )
             found.append(self.made(name, self._solved(chain), self._alone(), meaning))
         if m.change == "never" and linked:
-            found.append(self.made("critical absence", self._vanished(), 0.0, "a value of one group is missing in another of the person's groups"))
+            found.append(
+                self.made(
+                    "critical absence",
+                    self._vanished(),
+                    0.0,
+                    "a value of one group is missing in another of the person's groups",
+                )
+            )
         if m.known:
-            found.append(self.made("compromised rows", self._solved(_exhausted(m)), self._alone(), "rows of known people are taken out of their groups"))
+            found.append(
+                self.made(
+                    "compromised rows",
+                    self._solved(_exhausted(m)),
+                    self._alone(),
+                    "rows of known people are taken out of their groups",
+                )
+            )
         if linked:
             name = "historical correlation" if m.change == "never" else "joint updates"
-            found.append(self.made(name, self._solved(self.found.state.alive), self._alone(), "all groups and releases are put together"))
+            found.append(
+                self.made(
+                    name,
+                    self._solved(self.found.state.alive),
+                    self._alone(),
+                    "all groups and releases are put together",
+                )
+            )
         if m.priors:
-            found.append(self.made("prior knowledge", self._likely(), self.guess, "the likeliest value is above one half"))
+            found.append(
+                self.made("prior knowledge", self._likely(), self.guess, "the likeliest value is above one half")
+            )
         return found
 
     def _alone(self) -> float:

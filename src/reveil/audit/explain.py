@@ -48,7 +48,9 @@ def explain(found: Inference, app: int, *, remedy: bool = True) -> Explanation:
     told = _twins(found.state, app, value) or _Teller(found.state).tell(app, value)
     change = _smallest_change(found, app, value, told.groups) if remedy else ""
     groups = tuple(dict.fromkeys(told.groups))
-    return Explanation(name, o.releases[o.app_release[app]], str(o.values[value]), tuple(told.sentences), groups, change)
+    return Explanation(
+        name, o.releases[o.app_release[app]], str(o.values[value]), tuple(told.sentences), groups, change
+    )
 
 
 @dataclass
@@ -157,7 +159,9 @@ class _Teller:
             return
         self.done.add(option)
         kind = int(self.state.why[option])
-        {KNOWN: self._known, GROUP: self._group, CHAIN: self._chain, EQUAL: self._equal, SEARCH: self._search}[kind](option)
+        {KNOWN: self._known, GROUP: self._group, CHAIN: self._chain, EQUAL: self._equal, SEARCH: self._search}[kind](
+            option
+        )
 
     def _names(self, option: int) -> tuple[str, str, int]:
         m, o = self.state.model, self.state.model.observed
@@ -175,35 +179,49 @@ class _Teller:
 
     def _chain(self, option: int) -> None:
         m, o = self.state.model, self.state.model.observed
-        name, value, app = self._names(option)
+        name, _, app = self._names(option)
         time = int(self.state.when[option])
-        for other in _apps(o.person_start, int(o.app_person[app])):
-            if other == app:
-                continue
-            before = self._open_before(other, time)
-            follows = m.relation[int(m.cell_value[m.opt_cell[option]])] if other > app else None
-            if m.change == "never":
-                blocked = int(m.cell_value[m.opt_cell[option]]) not in before
-            elif abs(other - app) == 1:
-                mine = int(m.cell_value[m.opt_cell[option]])
-                blocked = not any(follows[v] if follows is not None else m.relation[v, mine] for v in before if v >= 0)
-            else:
-                blocked = False
-            if not blocked:
-                continue
-            self._removed_before(other, time)
-            where = factor_name(self.state, int(m.app_factor[other]))
-            left = words(sorted(str(o.values[v]) for v in before if v >= 0), "or")
-            rule = "values do not change" if m.change == "never" else f"no possible change links {value} to that"
+        person = int(o.app_person[app])
+        others = sorted(
+            (a for a in _apps(o.person_start, person) if a != app and self._blocks(a, app, option, time)),
+            key=lambda a: len(self._open_before(a, 0)) != len(self._open_before(a, time)),  # without premises first
+        )
+        release = o.releases[o.app_release[app]]
+        if not others:
+            factors = [int(m.app_factor[a]) for a in _apps(o.person_start, person)]
             self.told.say(
-                f"In {where} {name} can only have {left}; {rule}, so {name} does not have {value} in release "
-                f"{o.releases[o.app_release[app]]}.", int(m.app_factor[other]), int(m.app_factor[app]),
-            )  # fmt: skip
+                f"Over all releases together, no course of {name}'s values passes through {self._names(option)[1]} in "
+                f"release {release}.",
+                *factors,
+            )
             return
+        other = others[0]
+        self._removed_before(other, time)
+        alike = [i for i in self._gone(app, CHAIN) if self._blocks(other, app, i, time)]
+        self.done.update(alike)
+        lost = words(sorted({self._names(i)[1] for i in alike}), "or")
+        left = words(sorted(str(o.values[v]) for v in self._open_before(other, time) if v >= 0), "or")
+        rule = "values do not change" if m.change == "never" else f"no possible change links {lost} to that"
+        where = factor_name(self.state, int(m.app_factor[other]))
         self.told.say(
-            f"Over all releases together, no course of {name}'s values passes through {value} in release "
-            f"{o.releases[o.app_release[app]]}.", *(int(m.app_factor[a]) for a in _apps(o.person_start, int(o.app_person[app]))),
-        )  # fmt: skip
+            f"In {where} {name} can only have {left}; {rule}, so {name} does not have {lost} in release {release}.",
+            int(m.app_factor[other]),
+            int(m.app_factor[app]),
+        )
+
+    def _gone(self, app: int, kind: int) -> list[int]:
+        m = self.state.model
+        return [i for i in range(m.opt_start[app], m.opt_start[app + 1]) if self.state.why[i] == kind]
+
+    def _blocks(self, other: int, app: int, option: int, time: int) -> bool:
+        """Whether what is open at another appearance rules the option out by itself."""
+        m = self.state.model
+        mine, before = int(m.cell_value[m.opt_cell[option]]), self._open_before(other, time)
+        if m.change == "never" or mine < 0:
+            return mine not in before
+        if abs(other - app) != 1:
+            return False
+        return not any(m.relation[mine, v] if other > app else m.relation[v, mine] for v in before if v >= 0)
 
     def _open_before(self, app: int, time: int) -> set[int]:
         m, s = self.state.model, self.state
@@ -232,11 +250,13 @@ class _Teller:
         values, holders = tight
         for a in holders:
             self._removed_before(a, time)
+        alike = [i for i in self._gone(app, GROUP) if int(m.cell_value[m.opt_cell[i]]) in values]
+        self.done.update(alike)
+        lost = words(sorted({self._names(i)[1] for i in alike}), "or")
         who = words(o.persons[int(o.app_person[a])] for a in holders)
         what = words(str(o.values[v]) for v in sorted(values))
-        can = "has" if len(holders) == 1 else "have"
-        row = "that row" if len(values) == 1 and len(holders) == 1 else "those rows"
-        self.told.say(f"In {where} {who} {can} {row} ({what}), so {name} does not have {value}.", factor)
+        rows = "has the row" if len(holders) == 1 else "have the rows"
+        self.told.say(f"In {where} {who} {rows} with {what}, so {name} does not have {lost}.", factor)
 
     def _tight(self, apps: list[int], value: int, time: int, factor: int) -> tuple[set[int], list[int]] | None:
         """The smallest set of values with this one whose rows are all taken by people confined to it."""
@@ -266,7 +286,10 @@ class _Teller:
             self.told.say(f"{took}: {left}.", *factors)
             return
         one, two = o.persons[e.one], o.persons[e.other]
-        self.told.say(f"{took}: the people differ in {one} and {two} only, and the values cancel. So {one} and {two} have the same value.", *factors)
+        self.told.say(
+            f"{took}: the people differ in {one} and {two} only, and the values cancel. So {one} and {two} have the same value.",
+            *factors,
+        )
         person = e.other if str(one) == name else e.one
         self._removed_before(int(o.person_start[person]), int(self.state.when[option]))
         self.told.say(f"So {name} does not have {value}.")
@@ -275,7 +298,10 @@ class _Teller:
         m, o = self.state.model, self.state.model.observed
         name, value, app = self._names(option)
         factors = [int(m.app_factor[a]) for a in _apps(o.person_start, int(o.app_person[app]))]
-        self.told.say(f"Of all ways to give out the rows of the groups that {name} is linked to, none gives {name} {value}.", *factors)
+        self.told.say(
+            f"Of all ways to give out the rows of the groups that {name} is linked to, none gives {name} {value}.",
+            *factors,
+        )
 
 
 def _smallest_change(found: Inference, app: int, value: int, factors: list[int]) -> str:

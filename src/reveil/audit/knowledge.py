@@ -58,7 +58,9 @@ class Adversary:
             "transitions": "values change only as the transition relation allows",
         }[self.change]
         people = len({item.person for item in self.compromised})
-        known = {0: "nobody's value is known", 1: "one person's value is known"}.get(people, f"the values of {people:,} people are known")
+        known = {0: "nobody's value is known", 1: "one person's value is known"}.get(
+            people, f"the values of {people:,} people are known"
+        )
         if self.share:
             known = f"{float(self.share):.1%} of the people, drawn at random, are known; besides, {known}"
         likely = (

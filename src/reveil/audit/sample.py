@@ -43,7 +43,9 @@ class Sampled:
         return self.rhat < 1.1 and self.samples >= 100 * CHAINS
 
 
-def sample(found: Inference, steps: int, *, seed: int = 0, progress: Progress = lambda what, done: None) -> tuple[Sampled, ...]:
+def sample(
+    found: Inference, steps: int, *, seed: int = 0, progress: Progress = lambda what, done: None
+) -> tuple[Sampled, ...]:
     """Sample every component without exact beliefs, and enter converged results as shares."""
     results = []
     for number, chains in enumerate(found.pending):
@@ -168,7 +170,14 @@ class _Rows:
 
 @njit(cache=True, nogil=True)
 def cost(
-    chain: int, row_of: I64, row_value: I64, chain_start: I64, chain_apps: I64, own: Floats, step: Floats, penalty: float
+    chain: int,
+    row_of: I64,
+    row_value: I64,
+    chain_start: I64,
+    chain_apps: I64,
+    own: Floats,
+    step: Floats,
+    penalty: float,
 ) -> tuple[float, int]:
     """Log weight of one chain, each misfit replaced by the penalty; and the number of misfits."""
     total, wrong, last = 0.0, 0, -1
@@ -216,7 +225,9 @@ def walk(
             if holders[level, r] >= 0:
                 row_of[level, holders[level, r]] = r
         for c in range(chains):
-            value[level, c], wrong[level, c] = cost(c, row_of[level], row_value, chain_start, chain_apps, own, step, 0.0)
+            value[level, c], wrong[level, c] = cost(
+                c, row_of[level], row_value, chain_start, chain_apps, own, step, 0.0
+            )
     total, misfit = value.sum(axis=1), wrong.sum(axis=1)
     every = max(1, rows // 2)
     good = 0
@@ -232,7 +243,20 @@ def walk(
                 continue
             size = 0
             if np.random.random() < 0.3:
-                size = kempe(r, row_value[r], row_value[s], holders[level], row_of[level], row_value, row_group, group_start, app_chain, chain_start, chain_apps, block)
+                size = kempe(
+                    r,
+                    row_value[r],
+                    row_value[s],
+                    holders[level],
+                    row_of[level],
+                    row_value,
+                    row_group,
+                    group_start,
+                    app_chain,
+                    chain_start,
+                    chain_apps,
+                    block,
+                )
             if size == 0:
                 block[0], block[1] = r, s
                 size = 2

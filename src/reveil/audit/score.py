@@ -31,7 +31,9 @@ class Score:
         """Open values by appearance: app, value, probability (nan: not computed)."""
         m, s = self.inference.model, self.inference.state
         keep = np.nonzero(s.alive & self.looked[m.opt_app])[0]
-        frame = pl.DataFrame({"app": m.opt_app[keep], "value": m.cell_value[m.opt_cell[keep]], "p": self.inference.share[keep]})
+        frame = pl.DataFrame(
+            {"app": m.opt_app[keep], "value": m.cell_value[m.opt_cell[keep]], "p": self.inference.share[keep]}
+        )
         if m.observed.located:
             return frame
         return frame.group_by("app", "value").agg(pl.col("p").sum()).sort("app", "value")

@@ -39,7 +39,8 @@ def observe_series(ledger: Ledger, column: str, *, staged: tuple[Path, pl.DataFr
     values = cells["value"].unique().sort().to_list()
     code = pl.col("value").cast(pl.Enum(values)).to_physical().cast(pl.Int64)
     joined = pl.concat(members)
-    persons = pl.Series(np.arange(int(joined["person"].max() or 0) + 1)).cast(pl.String)  # type: ignore[arg-type]
+    count = int(joined["person"].max() or 0) + 1  # type: ignore[arg-type]
+    persons = pl.select(pl.format("#{}", pl.int_range(count))).to_series()
     labels = [str(n + 1) for n in range(len(sources))]
     return assemble(labels, persons, values, joined, pl.concat(fakes), cells.with_columns(code))
 
