@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from reveil.history import History
 from reveil.plan import kernels, mondrian, places
 from reveil.plan.contract import Plan, Progress, silent
 from reveil.plan.eligible import OFTEN_ENOUGH, TOO_FREQUENT, group_size, keep_eligible
+from reveil.plan.forecast import AHEAD, trade_offs
 from reveil.plan.past import Past, read_past, sort_by
 from reveil.policy import Method, Policy
 from reveil.promise import Guarantee
@@ -27,6 +29,7 @@ I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
 LOST_PLACE = "place was refilled while away"
 NEVER = 2**31 - 1
+USUAL_CHURN = 0.1  # assumed where a series has no past to tell from
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +71,7 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
         counterfeit_groups=fakes[0],
         counterfeit_codes=fakes[1][:, None],
         reasons={reason: rows for reason, rows in reasons.items() if rows},
-        statistics=_statistics(standing, home, groups, len(fakes[0])),
+        statistics=_statistics(standing, home, groups, len(fakes[0])) | _outlook(past, history, known, policy),
     )
 
 
@@ -202,6 +205,19 @@ def _unfilled(standing: Standing, codes: I32, home: I32) -> tuple[I32, I32]:
     taken = home[home >= 0].astype(np.int64) * width + codes[home >= 0]
     left = ~np.isin(owner * width + standing.vacant, taken)
     return owner[left].astype(np.int32), standing.vacant[left].astype(np.int32)
+
+
+def _outlook(past: Past, history: History, known: NDArray[np.bool_], policy: Policy) -> dict[str, Any]:
+    """What this and other settings will cost in the long run, if people go on leaving as they did."""
+    if policy.guarantee.model != "compromise-safety":
+        return {}
+    before = int((past.seen == history.head).sum()) if history.head else 0
+    churn = 1 - min(1.0, float(known.sum()) / before) if before else USUAL_CHURN
+    return {
+        "share of people who left": round(churn, 4) if before else None,
+        "share of people assumed to leave": round(churn, 4),
+        f"trade-offs after {AHEAD} releases": trade_offs(policy.guarantee, churn),
+    }
 
 
 def _statistics(standing: Standing, home: I32, groups: I32, fakes: int) -> dict[str, int | float]:
