@@ -77,13 +77,13 @@ def monotone(guarantee: Guarantee) -> bool:
     return guarantee.epsilon is None
 
 
-def tests(encoded: Encoded, policy: Policy) -> kernels.Tests:
-    """The conditions of the policy for this table."""
-    g = policy.guarantee
+def tests(encoded: Encoded, policy: Policy, published: Array | None = None) -> kernels.Tests:
+    """The conditions of the policy for this table, or for those of its rows that are published."""
+    g, rows = policy.guarantee, slice(None) if published is None else published
     found = [
         (len(encoded.quasi) + number, test)
         for number, column in enumerate(encoded.sensitive)
-        for test in _column_tests(g, column, encoded.codes[:, number])
+        for test in _column_tests(g, column, encoded.codes[rows, number])
     ]
     every = [test for _, test in found]
     sized = [test.l for test in every if test.kind in (kernels.DISTINCT, kernels.NEARNESS, kernels.RECURSIVE)]

@@ -87,8 +87,8 @@ def without_excess(tests: kernels.Tests, rows: NDArray[np.int32], rng: np.random
     for test in range(len(tests.kind)):
         if tests.kind[test] not in (kernels.FREQUENCY, kernels.ENTROPY, kernels.RECURSIVE):
             continue
-        codes = rows[:, tests.column[test]]
-        counts = np.bincount(codes[keep], minlength=int(np.diff(tests.first_code)[test]))
+        codes = rows[:, tests.column[test]]  # -1: people of a population table, who have no value here
+        counts = np.bincount(codes[keep & (codes >= 0)], minlength=int(np.diff(tests.first_code)[test]))
         cap = _largest_cap(tests, test, counts)
         for code in np.flatnonzero(counts > cap):
             mine = np.flatnonzero(keep & (codes == code))
