@@ -110,8 +110,12 @@ def _coordinates(tables: list[NDArray[np.float64]]) -> NDArray[np.float64]:
     """Each kind as a point: the leading directions in which the odds (their square roots) differ."""
     spread = np.sqrt(np.hstack(tables))
     spread = spread - spread.mean(axis=0)
-    scale, left = np.linalg.eigh(spread @ spread.T)  # kinds x kinds: far smaller than kinds x values
-    return np.ascontiguousarray((left * np.sqrt(np.maximum(scale, 0)))[:, ::-1][:, :COORDINATES])
+    if spread.shape[0] <= spread.shape[1]:  # the smaller of the two products has the same directions
+        scale, left = np.linalg.eigh(spread @ spread.T)
+        points = left * np.sqrt(np.maximum(scale, 0))
+    else:
+        points = spread @ np.linalg.eigh(spread.T @ spread)[1]
+    return np.ascontiguousarray(points[:, ::-1][:, :COORDINATES])
 
 
 class _Work:
