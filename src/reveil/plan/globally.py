@@ -29,6 +29,7 @@ from reveil.promise import plain_text
 
 CELLS = 40_000_000  # needs that are kept one by one; beyond that rare values share their largest need
 FEWEST_SLOTS = 8
+DENSE = 0.15  # from this share of values per group on, a table of all of them is faster
 REASON = "too little of the budget left"
 ALLOWANCES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)  # for values that are more frequent among the rest
 
@@ -223,7 +224,7 @@ def _past(
     """What was published in each group. Values that share a slot count as the most frequent of them there."""
     if history.groups.is_empty():
         nothing = np.empty(0, dtype=np.int32)
-        return spend.Past(np.empty(0), np.zeros(1, dtype=np.int64), nothing, np.empty(0))
+        return spend.Past(np.empty(0), np.zeros(1, dtype=np.int64), nothing, np.empty(0), np.empty((0, 0)))
     place = offsets[history.groups["release"].to_numpy()] + history.groups["group"].to_numpy()
     size = np.zeros(history.groups.height)
     size[place] = history.groups["rows"].to_numpy()
@@ -237,7 +238,10 @@ def _past(
         values = pl.concat(parts)
     release, group, code, rows = (values[name].to_numpy() for name in ("release", "group", "code", "rows"))
     past = spend.shelve(release, group, code, rows, slot, offsets, size)
-    return _merged(past) if shared else past
+    past = _merged(past) if shared else past
+    slots = int(slot.max(initial=-1)) + 1
+    dense = len(past.slot) > DENSE * slots * len(size) and slots * len(size) <= CELLS
+    return past._replace(table=spend.tabulate(past, slots)) if dense else past
 
 
 def _merged(past: spend.Past) -> spend.Past:
@@ -246,7 +250,7 @@ def _merged(past: spend.Past) -> spend.Past:
     entries = pl.DataFrame({"group": group, "slot": past.slot, "ratio": past.ratio})
     entries = entries.group_by("group", "slot").agg(pl.col("ratio").max()).sort("group", "slot")
     first = np.searchsorted(entries["group"].to_numpy(), np.arange(len(past.size) + 1))
-    return spend.Past(past.size, first, entries["slot"].to_numpy(), entries["ratio"].to_numpy())
+    return past._replace(first=first, slot=entries["slot"].to_numpy(), ratio=entries["ratio"].to_numpy())
 
 
 def publishable(

@@ -44,6 +44,7 @@ class Past(NamedTuple):
     first: I64  # where the values of a group start; one more entry than groups
     slot: I32  # of protected values only
     ratio: F64  # by how much a group with this value raises the need for it: n / (n - n_s)
+    table: F64  # the same as groups x slots, or without lines where that would be mostly ones
 
 
 class Target(NamedTuple):
@@ -91,7 +92,17 @@ def shelve(release: Ints, group: Ints, code: Ints, held: Ints, slot: I64, offset
             slots[place] = slot[code[i]]
             ratio[place] = size[g] / free if free > 0 else np.inf
             first[g + 1] += 1
-    return Past(size, first[: len(size) + 1], slots, ratio)
+    return Past(size, first[: len(size) + 1], slots, ratio, np.empty((0, 0)))
+
+
+@njit(cache=True, nogil=True)
+def tabulate(past: Past, slots: int) -> F64:
+    """The ratios of all groups as a table: faster to multiply by where groups have many values."""
+    table = np.ones((len(past.size), slots))
+    for g in range(len(past.size)):
+        for j in range(past.first[g], past.first[g + 1]):
+            table[g, past.slot[j]] = past.ratio[j]
+    return table
 
 
 @njit(cache=True, nogil=True)
@@ -118,8 +129,13 @@ def fill_needs(
         line = need[i]
         line[:] = target.top[k] / target.bottom[k] * (1.0 - margin if exact else 1.0 + margin)
         for v in range(first[i], first[i + 1]):
-            for j in range(past.first[visits[v]], past.first[visits[v] + 1]):
-                line[past.slot[j]] *= past.ratio[j]
+            g = visits[v]
+            if len(past.table) > 0:
+                for j in range(len(line)):
+                    line[j] *= past.table[g, j]
+            else:
+                for j in range(past.first[g], past.first[g + 1]):
+                    line[past.slot[j]] *= past.ratio[j]
         high = 0.0
         for j in range(len(line)):
             high = max(high, line[j])
