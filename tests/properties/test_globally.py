@@ -396,3 +396,16 @@ def test_people_with_much_left_are_parted_from_those_with_little():
         sizes[cuts] = rows[150:].mean()
         assert max(budget.ever_linked(exposures(series, person, "a")) for person in range(300)) <= Fraction(1, 2)
     assert sizes["relaxed"] < sizes["strict"]
+
+
+def test_needs_are_the_same_from_a_table_of_the_past_and_from_lists(monkeypatch):
+    policy = policy_of({"strategy": "telescoping"}, "2", ["a", "b"])
+    series = [[([0, 1, 2], ["a", "b", "c"]), ([3, 4], ["c", "c", "a"])], [([0, 4], ["b", "c"]), ([2], ["c"])]]
+    table = pl.DataFrame({"id": range(5), "age": range(5), "town": ["x"] * 5, "illness": list("abcca")})
+    needs = []
+    for share in (0.0, 2.0):
+        monkeypatch.setattr(globally, "DENSE", share)
+        purse, _ = globally.purse_of(encoded_of(table, policy), history_of(series), policy, globally.pace_of(policy))
+        needs.append(purse.need[purse.index][:, purse.slot[:2]])
+    assert (needs[0] == needs[1]).all()
+    assert needs[0][0] == pytest.approx(np.array([3 / 2, 3 / 2 * 2]) * 0.5 ** (3 / 4))
