@@ -1,4 +1,7 @@
-"""The hot loops of planning, on arrays only.
+"""Cutting for planners that bring tests of their own (`spend`, `robust`): the hot loops, on arrays only.
+
+Mondrian itself cuts with `candidates` and `cuts`, which are faster and lose less. Hierarchies as one set of arrays, and
+names for the tests of `values`, are here for all planners.
 
 A *segment* is a run of rows that still belong together. Rows are moved physically when a segment is cut, so that every
 segment, and in the end every group, is contiguous in memory. Nothing here knows names, files or policies.
@@ -15,19 +18,57 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-I32 = NDArray[np.int32]
-I64 = NDArray[np.int64]
-F64 = NDArray[np.float64]
+from reveil.plan.values import (
+    DISTINCT,
+    EMD_EQUAL,
+    EMD_ORDERED,
+    EMD_TREE,
+    ENTROPY,
+    FREQUENCY,
+    I32,
+    I64,
+    NEARNESS,
+    RECURSIVE,
+    Tests,
+    admits,
+    admits_values,
+)
 
-# Kinds of tests on the sensitive values of a group.
-DISTINCT, ENTROPY, RECURSIVE, FREQUENCY, EMD_EQUAL, EMD_ORDERED, EMD_TREE, NEARNESS = range(8)
+__all__ = [
+    "CANDIDATES",
+    "DISTINCT",
+    "EMD_EQUAL",
+    "EMD_ORDERED",
+    "EMD_TREE",
+    "ENTROPY",
+    "EXACT_BELOW",
+    "F64",
+    "FREQUENCY",
+    "I32",
+    "I64",
+    "NEARNESS",
+    "RECURSIVE",
+    "WEIGHED",
+    "Tests",
+    "Trees",
+    "admits",
+    "admits_values",
+    "find_cuts",
+    "halve",
+    "partition",
+    "run_cost",
+    "segment_cost",
+    "split",
+    "weigh",
+]
+
+F64 = NDArray[np.float64]
 
 EXACT_BELOW = 256  # segments up to this size weigh cuts by the loss of all columns, larger ones by the cut column
 CANDIDATES = 4  # cuts kept per column and segment
 WEIGHED = 1  # of these, how many are weighed exactly; the others are tried only when those fail
-# How much of a segment's size a cut uses up: the entropy of its two shares, by the smaller share in 1/2048ths of the whole.
+# How much of a segment's size a cut uses up: the entropy of its two shares, by the smaller in 1/2048ths of the whole.
 SPREAD = np.array([-(q * np.log(q) + (1 - q) * np.log(1 - q)) for q in (np.arange(1025) + 0.5) / 2049])
-SAFE = 2**62  # beyond this an integer product could overflow, and a cautious float comparison is used instead
 
 
 class Trees(NamedTuple):
@@ -45,28 +86,6 @@ class Trees(NamedTuple):
     missing: NDArray[np.bool_]  # position 0 is the missing value
     sets: bool  # columns that are not free publish the set of their values instead of a node
     weight: F64
-
-
-class Tests(NamedTuple):
-    """What every group must satisfy, as numbers. Row i of the arrays is one test."""
-
-    least: int  # rows
-    most: tuple[int, int, int, int]  # presence: rows/people >= [0]/[1] and <= [2]/[3]; [1] = 0 when not asked for
-    kind: I64
-    column: I64  # of the row matrix
-    a: I64  # threshold a/b, or l
-    b: I64
-    l: I64
-    first_code: I64  # where the codes of a test start in `slot`
-    slot: I64  # place of each code in the order of the test
-    first_slot: I64  # where the slots of a test start in the arrays below
-    total: I64  # rows in each slot over the whole table
-    near_lo: I64  # first and last slot that count as near to a slot
-    near_hi: I64
-    first_node: I64  # the tree of a hierarchical distance
-    node_parent: I64
-    node_height: I64
-    leaf_node: I64  # of each slot
 
 
 @njit(cache=True, nogil=True)
@@ -115,167 +134,6 @@ def segment_cost(trees: Trees, rows: I32, s: int, t: int, seen: I32) -> float:
 
 
 @njit(cache=True, nogil=True)
-def admits(tests: Tests, rows: I32, order: I64, s: int, t: int, count: I64, work: I64) -> bool:
-    """Whether rows s..t may be published as one group."""
-    size = t - s
-    if tests.most[1] > 0:
-        size = 0
-        for i in range(s, t):
-            size += order[i] >= 0
-        people = t - s - size
-        if size * tests.most[1] < tests.most[0] * people or size * tests.most[3] > tests.most[2] * people:
-            return False
-        if size == 0:
-            return tests.most[0] == 0  # a region without published rows shows that nobody there is present
-    if size < tests.least:
-        return False
-    for test in range(len(tests.kind)):
-        if not admits_values(tests, test, rows, order, s, t, size, count, work):
-            return False
-    return True
-
-
-@njit(cache=True, nogil=True)
-def admits_values(
-    tests: Tests, test: int, rows: I32, order: I64, s: int, t: int, size: int, count: I64, work: I64
-) -> bool:
-    column = tests.column[test]
-    touched = 0
-    for i in range(s, t):
-        if order[i] < 0:
-            continue
-        code = rows[i, column]
-        if count[code] == 0:
-            work[touched] = code
-            touched += 1
-        count[code] += 1
-    kind = tests.kind[test]
-    good = True
-    if kind == DISTINCT:
-        good = touched >= tests.l[test]
-    elif kind == FREQUENCY:
-        for j in range(touched):
-            good = good and count[work[j]] * tests.b[test] <= tests.a[test] * size
-    elif kind == ENTROPY:
-        good = entropy_reaches(tests, test, count, work, touched, size)
-    elif kind == RECURSIVE:
-        good = recursive_holds(tests, test, count, work, touched)
-    elif kind == NEARNESS:
-        good = few_are_near(tests, test, count, work, touched, size)
-    else:
-        good = distance_within(tests, test, count, work, touched, size)
-    for j in range(touched):
-        count[work[j]] = 0
-    return good
-
-
-@njit(cache=True, nogil=True)
-def entropy_reaches(tests: Tests, test: int, count: I64, work: I64, touched: int, size: int) -> bool:
-    """Entropy of at least log(a/b). Ties are accepted only where they are certain: all counts equal."""
-    low = high = count[work[0]]
-    sum_logs = 0.0
-    for j in range(touched):
-        n = count[work[j]]
-        low, high = min(low, n), max(high, n)
-        sum_logs += n * np.log(n)
-    if low == high:
-        return touched * tests.b[test] >= tests.a[test]
-    entropy = np.log(size) - sum_logs / size
-    return entropy > np.log(tests.a[test] / tests.b[test]) + 1e-9
-
-
-@njit(cache=True, nogil=True)
-def recursive_holds(tests: Tests, test: int, count: I64, work: I64, touched: int) -> bool:
-    """Most frequent count < a/b times the sum of the l-th and rarer counts."""
-    l = tests.l[test]  # noqa: E741
-    if touched < l:
-        return False
-    counts = np.empty(touched, dtype=np.int64)
-    for j in range(touched):
-        counts[j] = count[work[j]]
-    counts.sort()
-    tail = 0
-    for j in range(touched - l + 1):
-        tail += counts[j]
-    return counts[touched - 1] * tests.b[test] < tests.a[test] * tail
-
-
-@njit(cache=True, nogil=True)
-def few_are_near(tests: Tests, test: int, count: I64, work: I64, touched: int, size: int) -> bool:
-    """Around each value present, at most size/l rows are near."""
-    first = tests.first_slot[test]
-    slots = np.empty(touched, dtype=np.int64)
-    for j in range(touched):
-        slots[j] = tests.slot[tests.first_code[test] + work[j]]
-    places = np.argsort(slots)
-    begin = end = near = 0
-    for j in range(touched):  # two fingers over the values present, in order
-        here = first + slots[places[j]]
-        while end < touched and slots[places[end]] <= tests.near_hi[here]:
-            near += count[work[places[end]]]
-            end += 1
-        while slots[places[begin]] < tests.near_lo[here]:
-            near -= count[work[places[begin]]]
-            begin += 1
-        if near * tests.l[test] > size:
-            return False
-    return True
-
-
-@njit(cache=True, nogil=True)
-def distance_within(tests: Tests, test: int, count: I64, work: I64, touched: int, size: int) -> bool:
-    """Earth mover's distance to the whole table of at most a/b, in whole numbers where they fit."""
-    first, last = tests.first_slot[test], tests.first_slot[test + 1]
-    rows = 0
-    for j in range(first, last):
-        rows += tests.total[j]
-    excess = np.empty(last - first, dtype=np.int64)  # what the group has too much of a value, times size * rows
-    for j in range(last - first):
-        excess[j] = -tests.total[first + j] * size
-    for j in range(touched):
-        excess[tests.slot[tests.first_code[test] + work[j]]] += count[work[j]] * rows
-    moved, unit = 0, 2
-    if tests.kind[test] == EMD_EQUAL:
-        for j in range(last - first):
-            moved += abs(excess[j])
-    elif tests.kind[test] == EMD_ORDERED:
-        unit = max(1, last - first - 1)
-        carried = 0
-        for j in range(last - first):
-            carried += excess[j]
-            moved += abs(carried)
-    else:
-        moved = tree_work(tests, test, excess)
-        unit = max(1, tests.node_height[tests.first_node[test]])
-    limit = float(tests.a[test]) * unit * size * rows
-    if limit < SAFE and float(moved) * tests.b[test] < SAFE:
-        return moved * tests.b[test] <= tests.a[test] * unit * size * rows
-    return float(moved) * tests.b[test] <= limit * (1 - 1e-12)
-
-
-@njit(cache=True, nogil=True)
-def tree_work(tests: Tests, test: int, excess: I64) -> int:
-    """Mass that must cross each inner node, times the node's height."""
-    base, end = tests.first_node[test], tests.first_node[test + 1]
-    nodes = end - base
-    net = np.zeros(nodes, dtype=np.int64)
-    gain = np.zeros(nodes, dtype=np.int64)
-    lack = np.zeros(nodes, dtype=np.int64)
-    for j in range(len(excess)):
-        net[tests.leaf_node[tests.first_slot[test] + j]] = excess[j]
-    work = 0
-    for v in range(nodes - 1, 0, -1):  # children come after their parents
-        work += tests.node_height[base + v] * min(gain[v], lack[v])
-        p = tests.node_parent[base + v]
-        net[p] += net[v]
-        if net[v] > 0:
-            gain[p] += net[v]
-        else:
-            lack[p] -= net[v]
-    return work + tests.node_height[base] * min(gain[0], lack[0])
-
-
-@njit(cache=True, nogil=True)
 def offer(
     best: F64, cuts: I64, c: int, kept: int, gain: float, a: int, b: int, inside: int, size: int, least: int
 ) -> int:
@@ -302,8 +160,18 @@ def offer(
 
 @njit(cache=True, nogil=True)
 def find_cuts(
-    trees: Trees, c: int, rows: I32, s: int, t: int, least: int, relaxed: bool, count: I64, work: I64, node_count: I64,
-    best: F64, cuts: I64,
+    trees: Trees,
+    c: int,
+    rows: I32,
+    s: int,
+    t: int,
+    least: int,
+    relaxed: bool,
+    count: I64,
+    work: I64,
+    node_count: I64,
+    best: F64,
+    cuts: I64,
 ) -> int:
     """The best cuts of column c: rows with positions a..b against the others. Returns how many were found."""
     touched = 0
@@ -329,8 +197,18 @@ def find_cuts(
 
 @njit(cache=True, nogil=True)
 def free_cuts(
-    trees: Trees, c: int, low: int, high: int, touched: int, size: int, least: int, relaxed: bool, count: I64,
-    work: I64, best: F64, cuts: I64,
+    trees: Trees,
+    c: int,
+    low: int,
+    high: int,
+    touched: int,
+    size: int,
+    least: int,
+    relaxed: bool,
+    count: I64,
+    work: I64,
+    best: F64,
+    cuts: I64,
 ) -> int:
     if high - low < 4 * touched:
         touched = 0
@@ -362,8 +240,19 @@ def free_cuts(
 
 @njit(cache=True, nogil=True)
 def node_cuts(
-    trees: Trees, c: int, low: int, high: int, touched: int, size: int, least: int, relaxed: bool, count: I64,
-    work: I64, node_count: I64, best: F64, cuts: I64,
+    trees: Trees,
+    c: int,
+    low: int,
+    high: int,
+    touched: int,
+    size: int,
+    least: int,
+    relaxed: bool,
+    count: I64,
+    work: I64,
+    node_count: I64,
+    best: F64,
+    cuts: I64,
 ) -> int:
     base = trees.first[c]
     top = smallest_node(trees, c, low, high)
@@ -483,9 +372,7 @@ def weigh(trees: Trees, rows: I32, s: int, t: int, c: int, a: int, b: int, least
 
 
 @njit(cache=True, nogil=True)
-def distinct_cost(
-    trees: Trees, rows: I32, s: int, t: int, c: int, a: int, b: int, inside: bool, seen: I32
-) -> float:
+def distinct_cost(trees: Trees, rows: I32, s: int, t: int, c: int, a: int, b: int, inside: bool, seen: I32) -> float:
     loss = 0.0
     for j in range(len(trees.free)):
         if trees.free[j]:
@@ -526,7 +413,7 @@ def partition(rows: I32, order: I64, s: int, t: int, c: int, a: int, b: int, spa
 
 @njit(cache=True, nogil=True)
 def lend(trees: Trees, rows: I32, order: I64, s: int, cut: int, t: int, least: int, box: I32) -> int:
-    """Fill the shorter of s..cut and cut..t up to `least` rows with the nearest rows of the other. Returns the new cut."""
+    """Fill the shorter of s..cut and cut..t up to `least` rows with the nearest of the other. Returns the new cut."""
     columns = len(trees.free)
     short_first = cut - s < t - cut
     a, b = (s, cut) if short_first else (cut, t)
@@ -568,8 +455,8 @@ def split(
 ) -> tuple[I64, I64]:
     """Cut rows start..end into groups, top down, each cut the one that loses least.
 
-    Segments of at most `stop` rows are left as they are. Up to `withhold` rows may be withheld where that loses less than
-    generalising others for their sake. Returns where the groups begin (with the end last), and whether each is withheld.
+    Segments of at most `stop` rows are left as they are. Up to `withhold` rows may be withheld where that loses less
+    than generalising others for their sake. Returns where the groups begin, and whether each is withheld.
     """
     columns = len(trees.free)
     widest = 1
@@ -596,7 +483,22 @@ def split(
         cut, drop = s, 0
         if t - s > stop and t - s >= 2 * tests.least:
             cut, drop = cut_segment(
-                trees, tests, rows, order, s, t, relaxed, withhold, count, work, node_count, seen, best, cuts, box, spare,
+                trees,
+                tests,
+                rows,
+                order,
+                s,
+                t,
+                relaxed,
+                withhold,
+                count,
+                work,
+                node_count,
+                seen,
+                best,
+                cuts,
+                box,
+                spare,
                 spare_order,
             )
         if cut == s:
@@ -615,8 +517,23 @@ def split(
 
 @njit(cache=True, nogil=True)
 def cut_segment(
-    trees: Trees, tests: Tests, rows: I32, order: I64, s: int, t: int, relaxed: bool, withhold: int, count: I64,
-    work: I64, node_count: I64, seen: I32, best: F64, cuts: I64, box: I32, spare: I32, spare_order: I64,
+    trees: Trees,
+    tests: Tests,
+    rows: I32,
+    order: I64,
+    s: int,
+    t: int,
+    relaxed: bool,
+    withhold: int,
+    count: I64,
+    work: I64,
+    node_count: I64,
+    seen: I32,
+    best: F64,
+    cuts: I64,
+    box: I32,
+    spare: I32,
+    spare_order: I64,
 ) -> tuple[int, int]:
     """Cut rows s..t in two, in place. Returns where (s: not at all) and how many rows behind the cut to withhold."""
     columns, size, least = len(trees.free), t - s, tests.least
@@ -665,8 +582,22 @@ def cut_segment(
 
 @njit(cache=True, nogil=True)
 def try_withholding(
-    trees: Trees, tests: Tests, rows: I32, order: I64, s: int, cut: int, t: int, now: float, relaxed: bool,
-    withhold: int, count: I64, work: I64, seen: I32, box: I32, spare: I32, spare_order: I64,
+    trees: Trees,
+    tests: Tests,
+    rows: I32,
+    order: I64,
+    s: int,
+    cut: int,
+    t: int,
+    now: float,
+    relaxed: bool,
+    withhold: int,
+    count: I64,
+    work: I64,
+    seen: I32,
+    box: I32,
+    spare: I32,
+    spare_order: I64,
 ) -> tuple[int, int]:
     """Withhold the short side of a cut if that loses less than keeping it. Returns the cut and the rows withheld."""
     if cut - s < t - cut:  # bring the short side to the back
@@ -690,147 +621,3 @@ def try_withholding(
     if relaxed:  # the alternative is to let the short side take `least` rows along
         kept = (t - s - tests.least) * segment_cost(trees, rows, s, cut, seen) + tests.least * now
     return cut, drop if without < kept else 0
-
-
-@njit(cache=True, nogil=True)
-def repair(
-    trees: Trees, tests: Tests, rows: I32, order: I64, bounds: I64, gone: I64, window: int
-) -> tuple[I64, int]:
-    """Move single rows to a group near by where that lowers the loss of both groups together.
-
-    Groups that are gone (withheld) take no part. Returns the group of each row of the segment bounds[0]..bounds[-1], and
-    how many rows moved.
-    """
-    columns, groups, origin = len(trees.free), len(bounds) - 1, bounds[0]
-    n = bounds[groups] - origin
-    group = np.empty(n, dtype=np.int64)
-    size = np.empty(groups, dtype=np.int64)
-    cost = np.empty(groups)
-    low = np.empty((groups, columns), dtype=np.int32)
-    high = np.empty((groups, columns), dtype=np.int32)
-    head = np.empty(groups, dtype=np.int64)  # the rows of a group as a linked list
-    after = np.empty(n, dtype=np.int64)
-    for g in range(groups):
-        head[g] = -1
-        size[g] = bounds[g + 1] - bounds[g]
-        for i in range(bounds[g] - origin, bounds[g + 1] - origin):
-            group[i] = g
-            after[i] = head[g]
-            head[g] = i
-        bound_group(rows, origin, head[g], -1, after, low[g], high[g])
-        cost[g] = np.inf if gone[g] else box_cost(trees, low[g], high[g])
-    moved = 0
-    a = np.empty(columns, dtype=np.int32)
-    b = np.empty(columns, dtype=np.int32)
-    for g in range(groups):
-        i = -1 if gone[g] else head[g]
-        while i >= 0:
-            following = after[i]
-            if size[g] > tests.least and cost[g] > 0:
-                bound_group(rows, origin, head[g], i, after, a, b)
-                lower = box_cost(trees, a, b)
-                saved = cost[g] * size[g] - lower * (size[g] - 1)
-                h, new_cost = best_home(trees, rows[origin + i], g, saved, window, low, high, cost, size)
-                if h >= 0 and still_admitted(tests, rows, order, origin, head, after, g, h, i, size):
-                    unlink(head, after, g, i)
-                    after[i] = head[h]
-                    head[h] = i
-                    group[i] = h
-                    size[g] -= 1
-                    size[h] += 1
-                    cost[g], cost[h] = lower, new_cost
-                    low[g], high[g] = a, b
-                    for c in range(columns):
-                        low[h, c] = min(low[h, c], rows[origin + i, c])
-                        high[h, c] = max(high[h, c], rows[origin + i, c])
-                    moved += 1
-            i = following
-    return group, moved
-
-
-@njit(cache=True, nogil=True)
-def bound_group(rows: I32, origin: int, first: int, without: int, after: I64, low: I32, high: I32) -> None:
-    """The smallest and largest position in each column over a linked list of rows, one of them left out."""
-    for c in range(len(low)):
-        low[c] = 2**31 - 1
-        high[c] = -1
-    i = first
-    while i >= 0:
-        if i != without:
-            for c in range(len(low)):
-                p = rows[origin + i, c]
-                low[c] = min(low[c], p)
-                high[c] = max(high[c], p)
-        i = after[i]
-
-
-@njit(cache=True, nogil=True)
-def box_cost(trees: Trees, low: I32, high: I32) -> float:
-    loss = 0.0
-    for c in range(len(low)):
-        if low[c] != high[c]:
-            loss += trees.weight[c] * run_cost(trees, c, low[c], high[c])
-    return loss
-
-
-@njit(cache=True, nogil=True)
-def best_home(
-    trees: Trees, row: I32, g: int, saved: float, window: int, low: I32, high: I32, cost: F64, size: I64
-) -> tuple[int, float]:
-    """The group near g where the row costs least, if less than `saved`; -1 otherwise. Also that group's new cost."""
-    home, home_cost, profit = -1, 0.0, 1e-9
-    for h in range(max(0, g - window), min(len(cost), g + window + 1)):
-        if h == g or cost[h] >= saved:
-            continue
-        loss, bearable = 0.0, (saved - profit + cost[h] * size[h]) / (size[h] + 1)
-        for c in range(len(trees.free)):
-            a, b = min(low[h, c], row[c]), max(high[h, c], row[c])
-            if a != b:
-                loss += trees.weight[c] * run_cost(trees, c, a, b)
-            if loss >= bearable:
-                break
-        gain = saved - (loss * (size[h] + 1) - cost[h] * size[h])
-        if gain > profit:
-            home, home_cost, profit = h, loss, gain
-    return home, home_cost
-
-
-@njit(cache=True, nogil=True)
-def still_admitted(
-    tests: Tests, rows: I32, order: I64, origin: int, head: I64, after: I64, g: int, h: int, row: int, size: I64
-) -> bool:
-    """Whether group g without the row, and group h with it, pass all tests."""
-    if len(tests.kind) == 0:
-        return True  # sizes were looked at already
-    widest = 1
-    for test in range(len(tests.kind)):
-        widest = max(widest, tests.first_code[test + 1] - tests.first_code[test])
-    count = np.zeros(widest + 1, dtype=np.int64)
-    work = np.zeros(widest + 1, dtype=np.int64)
-    members = np.empty((max(size[g], size[h] + 1), rows.shape[1]), dtype=np.int32)
-    numbers = np.zeros(len(members), dtype=np.int64)
-    for source in (g, h):
-        n = 0
-        i = head[source]
-        while i >= 0:
-            if i != row:
-                members[n] = rows[origin + i]
-                n += 1
-            i = after[i]
-        if source == h:
-            members[n] = rows[origin + row]
-            n += 1
-        if not admits(tests, members, numbers, 0, n, count, work):
-            return False
-    return True
-
-
-@njit(cache=True, nogil=True)
-def unlink(head: I64, after: I64, g: int, row: int) -> None:
-    if head[g] == row:
-        head[g] = after[row]
-        return
-    i = head[g]
-    while after[i] != row:
-        i = after[i]
-    after[i] = after[row]

@@ -8,11 +8,11 @@ published regions may overlap. Rows are withheld, up to the policy's limit, wher
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from math import floor
 from os import cpu_count
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,9 @@ from reveil.encode import Encoded
 from reveil.errors import InfeasibleError
 from reveil.hierarchies.tree import Hierarchy
 from reveil.history import History
-from reveil.plan import admit, infeasible, kernels
+from reveil.plan import admit, candidates, cuts, infeasible, kernels, values
 from reveil.plan.contract import Plan, Progress
+from reveil.plan.repair import repair
 from reveil.policy import Policy
 
 PARTS = 64  # independent segments that a large table is first cut into
@@ -31,14 +32,13 @@ PARTS = 64  # independent segments that a large table is first cut into
 def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progress: Progress) -> Plan:
     """Group the rows of one table under its single-release conditions."""
     tests = admit.tests(encoded, policy)
-    trees = lay_end_to_end(encoded, policy)
+    trees = _columns(lay_end_to_end(encoded, policy))
     rows, order = _rows(encoded)
     kept, withheld = _admissible(rows, order, tests, encoded, policy, seed)
     strict = policy.method.cuts == "strict" or not admit.monotone(policy.guarantee) or encoded.population is not None
     allowance = max(0, floor(policy.method.suppress * encoded.rows) - withheld)
     work = _Work(trees, tests, kept, not strict, allowance)
-    work.run(progress)
-    return _collect(work, encoded, withheld, strict)
+    return _collect(work, work.run(progress), encoded, withheld, strict)
 
 
 def lay_end_to_end(encoded: Encoded, policy: Policy) -> kernels.Trees:
@@ -61,32 +61,58 @@ def lay_end_to_end(encoded: Encoded, policy: Policy) -> kernels.Trees:
 
 
 def _cost_above_leaves(hierarchy: Hierarchy) -> NDArray[np.float64]:
-    """What a node loses beyond its leaves: the loss of a leaf itself (a bucket of values) is not for planning to avoid."""
+    """What a node loses beyond its leaves: the loss of a leaf itself (a bucket) is not for planning to avoid."""
     return np.where(hierarchy.lo == hierarchy.hi, 0.0, hierarchy.cost)
 
 
-Rows = tuple[NDArray[np.int32], NDArray[np.int64]]
+def _columns(trees: kernels.Trees) -> candidates.Trees:
+    """The same hierarchies as the kernels of this planner read them."""
+    leaves = np.diff(trees.first_leaf)
+    taxonomy = candidates.SET if trees.sets else candidates.NODE
+    run = np.where(trees.missing, candidates.RUN_BUT_MISSING, candidates.RUN)
+    return candidates.Trees(
+        first=trees.first,
+        node=np.column_stack([trees.lo, trees.hi, trees.parent]),
+        cost=trees.cost,
+        first_leaf=trees.first_leaf,
+        leaf_node=trees.leaf_node,
+        scale=trees.scale,
+        free=trees.free,
+        form=np.where(trees.free, run, taxonomy),
+        step=trees.weight / np.maximum(1, leaves - 1),
+        weight=trees.weight,
+    )
+
+
+Rows = tuple[values.Rows, NDArray[np.int32]]
 
 
 def _rows(encoded: Encoded) -> Rows:
-    """Positions and sensitive codes side by side. People of the population who are not rows have the number -1 - i."""
-    rows = np.hstack([encoded.positions, encoded.codes])
-    order = np.arange(encoded.rows, dtype=np.int64)
-    if encoded.population is None:
-        return rows, order
-    others = np.full((len(encoded.population), encoded.codes.shape[1]), -1, dtype=np.int32)
-    rows = np.vstack([rows, np.hstack([encoded.population, others])])
-    return rows, np.concatenate([order, -1 - np.arange(len(encoded.population), dtype=np.int64)])
+    """Positions and sensitive codes side by side, in 16 bits if they fit: half the memory to move.
+
+    People of the population who are not rows have the number -1 - i.
+    """
+    domain = max([*(len(h) for h in encoded.quasi), *(len(column.values) for column in encoded.sensitive)])
+    people = 0 if encoded.population is None else len(encoded.population)
+    width = encoded.positions.shape[1]
+    rows = np.full(
+        (encoded.rows + people, width + encoded.codes.shape[1]), -1, dtype=np.int16 if domain < 2**15 else np.int32
+    )
+    rows[: encoded.rows, :width] = encoded.positions
+    rows[: encoded.rows, width:] = encoded.codes
+    order = np.arange(len(rows), dtype=np.int32)
+    if encoded.population is not None:
+        rows[encoded.rows :, :width] = encoded.population
+        order[encoded.rows :] = -1 - order[:people]
+    return rows, order
 
 
-def _admitted(tests: kernels.Tests, rows: NDArray[np.int32], order: NDArray[np.int64]) -> bool:
-    widest = max([1, *np.diff(tests.first_code)]) + 1
-    count, work = np.zeros(widest, dtype=np.int64), np.zeros(widest, dtype=np.int64)
-    return bool(kernels.admits(tests, rows, order, 0, len(rows), count, work))
+def _admitted(tests: values.Tests, rows: values.Rows, order: NDArray[np.int32]) -> bool:
+    return bool(values.admits(tests, rows, order, 0, len(rows), *values.room_for(tests)))
 
 
 def _admissible(
-    rows: NDArray[np.int32], order: NDArray[np.int64], tests: kernels.Tests, encoded: Encoded, policy: Policy, seed: int
+    rows: values.Rows, order: NDArray[np.int32], tests: values.Tests, encoded: Encoded, policy: Policy, seed: int
 ) -> tuple[Rows, int]:
     """The rows that can be published at all: everything if the whole table is admitted as one group.
 
@@ -102,67 +128,90 @@ def _admissible(
     raise InfeasibleError(faults)
 
 
-class _Work:
-    """One run of the kernels over a table: first cut into parts, then each part on its own, in threads."""
+class _Part(NamedTuple):
+    """Rows s..t, cut to the end: the group of each row within the part, or -1, and how many groups there are."""
 
-    def __init__(self, trees: kernels.Trees, tests: kernels.Tests, rows: Rows, relaxed: bool, allowance: int) -> None:
+    s: int
+    t: int
+    group: NDArray[np.int32]
+    groups: int
+    moved: int
+
+
+Task = tuple[int, int, int]  # rows s..t, of which so many may be withheld
+
+
+class _Work:
+    """One run of the kernels over a table: cut into ever smaller parts, in threads; their number changes nothing."""
+
+    def __init__(self, trees: candidates.Trees, tests: values.Tests, rows: Rows, relaxed: bool, allowance: int) -> None:
         self.trees, self.tests, self.relaxed, self.allowance = trees, tests, relaxed, allowance
         self.rows, self.order = rows
         n = len(self.order)
-        self.group = np.zeros(n, dtype=np.int64)  # within its part
-        self.part = np.zeros(n, dtype=np.int64)
-        self.window = int(np.clip(2_000_000 // max(1, n), 8, 64)) if relaxed and not trees.sets else 0
-        self.moved = 0
+        self.small = max(n // PARTS, 4096)
+        sets = bool((trees.form == candidates.SET).any())
+        self.window = int(np.clip(2_000_000 // max(1, n), 8, 64)) if relaxed and not sets else 0
 
-    def run(self, progress: Progress) -> None:
-        n = len(self.order)
+    def run(self, progress: Progress) -> list[_Part]:
+        """All parts, in the order of their rows."""
+        n, done, parts = len(self.order), 0, []
         progress(compiling() or "planning", 0.0)
-        starts, dropped = self._split(0, n, max(n // PARTS, 4096), self.allowance)
-        left = self.allowance - int(np.diff([*starts, n])[dropped == 1].sum())
-        parts = list(zip(starts, [*starts[1:], n], dropped, strict=True))
         with ThreadPoolExecutor(cpu_count() or 1) as threads:
-            jobs = [threads.submit(self._part, number, part, left) for number, part in enumerate(parts)]
-            for done, job in enumerate(jobs, 1):
-                job.result()
-                progress("planning", done / len(jobs))
+            jobs = {threads.submit(self._task, (0, n, self.allowance))}
+            while jobs:
+                finished, jobs = wait(jobs, return_when=FIRST_COMPLETED)
+                for tasks, ready in (job.result() for job in finished):
+                    jobs |= {threads.submit(self._task, task) for task in tasks}
+                    parts += ready
+                    done += sum(part.t - part.s for part in ready)
+                progress("planning", done / n)
+        return sorted(parts)
 
-    def _split(self, s: int, t: int, stop: int, allowance: int) -> tuple[NDArray[Any], NDArray[Any]]:
-        starts, dropped = kernels.split(
-            self.trees, self.tests, self.rows, self.order, s, t, stop, self.relaxed, allowance
-        )
-        by_place = np.argsort(starts)
-        return starts[by_place], dropped[by_place]
+    def _task(self, task: Task) -> tuple[list[Task], list[_Part]]:
+        """Halve a large part, or finish a small one (or one that cannot be cut)."""
+        s, t, allowance = task
+        starts, gone = self._split(s, t, max(self.small, (t - s) // 2), allowance)
+        if len(starts) == 1:
+            return [], [self._finish(s, t, allowance)]
+        ends = [*starts[1:], t]
+        left = allowance - int((ends - starts)[gone == 1].sum())
+        tasks, parts = [], []
+        for a, b, withheld in zip(starts.tolist(), [int(end) for end in ends], gone, strict=True):
+            if withheld:
+                parts.append(_Part(a, b, np.full(b - a, -1, dtype=np.int32), 0, 0))
+            else:
+                tasks.append((a, b, left * (b - a) // (t - s)))
+        return tasks, parts
 
-    def _part(self, number: int, part: tuple[int, int, int], allowance: int) -> None:
-        s, t, dropped = part
-        self.part[s:t] = number
-        if dropped:
-            self.group[s:t] = -1
-            return
-        share = allowance * (t - s) // len(self.order)
-        starts, gone = self._split(s, t, 0, share)
-        bounds = np.append(starts, t)
-        group = np.repeat(np.arange(len(starts)), np.diff(bounds))
+    def _split(self, s: int, t: int, stop: int, allowance: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        return cuts.split(self.trees, self.tests, self.rows, self.order, s, t, stop, self.relaxed, allowance)
+
+    def _finish(self, s: int, t: int, allowance: int) -> _Part:
+        starts, gone = self._split(s, t, 0, allowance)
+        bounds, moved = np.append(starts, t), 0
+        group = np.repeat(np.arange(len(starts), dtype=np.int32), np.diff(bounds))
         if self.window and len(starts) > 1:
-            group, moved = kernels.repair(self.trees, self.tests, self.rows, self.order, bounds, gone, self.window)
-            self.moved += moved
-        self.group[s:t] = np.where(gone[group] == 1, -1, group)
+            group, moved = repair(self.trees, self.tests, self.rows, bounds, gone, self.window)
+        number = np.where(gone == 1, -1, np.cumsum(gone == 0) - 1).astype(np.int32)
+        return _Part(s, t, number[group], int((gone == 0).sum()), moved)
 
 
 def compiling() -> str | None:
     """What to tell people while Numba compiles, or None when the compiled code is already there."""
-    cached = Path(kernels.split._cache.cache_path).glob("kernels.split-*.nbi")
+    compiled: Any = cuts.split_into
+    cached = Path(compiled._cache.cache_path).glob("cuts.split_into-*.nbi")
     newest = max((file.stat().st_mtime for file in cached), default=0.0)
-    if kernels.split.signatures or newest >= Path(kernels.__file__).stat().st_mtime:
+    if compiled.signatures or newest >= Path(cuts.__file__).stat().st_mtime:
         return None
-    return "compiling the planner (first run after installation only, about a minute)"
+    return "compiling the planner (first run after installation only, about half a minute)"
 
 
-def _collect(work: _Work, encoded: Encoded, withheld: int, strict: bool) -> Plan:
+def _collect(work: _Work, parts: list[_Part], encoded: Encoded, withheld: int, strict: bool) -> Plan:
     number = np.full(len(work.order), -1, dtype=np.int32)
-    kept = work.group >= 0
-    keys = work.part[kept] * (len(work.order) + 1) + work.group[kept]
-    number[kept] = np.unique(keys, return_inverse=True)[1]
+    first = 0
+    for part in parts:
+        number[part.s : part.t] = np.where(part.group >= 0, part.group + first, -1)
+        first += part.groups
     groups = np.full(encoded.rows, -1, dtype=np.int32)
     rows = work.order >= 0
     groups[work.order[rows]] = number[rows]
@@ -177,5 +226,5 @@ def _collect(work: _Work, encoded: Encoded, withheld: int, strict: bool) -> Plan
         method="mondrian, " + ("strict cuts" if strict else "relaxed cuts"),
         population_groups=people,
         reasons={reason: rows for reason, rows in reasons.items() if rows},
-        statistics={"rows moved between groups": work.moved},
+        statistics={"rows moved between groups": sum(part.moved for part in parts)},
     )

@@ -14,17 +14,37 @@ from numpy.typing import NDArray
 
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
+Order = NDArray[np.signedinteger[Any]]  # the number of each row in the table; negative for people who are not rows
 Rows = NDArray[np.signedinteger[Any]]  # one line per row: positions, then sensitive codes; 16 bits where they fit
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 # Kinds of tests on the sensitive values of a group.
 DISTINCT, ENTROPY, RECURSIVE, FREQUENCY, EMD_EQUAL, EMD_ORDERED, EMD_TREE, NEARNESS = range(8)
+ZERO: Any = np.int64(0)  # a plain 0 is a type of its own to Numba, for which it compiles callees again
 SAFE = 2**62  # beyond this an integer product could overflow, and a cautious float comparison is used instead
 
 
+COMPILE: Any = njit  # whose type stubs do not know all options
+OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
+
+
 def kernel(function: Function) -> Function:
-    """Compile once per machine (cached), and release the interpreter lock while running."""
-    return cast(Function, njit(cache=True, nogil=True, error_model="numpy")(function))
+    """Compile once per machine (cached), and release the interpreter lock while running.
+
+    Without Numba's reference counts: two threads that count references to the same arrays slow each other down by half.
+    And without a door for Python: with this many arrays it takes long to compile. Kernels call kernels.
+    """
+    return cast(Function, COMPILE(**OPTIONS, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function))
+
+
+def entry(function: Function) -> Function:
+    """A kernel that Python may call."""
+    return cast(Function, COMPILE(**OPTIONS, _nrt=False)(function))
+
+
+def allocating(function: Function) -> Function:
+    """A function that allocates memory, which kernels cannot."""
+    return cast(Function, COMPILE(**OPTIONS, _nrt=True)(function))
 
 
 class Tests(NamedTuple):
@@ -36,7 +56,7 @@ class Tests(NamedTuple):
     column: I64  # of the row matrix
     a: I64  # threshold a/b, or l
     b: I64
-    l: I64
+    l: I64  # noqa: E741
     first_code: I64  # where the codes of a test start in `slot`
     slot: I64  # place of each code in the order of the test
     first_slot: I64  # where the slots of a test start in the arrays below
@@ -49,8 +69,17 @@ class Tests(NamedTuple):
     leaf_node: I64  # of each slot
 
 
-@kernel
-def admits(tests: Tests, rows: Rows, order: I32, s: int, t: int, count: I64, work: I64) -> bool:
+@allocating
+def room_for(tests: Tests) -> tuple[I64, I64]:
+    """The memory `count` (zero between uses) and `work` that the tests need."""
+    codes = 1
+    for test in range(len(tests.kind)):
+        codes = max(codes, tests.first_code[test + 1] - tests.first_code[test])
+    return np.zeros(codes + 1, dtype=np.int64), np.zeros(codes + 1, dtype=np.int64)
+
+
+@entry
+def admits(tests: Tests, rows: Rows, order: Order, s: int, t: int, count: I64, work: I64) -> bool:
     """Whether rows s..t may be published as one group."""
     size = t - s
     if tests.most[1] > 0:
@@ -64,18 +93,20 @@ def admits(tests: Tests, rows: Rows, order: I32, s: int, t: int, count: I64, wor
             return tests.most[0] == 0  # a region without published rows shows that nobody there is present
     if size < tests.least:
         return False
-    for test in range(len(tests.kind)):
+    for test in range(len(tests.kind)):  # noqa: SIM110 (Numba knows no generators)
         if not admits_values(tests, test, rows, order, s, t, size, count, work):
             return False
     return True
 
 
-@kernel
+@entry
 def admits_values(
-    tests: Tests, test: int, rows: Rows, order: I32, s: int, t: int, size: int, count: I64, work: I64
+    tests: Tests, test: int, rows: Rows, order: Order, s: int, t: int, size: int, count: I64, work: I64
 ) -> bool:
     column = tests.column[test]
     touched = 0
+    kind = tests.kind[test]
+    enough = tests.l[test] if kind == DISTINCT else t - s + 1
     for i in range(s, t):
         if order[i] < 0:
             continue
@@ -83,11 +114,12 @@ def admits_values(
         if count[code] == 0:
             work[touched] = code
             touched += 1
+            if touched == enough:
+                break
         count[code] += 1
-    kind = tests.kind[test]
     good = True
     if kind == DISTINCT:
-        good = touched >= tests.l[test]
+        good = touched >= enough
     elif kind == FREQUENCY:
         for j in range(touched):
             good = good and count[work[j]] * tests.b[test] <= tests.a[test] * size
@@ -120,37 +152,44 @@ def entropy_reaches(tests: Tests, test: int, count: I64, work: I64, touched: int
 
 
 @kernel
+def sort_by(numbers: NDArray[Any], n: int, key: NDArray[Any], base: int) -> None:
+    """Put the first n numbers in order of key[base + number], by Shell's method: in place, and mostly n is small."""
+    gap = n // 2
+    while gap > 0:
+        for j in range(gap, n):
+            number, place = numbers[j], j
+            while place >= gap and key[base + numbers[place - gap]] > key[base + number]:
+                numbers[place] = numbers[place - gap]
+                place -= gap
+            numbers[place] = number
+        gap = 1 if gap == 2 else gap * 5 // 11
+
+
+@kernel
 def recursive_holds(tests: Tests, test: int, count: I64, work: I64, touched: int) -> bool:
     """Most frequent count < a/b times the sum of the l-th and rarer counts."""
-    l = tests.l[test]  # noqa: E741
-    if touched < l:
+    if touched < tests.l[test]:
         return False
-    counts = np.empty(touched, dtype=np.int64)
-    for j in range(touched):
-        counts[j] = count[work[j]]
-    counts.sort()
+    sort_by(work, touched, count, ZERO)
     tail = 0
-    for j in range(touched - l + 1):
-        tail += counts[j]
-    return counts[touched - 1] * tests.b[test] < tests.a[test] * tail
+    for j in range(touched - tests.l[test] + 1):
+        tail += count[work[j]]
+    return count[work[touched - 1]] * tests.b[test] < tests.a[test] * tail
 
 
 @kernel
 def few_are_near(tests: Tests, test: int, count: I64, work: I64, touched: int, size: int) -> bool:
     """Around each value present, at most size/l rows are near."""
-    first = tests.first_slot[test]
-    slots = np.empty(touched, dtype=np.int64)
-    for j in range(touched):
-        slots[j] = tests.slot[tests.first_code[test] + work[j]]
-    places = np.argsort(slots)
+    first, base, slot = tests.first_slot[test], tests.first_code[test], tests.slot
+    sort_by(work, touched, slot, base)
     begin = end = near = 0
     for j in range(touched):  # two fingers over the values present, in order
-        here = first + slots[places[j]]
-        while end < touched and slots[places[end]] <= tests.near_hi[here]:
-            near += count[work[places[end]]]
+        here = first + slot[base + work[j]]
+        while end < touched and slot[base + work[end]] <= tests.near_hi[here]:
+            near += count[work[end]]
             end += 1
-        while slots[places[begin]] < tests.near_lo[here]:
-            near -= count[work[places[begin]]]
+        while slot[base + work[begin]] < tests.near_lo[here]:
+            near -= count[work[begin]]
             begin += 1
         if near * tests.l[test] > size:
             return False
@@ -159,52 +198,53 @@ def few_are_near(tests: Tests, test: int, count: I64, work: I64, touched: int, s
 
 @kernel
 def distance_within(tests: Tests, test: int, count: I64, work: I64, touched: int, size: int) -> bool:
-    """Earth mover's distance to the whole table of at most a/b, in whole numbers where they fit."""
-    first, last = tests.first_slot[test], tests.first_slot[test + 1]
-    rows = 0
+    """Earth mover's distance to the whole table of at most a/b, in whole numbers where they fit.
+
+    A value's excess is what the group has too much of it, times the rows of the group and of the table.
+    """
+    first, last, kind = tests.first_slot[test], tests.first_slot[test + 1], tests.kind[test]
+    base, rows = tests.first_code[test], 0
     for j in range(first, last):
         rows += tests.total[j]
-    excess = np.empty(last - first, dtype=np.int64)  # what the group has too much of a value, times size * rows
-    for j in range(last - first):
-        excess[j] = -tests.total[first + j] * size
-    for j in range(touched):
-        excess[tests.slot[tests.first_code[test] + work[j]]] += count[work[j]] * rows
-    moved, unit = 0, 2
-    if tests.kind[test] == EMD_EQUAL:
-        for j in range(last - first):
-            moved += abs(excess[j])
-    elif tests.kind[test] == EMD_ORDERED:
-        unit = max(1, last - first - 1)
-        carried = 0
-        for j in range(last - first):
-            carried += excess[j]
-            moved += abs(carried)
-    else:
-        moved = tree_work(tests, test, excess)
+    unit = 2 if kind == EMD_EQUAL else max(1, last - first - 1)
+    moved = carried = place = 0
+    if kind == EMD_TREE:
+        moved = tree_work(tests, test, count, work, touched, size, rows)
         unit = max(1, tests.node_height[tests.first_node[test]])
+    else:
+        sort_by(work, touched, tests.slot, base)
+        for j in range(last - first):
+            excess = -tests.total[first + j] * size
+            while place < touched and tests.slot[base + work[place]] == j:
+                excess += count[work[place]] * rows
+                place += 1
+            carried += excess
+            moved += abs(excess if kind == EMD_EQUAL else carried)
     limit = float(tests.a[test]) * unit * size * rows
     if limit < SAFE and float(moved) * tests.b[test] < SAFE:
         return moved * tests.b[test] <= tests.a[test] * unit * size * rows
     return float(moved) * tests.b[test] <= limit * (1 - 1e-12)
 
 
-@kernel
-def tree_work(tests: Tests, test: int, excess: I64) -> int:
-    """Mass that must cross each inner node, times the node's height."""
-    base, end = tests.first_node[test], tests.first_node[test + 1]
-    nodes = end - base
+@allocating
+def tree_work(tests: Tests, test: int, count: I64, work: I64, touched: int, size: int, rows: int) -> int:
+    """The excess that must cross each inner node, times the node's height."""
+    base, first = tests.first_node[test], tests.first_slot[test]
+    nodes = tests.first_node[test + 1] - base
     net = np.zeros(nodes, dtype=np.int64)
-    gain = np.zeros(nodes, dtype=np.int64)
-    lack = np.zeros(nodes, dtype=np.int64)
-    for j in range(len(excess)):
-        net[tests.leaf_node[tests.first_slot[test] + j]] = excess[j]
-    work = 0
+    gain = np.zeros(nodes, dtype=np.int64)  # what the children have too much,
+    lack = np.zeros(nodes, dtype=np.int64)  # and too little
+    for j in range(first, tests.first_slot[test + 1]):
+        net[tests.leaf_node[j]] = -tests.total[j] * size
+    for j in range(touched):
+        net[tests.leaf_node[first + tests.slot[tests.first_code[test] + work[j]]]] += count[work[j]] * rows
+    effort = 0
     for v in range(nodes - 1, 0, -1):  # children come after their parents
-        work += tests.node_height[base + v] * min(gain[v], lack[v])
+        effort += tests.node_height[base + v] * min(gain[v], lack[v])
         p = tests.node_parent[base + v]
         net[p] += net[v]
         if net[v] > 0:
             gain[p] += net[v]
         else:
             lack[p] -= net[v]
-    return work + tests.node_height[base] * min(gain[0], lack[0])
+    return effort + tests.node_height[base] * min(gain[0], lack[0])
