@@ -382,7 +382,7 @@ def audit(
             given = policy if policy.exists() or policy != POLICY else None
             found = attack([str(t) for t in tables], population, policy=given, progress=show, **how)
         else:
-            found = _series(policy, home, quiet).audit(progress=show, **how)
+            found = _series(policy, home, quiet, begun=True).audit(progress=show, **how)
     _show_audit(found, report, external, json, quiet)
     if not found.holds:
         s = found.summary

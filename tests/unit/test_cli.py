@@ -163,7 +163,7 @@ def test_history_and_show(work: Path) -> None:
     assert "R510" in err
 
 
-@pytest.mark.parametrize("words", [["history"], ["show", "1"], ["verify"], ["verify", "1"]])
+@pytest.mark.parametrize("words", [["history"], ["show", "1"], ["verify"], ["verify", "1"], ["audit"]])
 def test_looking_back_begins_no_series(work: Path, words: list[str]) -> None:
     """A mistyped home is refused, not made."""
     code, out, err = cli(*words, "--home", "elsewhere")
