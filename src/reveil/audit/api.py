@@ -301,7 +301,7 @@ class _Job:
             known = tuple(k for k in self.who.compromised if k.release is None or k.release in part.releases)
             known = tuple(k for k in known if k.value is None or k.value in {str(v) for v in o.values})
             model = build(part, replace(self.who, compromised=_present(part, known)), pinned=held)
-            found = score(infer(model, seconds=self.limit / 4, beliefs=False), None, None)
+            found = score(infer(model, seconds=self.limit / len(o.releases), beliefs=False), None, None)
             for person in found.exposed_people:
                 first.setdefault(int(person), o.releases[last - 1])
             rows.append(

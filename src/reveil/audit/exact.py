@@ -7,6 +7,7 @@ same states give every posterior at once.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -29,6 +30,8 @@ class Limits:
     work: int = 2_000_000  # placements in all
     paths: int = 5_000  # of one person over time
     people: int = 400
+    open_factors: int = 9  # that one person links on average; more cannot be counted if there are many people
+    deadline: float = float("inf")
 
 
 @dataclass(frozen=True)
@@ -215,6 +218,8 @@ def solve(state: State, chains: Sequence[Chain], limits: Limits = Limits()) -> E
 
 def count(problem: Problem, m: Model, limits: Limits) -> Exact | None:
     """Forward and backward over the frontier."""
+    if hopeless(problem, limits):
+        return None
     order = order_people(problem.paths)
     frontier = _Frontier(problem, order)
     scales = [lcm(*(path.weight.denominator for path in options)) for options in problem.paths]
@@ -228,7 +233,7 @@ def count(problem: Problem, m: Model, limits: Limits) -> Exact | None:
         before = layers[-1]
         for source, target, _, weight in step:
             after[target] = after.get(target, 0) + before[source] * weight
-        if len(after) > limits.states or work > limits.work:
+        if len(after) > limits.states or work > limits.work or time.monotonic() > limits.deadline:
             return None
         layers.append(after)
         moves.append(step)
@@ -241,6 +246,12 @@ def count(problem: Problem, m: Model, limits: Limits) -> Exact | None:
     for s in scales:
         scale *= s
     return Exact(posterior, ever, Fraction(total, scale), work)
+
+
+def hopeless(problem: Problem, limits: Limits) -> bool:
+    """Many people who each link many groups: the frontier would be too wide, so counting is not begun."""
+    links = sum(max(len(path.cells) for path in options) for options in problem.paths)
+    return len(problem.paths) > 40 and links > limits.open_factors * len(problem.paths)
 
 
 def _place(

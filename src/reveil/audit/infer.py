@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -20,7 +20,6 @@ from reveil.audit.search import Found, search
 from reveil.audit.uniform import Floats, uniform_shares
 
 Progress = Callable[[str, float], None]
-SPAN = 3_000  # groups of a component whose linear span is computed
 
 
 @dataclass(eq=False)
@@ -54,16 +53,17 @@ def infer(
 ) -> Inference:
     """Everything certain, and exact beliefs where counting is short enough.
 
-    `seconds` bound what comes after the filters and equalities; `people` narrow that to their components.
+    `seconds` bound what comes after the filters (a component begun is finished); `people` narrow that to their components.
     """
     progress("excluding", 0.0)
+    start = time.monotonic()
     state = State.start(model)
     state.narrow()
     found = Inference(state, np.ones(len(model.app_factor), dtype=bool), np.full(len(model.opt_cell), np.nan))
     if model.change == "never" and model.observed.located:
         progress("equalities", 0.0)
-        _equate(found)
-    _components(found, limits or Limits(), time.monotonic() + seconds, people, beliefs, progress)
+        _equate(found, start + seconds / 2)
+    _components(found, limits or Limits(), start + seconds, people, beliefs, progress)
     _fill_shares(found)
     return found
 
@@ -77,13 +77,15 @@ def members(state: State) -> list[list[int]]:
     return [part.tolist() for part in np.split(order, cuts)] if len(order) else []
 
 
-def _equate(found: Inference) -> None:
-    """Equalities until nothing new follows from them."""
+def _equate(found: Inference, end: float) -> None:
+    """Equalities until nothing new follows from them, or until half the time is up."""
     state = found.state
-    while True:
-        parts = [factors for factors in members(state) if 1 < len(factors) <= SPAN]
-        if not state.equate([e for factors in parts for e in equalities(state, factors).equalities]):
-            return
+    changed = True
+    while changed:
+        changed = False
+        for factors in members(state):
+            if len(factors) > 1 and time.monotonic() < end:
+                changed = state.equate(equalities(state, factors)) or changed
 
 
 def _components(
@@ -110,7 +112,7 @@ def _components(
             continue
         exact = None
         if time.monotonic() < end:
-            exact = solve_cached(state, chains, limits, cache)
+            exact = solve_cached(state, chains, replace(limits, deadline=end), cache)
         if exact is not None:
             _take_exact(found, exact, chains)
         elif single:

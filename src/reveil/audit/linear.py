@@ -3,7 +3,7 @@
 Where values never change and a group has no counterfeits, the number of its people with value v is known: one linear
 equation per group, the same left side for every v. If adding and subtracting groups leaves exactly "this person minus
 that one", and the values of these groups cancel as well, the two have the same value. Candidates are people whose
-entries agree in random solutions modulo a large prime; each is confirmed in exact arithmetic with the groups it takes.
+entries agree in random solutions modulo a prime; each is confirmed in exact arithmetic with the groups it takes.
 """
 
 from __future__ import annotations
@@ -13,150 +13,184 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from numba import njit
+from numpy.typing import NDArray
 
 from reveil.audit.certain import Equality, State
 
-PRIME = (1 << 61) - 1
-FILL = 3_000_000  # entries of the eliminated system at most
-Row = dict[int, int]
+PRIME = (1 << 31) - 1
+WORK = 3_000_000_000  # multiplications of one elimination at most
+I64 = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Span:
-    equalities: tuple[Equality, ...]
-    complete: bool  # False: the system was too large to eliminate
+@dataclass(frozen=True, eq=False)
+class System:
+    """One equation per factor without counterfeits: its people with an open choice, and their values."""
+
+    factors: tuple[int, ...]
+    people: tuple[int, ...]
+    matrix: I64  # factors x people, 0 or 1
+    shown: I64  # factors x values: how many of these people have each value
+
+    @property
+    def work(self) -> int:
+        rows, columns = self.matrix.shape
+        return rows * columns * min(rows, columns)
 
 
-def equalities(state: State, factors: Sequence[int], seed: int = 0) -> Span:
-    """Equal people within one component."""
-    rows, shown = _system(state, factors)
-    solver = _Elimination(rows)
-    if not solver.run():
-        return Span((), False)
-    rng = np.random.default_rng(seed)
-    values = sorted({v for row in shown.values() for v in row})
-    mix = {v: int(x) for v, x in zip(values, rng.integers(0, PRIME, len(values)), strict=True)}
-    one, two = (solver.solution(rng, shown, mix) for _ in range(2))
-    alike: dict[tuple[int, int], list[int]] = {}
-    found = []
-    for person in solver.people:
-        if one[person] != two[person]:
-            alike.setdefault((one[person], two[person]), []).append(person)
-        elif (alone := _determined(solver, rows, shown, person)) is not None:
-            found.append(alone)
-    for members in alike.values():
-        for other in members[1:]:
-            groups = solver.explain({members[0]: 1, other: PRIME - 1})
-            if groups is not None and _sums(rows, shown, groups) == ({members[0]: 1, other: -1}, {}):
-                found.append(Equality(members[0], other, tuple(sorted(groups.items()))))
-    return Span(tuple(found), True)
-
-
-def _determined(
-    solver: _Elimination, rows: dict[int, set[int]], shown: dict[int, dict[int, int]], person: int
-) -> Equality | None:
-    """Somebody who is left alone when groups are added and subtracted."""
-    groups = solver.explain({person: 1})
-    if groups is None:
-        return None
-    people, values = _sums(rows, shown, groups)
-    if people != {person: 1} or list(values.values()) != [1]:
-        return None
-    return Equality(person, None, tuple(sorted(groups.items())), next(iter(values)))
-
-
-def _system(state: State, factors: Sequence[int]) -> tuple[dict[int, set[int]], dict[int, dict[int, int]]]:
-    """By factor without counterfeits: its people with an open choice, and how many of them have each value."""
+def system_of(state: State, factors: Sequence[int]) -> System:
+    """The equations of one component."""
     m, o = state.model, state.model.observed
     many = state.open_options > 1
-    rows, shown = {}, {}
-    for f in factors:
-        if m.implied[f] or o.group_fakes[f] != 0:
-            continue
-        cells = range(m.cell_start[f], m.cell_start[f + 1])
-        left = {int(m.cell_value[c]): int(m.cell_cap[c]) for c in cells}
-        people = set()
+    used = [f for f in factors if not m.implied[f] and o.group_fakes[f] == 0]
+    shown = np.zeros((len(used), len(o.values)), dtype=np.int64)
+    entries: list[tuple[int, int]] = []
+    for row, f in enumerate(used):
+        cells = slice(m.cell_start[f], m.cell_start[f + 1])
+        np.add.at(shown[row], m.cell_value[cells], m.cell_cap[cells])
         for a in m.factor_apps[m.factor_start[f] : m.factor_start[f + 1]]:
             if many[a]:
-                people.add(int(o.app_person[a]))
+                entries.append((row, int(o.app_person[a])))
             else:
-                left[next(iter(state.values_of(int(a))))] -= 1
-        rows[f], shown[f] = people, left
-    return rows, shown
+                shown[row, next(iter(state.values_of(int(a))))] -= 1
+    people = sorted({p for _, p in entries})
+    place = {p: n for n, p in enumerate(people)}
+    matrix = np.zeros((len(used), len(people)), dtype=np.int64)
+    for row, p in entries:
+        matrix[row, place[p]] = 1
+    return System(tuple(used), tuple(people), matrix, shown)
 
 
-class _Elimination:
-    """Gaussian elimination of sparse rows modulo a prime, keeping what each row was made of."""
+def equalities(state: State, factors: Sequence[int], seed: int = 0) -> list[Equality]:
+    """Equal or determined people of one component about whom this says something new; none if it is too large."""
+    system = system_of(state, factors)
+    if not system.people or system.work > WORK:
+        return []
+    one, two = solutions(system, np.random.default_rng(seed))
+    alike: dict[tuple[int, int], list[int]] = {}
+    wanted: list[tuple[int, int | None]] = []
+    for column, entry in enumerate(zip(one.tolist(), two.tolist(), strict=True)):
+        if entry[0] == entry[1]:
+            wanted.append((column, None))
+        else:
+            alike.setdefault(entry, []).append(column)
+    for members in alike.values():
+        wanted += [(members[0], other) for other in members[1:] if _differ(state, system, members[0], other)]
+    return _confirmed(system, wanted)
 
-    def __init__(self, rows: dict[int, set[int]]) -> None:
-        self.rows = rows
-        self.people = sorted({p for people in rows.values() for p in people})
-        self.often: dict[int, int] = {}
-        for people in rows.values():
-            for p in people:
-                self.often[p] = self.often.get(p, 0) + 1
-        self.pivots: dict[int, tuple[Row, Row]] = {}  # pivot person -> (row with 1 at the pivot, what it is made of)
-        self.order: list[int] = []
 
-    def run(self) -> bool:
-        size = 0
-        for factor, people in self.rows.items():
-            row, made = self.reduce(dict.fromkeys(people, 1), {factor: 1})
-            if not row:
-                continue
-            pivot = min(row, key=lambda p: (self.often[p], p))
-            scale = pow(row[pivot], -1, PRIME)
-            row = {p: c * scale % PRIME for p, c in row.items()}
-            self.pivots[pivot] = row, {f: c * scale % PRIME for f, c in made.items()}
-            self.order.append(pivot)
-            size += len(row) + len(made)
-            if size > FILL:
-                return False
-        return True
+def _differ(state: State, system: System, one: int, other: int) -> bool:
+    start = state.model.observed.person_start
+    first, second = (state.values_of(int(start[system.people[n]])) for n in (one, other))
+    return first != second
 
-    def reduce(self, row: Row, made: Row) -> tuple[Row, Row]:
-        """Take away pivots until none is left in the row."""
-        waiting = [p for p in row if p in self.pivots]
-        while waiting:
-            pivot = waiting.pop()
-            times = row.get(pivot, 0)
-            if not times:
-                continue
-            other, parts = self.pivots[pivot]
-            for p, c in other.items():
-                value = (row.get(p, 0) - times * c) % PRIME
-                if value:
-                    if p not in row and p in self.pivots:
-                        waiting.append(p)
-                    row[p] = value
-                else:
-                    row.pop(p, None)
-            for f, c in parts.items():
-                value = (made.get(f, 0) - times * c) % PRIME
-                if value:
-                    made[f] = value
-                else:
-                    made.pop(f, None)
-        return row, made
 
-    def solution(self, rng: np.random.Generator, shown: dict[int, dict[int, int]], mix: Row) -> Row:
-        """A random solution for a mixture of the values."""
-        right = {f: sum(mix[v] * n for v, n in row.items()) % PRIME for f, row in shown.items()}
-        draws = rng.integers(0, PRIME, len(self.people))
-        entry = {p: int(x) for p, x in zip(self.people, draws, strict=True) if p not in self.pivots}
-        for pivot in reversed(self.order):
-            row, made = self.pivots[pivot]
-            total = sum(right[f] * c for f, c in made.items())
-            entry[pivot] = (total - sum(entry[p] * c for p, c in row.items() if p != pivot)) % PRIME
-        return entry
+def solutions(system: System, rng: np.random.Generator) -> tuple[I64, I64]:
+    """Two random solutions modulo the prime, of the same random mixture of the values."""
+    mix = rng.integers(0, PRIME, system.shown.shape[1])
+    right = np.zeros(len(system.factors), dtype=np.int64)
+    for v, times in enumerate(mix):
+        right = (right + system.shown[:, v] % PRIME * times) % PRIME
+    table = np.column_stack([system.matrix, right])
+    pivots = eliminate(table, len(system.people))
+    free = np.ones(len(system.people), dtype=bool)
+    rows = np.nonzero(pivots >= 0)[0]
+    free[pivots[rows]] = False
+    found = []
+    for _ in range(2):
+        entry = rng.integers(0, PRIME, len(system.people))
+        entry[~free] = 0
+        for row in rows:
+            known = int((table[row, :-1] * entry % PRIME)[free].sum()) % PRIME
+            entry[pivots[row]] = (int(table[row, -1]) - known) % PRIME
+        found.append(entry)
+    return found[0], found[1]
 
-    def explain(self, wanted: Row) -> dict[int, Fraction] | None:
-        """The groups whose sum is the wanted one, or None if there are none."""
-        row, made = self.reduce(wanted, {})
-        if row:
+
+@njit(cache=True, nogil=True)
+def eliminate(table: I64, columns: int) -> I64:
+    """Reduced row echelon form modulo the prime, in place; the pivot column of each row, or -1."""
+    rows, width = table.shape
+    pivots = np.full(rows, -1, dtype=np.int64)
+    rank = 0
+    for c in range(columns):
+        best = -1
+        for r in range(rank, rows):
+            if table[r, c] != 0:
+                best = r
+                break
+        if best < 0:
+            continue
+        if best != rank:
+            for j in range(width):
+                table[rank, j], table[best, j] = table[best, j], table[rank, j]
+        scale = inverse(table[rank, c])
+        for j in range(c, width):
+            table[rank, j] = table[rank, j] * scale % PRIME
+        for r in range(rows):
+            times = table[r, c]
+            if r != rank and times != 0:
+                for j in range(c, width):
+                    table[r, j] = (table[r, j] + (PRIME - times) * table[rank, j]) % PRIME
+        pivots[rank] = c
+        rank += 1
+        if rank == rows:
+            break
+    return pivots
+
+
+@njit(cache=True, nogil=True)
+def inverse(value: int) -> int:
+    """By Fermat's little theorem."""
+    result, base, power = 1, value % PRIME, PRIME - 2
+    while power:
+        if power & 1:
+            result = result * base % PRIME
+        base = base * base % PRIME
+        power >>= 1
+    return result
+
+
+def _confirmed(system: System, wanted: list[tuple[int, int | None]]) -> list[Equality]:
+    """The candidates that exact arithmetic confirms, with their groups."""
+    if not wanted:
+        return []
+    right = np.zeros((len(system.people), len(wanted)), dtype=np.int64)
+    for n, (one, other) in enumerate(wanted):
+        right[one, n] = 1
+        if other is not None:
+            right[other, n] = PRIME - 1
+    table = np.column_stack([system.matrix.T, right])
+    pivots = eliminate(table, len(system.factors))
+    rows = np.nonzero(pivots >= 0)[0]
+    found = []
+    for n, (one, other) in enumerate(wanted):
+        column = table[:, len(system.factors) + n]
+        times = {int(pivots[row]): rational(int(column[row])) for row in rows if column[row]}
+        equality = _exact(system, one, other, times)
+        if equality is not None:
+            found.append(equality)
+    return found
+
+
+def _exact(system: System, one: int, other: int | None, times: dict[int, Fraction | None]) -> Equality | None:
+    people: dict[int, Fraction] = {}
+    values: dict[int, Fraction] = {}
+    for row, factor in times.items():
+        if factor is None:
             return None
-        found = {f: rational((PRIME - c) % PRIME) for f, c in made.items()}
-        return None if None in found.values() else {f: c for f, c in found.items() if c is not None}
+        for p in np.nonzero(system.matrix[row])[0].tolist():
+            people[p] = people.get(p, Fraction(0)) + factor
+        for v in np.nonzero(system.shown[row])[0].tolist():
+            values[v] = values.get(v, Fraction(0)) + factor * int(system.shown[row, v])
+    left = {p: c for p, c in people.items() if c}
+    rest = {v: c for v, c in values.items() if c}
+    groups = tuple(sorted((system.factors[row], factor) for row, factor in times.items() if factor is not None))
+    if other is None:
+        alone = left == {one: Fraction(1)} and list(rest.values()) == [Fraction(1)]
+        return Equality(system.people[one], None, groups, next(iter(rest))) if alone else None
+    equal = left == {one: Fraction(1), other: Fraction(-1)} and not rest
+    return Equality(system.people[one], system.people[other], groups) if equal else None
 
 
 def rational(residue: int) -> Fraction | None:
@@ -166,21 +200,7 @@ def rational(residue: int) -> Fraction | None:
     (Fraction(-1, 1), Fraction(1, 2))
     """
     a, b, s, t = PRIME, residue, 0, 1
-    while b > 1 << 30:
+    while b > 1 << 15:
         q = a // b
         a, b, s, t = b, a - q * b, t, s - q * t
-    return None if t == 0 or abs(t) > 1 << 30 else Fraction(b, t)
-
-
-def _sums(
-    rows: dict[int, set[int]], shown: dict[int, dict[int, int]], groups: dict[int, Fraction]
-) -> tuple[dict[int, Fraction], dict[int, Fraction]]:
-    """Groups added and subtracted in exact arithmetic: the people and the values that are left."""
-    people: dict[int, Fraction] = {}
-    values: dict[int, Fraction] = {}
-    for f, times in groups.items():
-        for p in rows[f]:
-            people[p] = people.get(p, Fraction(0)) + times
-        for v, n in shown[f].items():
-            values[v] = values.get(v, Fraction(0)) + times * n
-    return {p: c for p, c in people.items() if c}, {v: c for v, c in values.items() if c}
+    return None if t == 0 or abs(t) > 1 << 15 else Fraction(b, t)
