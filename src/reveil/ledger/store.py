@@ -333,7 +333,8 @@ def new_folder(path: Path) -> Path:
         path.mkdir(parents=True, exist_ok=True)
         occupied = any(path.iterdir())
     except OSError as error:
-        raise cannot_use(path, error) from None
+        message, remedy = f"cannot be used: {reason(error)}", "name a new or an empty folder that you may write to"
+        raise InputError(Fault("R513", f"folder '{path}'", message, remedy)) from None
     if occupied:
         raise InputError(Fault("R513", f"folder '{path}'", "is not empty", "name a new or an empty folder"))
     return path

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reveil.encode import Encoded, Sensitive
-from reveil.errors import Fault
+from reveil.errors import Fault, brief
 from reveil.plan import admit, kernels
 from reveil.policy import Policy
 from reveil.promise import Guarantee
@@ -42,7 +42,7 @@ def _column_faults(g: Guarantee, column: Sensitive, counts: NDArray[Any], rows: 
     where = f"column {column.name!r}"
     distinct, top = int((counts > 0).sum()), int(counts.max(initial=0))
     value = column.values[int(counts.argmax())] if distinct else None
-    common = f"value {value!r} occurs in {top:,} of {rows:,} rows"
+    common = f"value {brief(value)} occurs in {top:,} of {rows:,} rows"
     way = "lower the parameter, or group rare values together"
     way += "" if withheld else ', or set method.infeasible = "withhold"'
     if g.l is not None and distinct < g.l:
