@@ -49,8 +49,7 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     unsafe = untie.count_unsafe(found.cells, found.first, found.width, found.height, found.went, n)
     into = np.full(int(found.height.sum()), -1, dtype=np.int64)
     state = np.zeros(len(into), dtype=np.int64)
-    which = np.arange(len(found.height))
-    args = (found.cells, found.first, found.width, found.height, found.went, n, encoded.positions, which, into, state)
+    args = (found.cells, found.first, found.width, found.height, found.went, n, encoded.positions, into, state)
     exchanged = untie.repair(parted.trees, *args) if unsafe else 0
     statistics = {
         "unsafe before repair": int(unsafe),

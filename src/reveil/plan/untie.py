@@ -105,16 +105,14 @@ def merge(cells, first, width, height, g, went, n, into):  # type: ignore[no-unt
 
 
 @njit(cache=True, nogil=True)
-def repair(trees, cells, cell_first, widths, heights, went, n, positions, which, into, state):  # type: ignore[no-untyped-def]
-    """Make the groups of some buckets safe. `into` says which group of its bucket a group was merged with."""
+def repair(trees, cells, cell_first, widths, heights, went, n, positions, into, state):  # type: ignore[no-untyped-def]
+    """Make all groups safe that can be. `into` says which group of its bucket a group was merged with."""
     box = np.zeros((2, positions.shape[1]), np.int32)
-    exchanged = 0
-    for b in which:
+    exchanged = base = 0
+    for b in range(len(heights)):
         width, height, first = widths[b], heights[b], cell_first[b]
-        base = 0
-        for i in range(b):
-            base += heights[i]
         joined, states = into[base : base + height], state[base : base + height]
+        base += height
         for g in range(height):
             a = first + g * width
             if joined[g] >= 0 or not unsafe(cells[a : a + width], width, went, n):
@@ -123,6 +121,7 @@ def repair(trees, cells, cell_first, widths, heights, went, n, positions, which,
                 exchanged += 1
             elif merge(cells, first, width, height, g, went, n, joined):
                 states[g] = MERGED
+                states[joined[g]] = SAFE  # it may have been stuck; the union is safe
             else:
                 states[g] = STUCK
     return exchanged
