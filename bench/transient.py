@@ -195,7 +195,7 @@ def run_real(data: Path) -> None:
     cases = {"health": ["4", "5"], "occupation": codes}
     for sensitive, protect in cases.items():
         columns = {"person_id": "identifier", **quasi, sensitive: "sensitive"}
-        tables = [part.select(columns) for part in _releases(meps, "release")]
+        tables = [part.select(list(columns)) for part in _releases(meps, "release")]
         for pace in ({"strategy": "constant-ratio", "horizon": len(tables)}, {"strategy": "telescoping"}):
             _real(f"MEPS, {sensitive}, protected {', '.join(protect)}", columns, tables, pace, protect)
     nls = pl.read_parquet(data / "nlswork_1968_1988.parquet")
@@ -210,7 +210,7 @@ def run_real(data: Path) -> None:
     columns["occ_code"] = "sensitive"
     shares = nls["occ_code"].value_counts().drop_nulls().sort("count", descending=True)
     rare = [str(code) for code, count in shares.iter_rows() if count < 0.03 * nls.height]
-    tables = [part.select(columns) for part in _releases(nls, "year")]
+    tables = [part.select(list(columns)) for part in _releases(nls, "year")]
     for pace in ({"strategy": "constant-ratio", "horizon": len(tables)}, {"strategy": "geometric", "rate": "9/10"}):
         _real(f"NLS young women, occ_code, protected {', '.join(rare)}", columns, tables, pace, rare)
 

@@ -12,6 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from math import ceil
 from os import cpu_count
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -37,7 +39,7 @@ ALLOWANCES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)  # for values
 def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progress: Progress) -> Plan:
     """Group the rows of one table so that nobody's budget is exceeded."""
     _refuse_unknown(encoded, policy)
-    progress("adding up the past", 0.0)
+    progress(compiling() or "adding up the past", 0.0)
     pace = pace_of(policy)
     (purse, left), tests = purse_of(encoded, history, policy, pace), _tests(encoded, policy)
     rows, order = np.hstack([encoded.positions, encoded.codes]), np.arange(encoded.rows, dtype=np.int64)
@@ -56,6 +58,18 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
         reasons={REASON: withheld} if withheld else {},
         statistics={**outlook.outlook(encoded, history, left, pace, policy), **alone},
     )
+
+
+def compiling() -> str | None:
+    """What to tell people while Numba compiles, or None when the compiled code is already there."""
+    compiled: Any = spend.split
+    if not hasattr(compiled, "signatures"):  # NUMBA_DISABLE_JIT
+        return None
+    cached = Path(compiled._cache.cache_path).glob("spend.split-*.nbi")
+    newest = max((file.stat().st_mtime for file in cached), default=0.0)
+    if compiled.signatures or newest >= Path(spend.__file__).stat().st_mtime:
+        return None
+    return "compiling the planner (first run after installation only, about a minute)"
 
 
 def pace_of(policy: Policy) -> budget.Pace:

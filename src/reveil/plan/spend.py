@@ -309,9 +309,10 @@ def cut_by_need(
     trees: Trees, tests: Tests, purse: Purse, rows: I32, order: I64, s: int, t: int, count: I64, work: I64,
     seen: I32, spare: I32, spare_order: I64,
 ) -> int:  # fmt: skip
-    """Part those who need large groups from those who do not, if that lowers the loss. Returns where, s for not at all.
+    """Part those who need large groups from those who do not. Returns where, s for not at all.
 
-    Those with much left would otherwise be generalised for the sake of those with little.
+    Those with much left would otherwise be generalised for the sake of those with little. Nobody's region grows by it.
+    It is done where it lowers the loss at once, or leaves the others more than two groups to cut.
     """
     size = t - s
     needs = np.empty(size)
@@ -326,8 +327,8 @@ def cut_by_need(
         spare_order[i] = order[s + by_need[i]]
     rows[s:t] = spare[:size]
     order[s:t] = spare_order[:size]
-    for eighths in range(2, 7):  # the tight ones first: from a quarter to three quarters of the rows
-        cut = s + max(1, size * eighths // 8)
+    for part in (1, 4, 8, 16, 24, 32, 40, 48):  # in 64ths: as few of the tight ones as can bear each other
+        cut = s + max(1, size * part // 64)
         while cut < t and purse.worst[order[cut]] == purse.worst[order[cut - 1]]:
             cut += 1
         if t - cut < tests.least or not large_enough(purse, order, s, cut, t):
@@ -336,7 +337,7 @@ def cut_by_need(
             continue
         after = (cut - s) * kernels.segment_cost(trees, rows, s, cut, seen)
         after += (t - cut) * kernels.segment_cost(trees, rows, cut, t, seen)
-        if after < before - 1e-9:
+        if after < before - 1e-9 or t - cut > 2 * smallest(purse.worst[order[cut]]):
             return cut
     return s
 
