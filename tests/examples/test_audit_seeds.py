@@ -41,10 +41,25 @@ PEOPLE_000 = table(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(("sex", "zips", "linked"), [(("M", "F"), ("6500*", "6501*"), Fraction(3, 4)), (("*", "*"), ("650**", "650**"), Fraction(7, 16))])
+@pytest.mark.parametrize(
+    ("sex", "zips", "linked"),
+    [(("M", "F"), ("6500*", "6501*"), Fraction(3, 4)), (("*", "*"), ("650**", "650**"), Fraction(7, 16))],
+)
 def test_seed_000_figures_2_and_4(sex, zips, linked):
-    one = table(("Sex", "Zipcode", "Disease"), (sex[0], zips[0], "flu"), (sex[0], zips[0], "chlamydia"), (sex[1], zips[1], "flu"), (sex[1], zips[1], "fever"))
-    two = table(("Sex", "Zipcode", "Disease"), (sex[0], zips[0], "chlamydia"), (sex[0], zips[0], "flu"), (sex[1], zips[1], "fever"), (sex[1], zips[1], "flu"))
+    one = table(
+        ("Sex", "Zipcode", "Disease"),
+        (sex[0], zips[0], "flu"),
+        (sex[0], zips[0], "chlamydia"),
+        (sex[1], zips[1], "flu"),
+        (sex[1], zips[1], "fever"),
+    )
+    two = table(
+        ("Sex", "Zipcode", "Disease"),
+        (sex[0], zips[0], "chlamydia"),
+        (sex[0], zips[0], "flu"),
+        (sex[1], zips[1], "fever"),
+        (sex[1], zips[1], "flu"),
+    )
     found = audit([one, two], PEOPLE_000, change="freely")
     person, value = found.observed.persons.to_list().index("o2"), found.observed.values.index("chlamydia")
     assert found.score.ever[person, value] == pytest.approx(float(linked))
@@ -60,9 +75,18 @@ PEOPLE_002 = table(
     ("Carl", 35, "Male", 12000, 2), ("Doris", 40, "Female", 13000, 2), ("Fiona", 37, "Female", 13000, 2),
     ("Erica", 41, "Female", 14000, 2), ("Grace", 42, "Female", 13000, 2), ("Hanna", 42, "Female", 13000, 2),
 )  # fmt: skip
-BOX = {1: ("[31,35]", "*", "[11000,12000]"), 2: ("[37,41]", "Female", "[13000,14000]"), 3: ("[35,40]", "*", "[12000,13000]"), 4: ("[41,42]", "Female", "[13000,14000]")}
-TABLE_1B = table(("Age", "Gender", "Zip", "Disease"), *((*BOX[g], d) for g in (1, 2) for d in ("cancer", "bronchitis", "AIDS")))
-TABLE_1D = table(("Age", "Gender", "Zip", "Disease"), *((*BOX[g], d) for g in (3, 4) for d in ("cancer", "bronchitis", "AIDS")))
+BOX = {
+    1: ("[31,35]", "*", "[11000,12000]"),
+    2: ("[37,41]", "Female", "[13000,14000]"),
+    3: ("[35,40]", "*", "[12000,13000]"),
+    4: ("[41,42]", "Female", "[13000,14000]"),
+}
+TABLE_1B = table(
+    ("Age", "Gender", "Zip", "Disease"), *((*BOX[g], d) for g in (1, 2) for d in ("cancer", "bronchitis", "AIDS"))
+)
+TABLE_1D = table(
+    ("Age", "Gender", "Zip", "Disease"), *((*BOX[g], d) for g in (3, 4) for d in ("cancer", "bronchitis", "AIDS"))
+)
 
 
 def test_seed_002_example_1():
@@ -133,16 +157,49 @@ PEOPLE_003 = table(
     ("Ken", 14, 20, 2), ("Julia", 18, 31, 2), ("Tom", 15, 27, 2), ("Harry", 23, 32, 2), ("Lily", 12, 17, 2), ("Ben", 26, 35, 2),
 )  # fmt: skip
 COLUMNS = ("Zip", "H", "Disease")
-TABLE_III = table(COLUMNS, ("[14,16]", "[20,23]", "Dyspepsia"), ("[14,16]", "[20,23]", "Pneumonia"), ("[24,26]", "[32,35]", "Pneumonia"), ("[24,26]", "[32,35]", "Gastritis"), ("[29,31]", "[17,19]", "Glaucoma"), ("[29,31]", "[17,19]", "Flu"))
-TABLE_IV = table(COLUMNS, ("[12,14]", "[17,20]", "Dyspepsia"), ("[12,14]", "[17,20]", "Glaucoma"), ("[15,18]", "[27,31]", "Lung Cancer"), ("[15,18]", "[27,31]", "Pneumonia"), ("[23,26]", "[32,35]", "Dyspepsia"), ("[23,26]", "[32,35]", "Pneumonia"))
-TABLE_V = table(("group", *COLUMNS), (1, "[14,15]", "[19,27]", "Dyspepsia"), (1, "[14,15]", "[19,27]", "Pneumonia"), (2, "[18,23]", "[31,32]", "Lung Cancer"), (2, "[18,23]", "[31,32]", "Dyspepsia"), (3, "[10,25]", "[16,17]", "Glaucoma"), (3, "[10,25]", "[16,17]", "Pneumonia"), (4, "[26,27]", "[35,37]", "Pneumonia"), (4, "[26,27]", "[35,37]", "Cataract"))
+TABLE_III = table(
+    COLUMNS,
+    ("[14,16]", "[20,23]", "Dyspepsia"),
+    ("[14,16]", "[20,23]", "Pneumonia"),
+    ("[24,26]", "[32,35]", "Pneumonia"),
+    ("[24,26]", "[32,35]", "Gastritis"),
+    ("[29,31]", "[17,19]", "Glaucoma"),
+    ("[29,31]", "[17,19]", "Flu"),
+)
+TABLE_IV = table(
+    COLUMNS,
+    ("[12,14]", "[17,20]", "Dyspepsia"),
+    ("[12,14]", "[17,20]", "Glaucoma"),
+    ("[15,18]", "[27,31]", "Lung Cancer"),
+    ("[15,18]", "[27,31]", "Pneumonia"),
+    ("[23,26]", "[32,35]", "Dyspepsia"),
+    ("[23,26]", "[32,35]", "Pneumonia"),
+)
+TABLE_V = table(
+    ("group", *COLUMNS),
+    (1, "[14,15]", "[19,27]", "Dyspepsia"),
+    (1, "[14,15]", "[19,27]", "Pneumonia"),
+    (2, "[18,23]", "[31,32]", "Lung Cancer"),
+    (2, "[18,23]", "[31,32]", "Dyspepsia"),
+    (3, "[10,25]", "[16,17]", "Glaucoma"),
+    (3, "[10,25]", "[16,17]", "Pneumonia"),
+    (4, "[26,27]", "[35,37]", "Pneumonia"),
+    (4, "[26,27]", "[35,37]", "Cataract"),
+)
 TABLE_VI = table(("group", "count"), (3, 1), (4, 1))
 
 
 def test_seed_003_tables_3_and_4():
     found = audit([TABLE_III, TABLE_IV], PEOPLE_003, transitions=UPDATES)
     sure = exposed(found)
-    assert {p: v for (p, r), v in sure.items() if r == "1"} == {"Ken": "Dyspepsia", "Julia": "Pneumonia", "Tom": "Pneumonia", "Harry": "Gastritis", "Lily": "Glaucoma", "Ben": "Flu"}
+    assert {p: v for (p, r), v in sure.items() if r == "1"} == {
+        "Ken": "Dyspepsia",
+        "Julia": "Pneumonia",
+        "Tom": "Pneumonia",
+        "Harry": "Gastritis",
+        "Lily": "Glaucoma",
+        "Ben": "Flu",
+    }
     assert sure["Ben", "2"] == "Pneumonia"
     assert set(belief(found, "Julia", "2")) == {"Lung Cancer", "Pneumonia"}
     assert found.inference.posterior  # the two worlds were counted
@@ -153,7 +210,13 @@ def test_seed_003_tables_5_and_6():
     found = audit([TABLE_III, TABLE_V], PEOPLE_003, transitions=UPDATES, counterfeits=[None, TABLE_VI])
     assert exposed(found) == {}
     assert len(belief(found, "Ben", "1")) == len(belief(found, "Ben", "2")) == 2
-    known = audit([TABLE_III, TABLE_V], PEOPLE_003, transitions=UPDATES, counterfeits=[None, TABLE_VI], compromised=["Ken@1=Dyspepsia"])
+    known = audit(
+        [TABLE_III, TABLE_V],
+        PEOPLE_003,
+        transitions=UPDATES,
+        counterfeits=[None, TABLE_VI],
+        compromised=["Ken@1=Dyspepsia"],
+    )
     assert {p for p, _ in exposed(known)} >= {"Julia", "Tom", "Harry"}
 
 
@@ -165,8 +228,16 @@ def relation(text):
 @pytest.mark.parametrize(
     ("updates", "series", "sure"),
     [
-        ("a=acdf b=bdef x=xce y=ydf", [[("AB", "ab"), ("CD", "xy")], [("AC", "cd"), ("BD", "ef")]], {("A", "1"): "a", ("B", "1"): "b"}),
-        ("a=adfgh b=bcegh c=ch d=dg e=eg f=fgh", [[("AB", "ab")], [("A", "cd"), ("B", "ef")], [("AB", "gh")]], {("A", "1"): "b", ("B", "1"): "a", ("A", "3"): "h"}),
+        (
+            "a=acdf b=bdef x=xce y=ydf",
+            [[("AB", "ab"), ("CD", "xy")], [("AC", "cd"), ("BD", "ef")]],
+            {("A", "1"): "a", ("B", "1"): "b"},
+        ),
+        (
+            "a=adfgh b=bcegh c=ch d=dg e=eg f=fgh",
+            [[("AB", "ab")], [("A", "cd"), ("B", "ef")], [("AB", "gh")]],
+            {("A", "1"): "b", ("B", "1"): "a", ("A", "3"): "h"},
+        ),
     ],
 )
 def test_individual_lemmas_fail_jointly(updates, series, sure):
@@ -175,13 +246,18 @@ def test_individual_lemmas_fail_jointly(updates, series, sure):
 
 
 def test_one_world_for_everybody():
-    found = audit(from_groups([[("AB", "ab"), ("CD", "xy")], [("AC", "cd"), ("BD", "ef")]]), transitions=relation("a=adf b=bce x=xde y=ycef"))
+    found = audit(
+        from_groups([[("AB", "ab"), ("CD", "xy")], [("AC", "cd"), ("BD", "ef")]]),
+        transitions=relation("a=adf b=bce x=xde y=ycef"),
+    )
     assert len(exposed(found)) == 8
 
 
 def test_three_distinct_star():
     updates = relation("a=ap1 b=bq2 c=cr3 d=dp2 e=eq1 f=fr3")
-    found = audit(from_groups([[("ABC", "abc"), ("DEF", "def")], [("ABD", "pqr"), ("CEF", "123")]]), transitions=updates)
+    found = audit(
+        from_groups([[("ABC", "abc"), ("DEF", "def")], [("ABD", "pqr"), ("CEF", "123")]]), transitions=updates
+    )
     assert {p for p, _ in exposed(found)} >= {"C", "D"}
 
 
@@ -203,10 +279,21 @@ def test_unequal_update_sets():
 
 @pytest.mark.parametrize(("other", "expected"), [((0.9, 0.997), 0.9736), ((0.5, 0.5), 0.9709)])
 def test_seed_004_alan_from_an_anatomy(other, expected):
-    voters = table(("Name", "Gender", "Age"), ("Alan", "Male", 41), ("Betty", "Female", 42), ("Catherine", "Female", 63), ("Diana", "Female", 64))
-    quasi = table(("Gender", "Age", "GID"), ("Male", 41, "L1"), ("Female", 42, "L1"), ("Female", 63, "L2"), ("Female", 64, "L2"))
+    voters = table(
+        ("Name", "Gender", "Age"),
+        ("Alan", "Male", 41),
+        ("Betty", "Female", 42),
+        ("Catherine", "Female", 63),
+        ("Diana", "Female", 64),
+    )
+    quasi = table(
+        ("Gender", "Age", "GID"), ("Male", 41, "L1"), ("Female", 42, "L1"), ("Female", 63, "L2"), ("Female", 64, "L2")
+    )
     values = table(("GID", "Disease"), ("L1", "Lung Cancer"), ("L1", "Hypertension"), ("L2", "Flu"), ("L2", "HIV"))
-    priors = {"Alan": {"Lung Cancer": 0.1, "Hypertension": other[0]}, "Betty": {"Lung Cancer": 0.003, "Hypertension": other[1]}}
+    priors = {
+        "Alan": {"Lung Cancer": 0.1, "Hypertension": other[0]},
+        "Betty": {"Lung Cancer": 0.003, "Hypertension": other[1]},
+    }
     found = audit([(quasi, values)], voters, adversary={"priors": priors})
     assert float(belief(found, "Alan")["Lung Cancer"]) == pytest.approx(expected, abs=5e-5)
     assert belief(found, "Diana") == {"Flu": Fraction(1, 2), "HIV": Fraction(1, 2)}

@@ -58,7 +58,7 @@ class Audit:
     @property
     def holds(self) -> bool:
         """Nobody is certain but those who were known, and nobody is above what was promised."""
-        return self.summary["exposed"] == 0 and self.summary["above_promise"] == 0
+        return bool(self.summary["exposed"] == 0 and self.summary["above_promise"] == 0)
 
     @cached_property
     def summary(self) -> dict[str, Any]:
@@ -156,8 +156,8 @@ def audit(
 ) -> Audit:
     """Attack released tables, and say who is exposed and why.
 
-    `releases` are tables in order (paths, frames, release folders, or pairs of tables for an anatomy) with a `population`
-    that says who has which quasi-identifiers (a column `release` says when), or an `Observed`.
+    `releases` are tables in order (paths, frames, release folders, or pairs of tables for an anatomy) with a
+    `population` that says who has which quasi-identifiers (a column `release` says when), or an `Observed`.
 
     >>> one = pl.DataFrame({"age": ["2*", "2*"], "illness": ["flu", "cold"]})
     >>> two = pl.DataFrame({"age": ["[25-39]", "[25-39]"], "illness": ["flu", "asthma"]})
@@ -166,7 +166,7 @@ def audit(
     >>> found.certain.filter(pl.col("person") == "Bob")["value"].unique().to_list()
     ['flu']
     >>> print(found.explain("Ann"))  # doctest: +ELLIPSIS
-    In release 2 group 1 Bob can only have asthma or flu; values do not change, so Bob does not have cold in release 1...
+    In release 2 group 1 Bob can only have asthma or flu; values do not change, so Bob does not have cold in release...
     """
     loaded = None if policy is None else load_policy(policy)
     seen = releases if isinstance(releases, Observed) else None
@@ -176,8 +176,8 @@ def audit(
             message = "released tables alone do not say who is in them"
             raise InputError(Fault("R723", "population", message, "give the people with their quasi-identifiers"))
         seen = observe(
-            list(listed), population, policy=loaded, sensitive=sensitive, identifier=identifier, counterfeits=counterfeits,
-            presence=presence,
+            list(listed), population, policy=loaded, sensitive=sensitive, identifier=identifier,
+            counterfeits=counterfeits, presence=presence,
         )  # fmt: skip
     who = _adversary(adversary, loaded, change, transitions, compromised, share)
     job = _Job(seen, who, loaded, _truth(truth, seen), promise, limit, samples, worst, seed, progress)
@@ -289,7 +289,8 @@ class _Job:
 
     def _trend(self, pins: dict[int, int]) -> tuple[tuple[dict[str, Any], ...], dict[int, str]]:
         """How many were certain once each release was out, and when each person became so."""
-        o, rows, first = self.seen, [], {}
+        o, rows = self.seen, list[dict[str, Any]]()
+        first: dict[int, str] = {}
         if o.rows * len(o.releases) > 3_000_000:
             return (), {}
         for last in range(1, len(o.releases) + 1):

@@ -1,7 +1,8 @@
 """Attacks by name: how often each succeeds, against how often plain guessing does.
 
-Success is over targets: people (or their appearances) whose values are not known beforehand. Where the truth is given, a
-guess succeeds if it is right; otherwise if it is certain. Intervals are Wilson's at 95 %, for a target drawn at random.
+Success is over targets: people (or their appearances) whose values are not known beforehand. Where the truth is given,
+a guess succeeds if it is right; otherwise if it is certain. Intervals are Wilson's at 95 %, for a target drawn at
+random.
 """
 
 from __future__ import annotations
@@ -182,7 +183,7 @@ class _Sight:
     def _solved(self, alive: Bools) -> Bools:
         m = self.m
         open_options = np.add.reduceat(alive.astype(np.int64), m.opt_start[:-1])
-        right = open_options[self.targets] == 1
+        right: Bools = open_options[self.targets] == 1
         if self.truth is not None:
             chosen = np.full(len(m.app_factor), -1)
             only = alive & (open_options == 1)[m.opt_app]

@@ -1,8 +1,8 @@
 """What is certain: values that a person cannot have had, with the reason for each.
 
-Three stages, each of which only ever removes what no world contains: filters to a fixpoint, equalities in the linear span
-of the groups (values that never change), and a search for worlds in components that are small enough. What no stage
-settles is *undecided*, and said to be.
+Three stages, each of which only ever removes what no world contains: filters to a fixpoint, equalities in the linear
+span of the groups (values that never change), and a search for worlds in components that are small enough. What no
+stage settles is *undecided*, and said to be.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class State:
     @classmethod
     def start(cls, model: Model) -> State:
         options = len(model.opt_cell)
-        state = cls(
+        return cls(
             model,
             model.possible.copy(),
             np.where(model.possible, OPEN, KNOWN).astype(np.uint8),
@@ -59,16 +59,15 @@ class State:
             np.zeros(options, dtype=np.int32),
             np.full(len(model.app_factor), -1, dtype=np.int64),
         )
-        return state
 
     def narrow(self, factors: Bools | None = None, people: Bools | None = None, *, chains_only: bool = False) -> None:
         """Filter to a fixpoint, starting from these factors and people (default: all)."""
         m, o = self.model, self.model.observed
         skip = np.ones(m.factors, dtype=bool) if chains_only else m.implied
         clock = propagate(
-            m.relation, m.change == "never", o.person_start, m.opt_start, m.opt_cell, m.cell_value, m.cell_cap, m.cell_low,
-            m.cell_start, o.app_person, m.app_factor, m.factor_start, m.factor_apps, skip, self.alive, self.why,
-            self.where, self.when, self.match,
+            m.relation, m.change == "never", o.person_start, m.opt_start, m.opt_cell, m.cell_value, m.cell_cap,
+            m.cell_low, m.cell_start, o.app_person, m.app_factor, m.factor_start, m.factor_apps, skip, self.alive,
+            self.why, self.where, self.when, self.match,
             np.ones(m.factors, dtype=bool) if factors is None else factors,
             np.ones(o.people, dtype=bool) if people is None else people,
             self.clock,

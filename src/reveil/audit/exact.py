@@ -1,8 +1,8 @@
 """Exact beliefs by counting worlds: people are placed one by one, and what matters of the past is only how many rows of
 each cell are left in the groups that are still open (the *frontier*).
 
-Weights are whole numbers (fractions are scaled up per person), so nothing is rounded. Forward and backward sums over the
-same states give every posterior at once.
+Weights are whole numbers (fractions are scaled up per person), so nothing is rounded. Forward and backward sums over
+the same states give every posterior at once.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Problem:
 
 
 def chains_of(state: State, factors: Sequence[int]) -> list[Chain]:
-    """The chains with an open choice in these factors: whole people, or single appearances where values change freely."""
+    """The chains with an open choice in these factors: people, or single appearances where values change freely."""
     m, o = state.model, state.model.observed
     many = state.open_options > 1
     apps = [int(a) for f in factors for a in m.factor_apps[m.factor_start[f] : m.factor_start[f + 1]]]

@@ -118,8 +118,8 @@ def _twins(state: State, app: int, value: int) -> _Told | None:
                 one, two, what = o.persons[other], o.persons[person], o.values[value]
                 told.say(f"{one} is known to have {what}.")
                 told.say(
-                    f"{factor_name(state, there).capitalize()} and {factor_name(state, here)} are the same people except "
-                    f"{one} and {two}, and show the same values.", there, here,
+                    f"{factor_name(state, there).capitalize()} and {factor_name(state, here)} are the same people "
+                    f"except {one} and {two}, and show the same values.", there, here,
                 )  # fmt: skip
                 told.say(f"So {two} has {what}.")
                 return told
@@ -287,7 +287,8 @@ class _Teller:
             return
         one, two = o.persons[e.one], o.persons[e.other]
         self.told.say(
-            f"{took}: the people differ in {one} and {two} only, and the values cancel. So {one} and {two} have the same value.",
+            f"{took}: the people differ in {one} and {two} only, and the values cancel. "
+            f"So {one} and {two} have the same value.",
             *factors,
         )
         person = e.other if str(one) == name else e.one
@@ -313,7 +314,8 @@ def _smallest_change(found: Inference, app: int, value: int, factors: list[int])
         skipped[factor] = True
         without.__dict__["implied"] = skipped
         if infer(without, seconds=2.0, people=[int(o.app_person[app])]).state.values_of(app) != {value}:
-            return f"Without {factor_name(found.state, factor)} this would not follow: keep its people in the groups they were in, or withhold it."
+            where = factor_name(found.state, factor)
+            return f"Without {where} this would not follow: keep its people in the groups they were in, or withhold it."
     if m.known:
         return "No single group is to blame: with this much known, groups must be larger or people must stay together."
     return "No single group is to blame: people must be grouped with the same others each time."

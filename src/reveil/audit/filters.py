@@ -68,8 +68,8 @@ def propagate(
                 if skip[f]:
                     continue
                 ok = fill(
-                    f, opt_start, opt_cell, cell_cap, cell_low, cell_start, factor_start, factor_apps, alive, why, where,
-                    when, match, clock, app_person, dirty_person,
+                    f, opt_start, opt_cell, cell_cap, cell_low, cell_start, factor_start, factor_apps, alive, why,
+                    where, when, match, clock, app_person, dirty_person,
                 )  # fmt: skip
                 if ok < 0:
                     return -1 - f
@@ -152,10 +152,10 @@ def follow(
 
 @njit(cache=True, nogil=True)
 def reaches(some: Bools, relation: Bools, v: int) -> bool:
+    found = False
     for u in range(len(some)):
-        if some[u] and relation[u, v]:
-            return True
-    return False
+        found = found or (some[u] and relation[u, v])
+    return found
 
 
 @njit(cache=True, nogil=True)

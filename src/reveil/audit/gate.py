@@ -98,8 +98,8 @@ def insist(
 def _fault(column: str, found: Audit) -> Fault:
     s = found.summary
     message = (
-        f"with this release, {s['exposed']:,} people are exposed with certainty and {s['above_promise']:,} are above the "
-        f"promise. {s['adversary']} Nothing was recorded or revealed"
+        f"with this release, {s['exposed']:,} people are exposed with certainty and {s['above_promise']:,} are above "
+        f"the promise. {s['adversary']} Nothing was recorded or revealed"
     )
     return Fault(
         "R728", f"audit of {column!r}", message, "choose a guarantee for series, or turn [audit] gate off", s["exposed"]

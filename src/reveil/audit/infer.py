@@ -24,7 +24,7 @@ Progress = Callable[[str, float], None]
 
 @dataclass(eq=False)
 class Inference:
-    """What follows. `methods` counts components by how they were settled: filters, uniform, exact, search, or undecided.
+    """What follows. `methods` counts components by how they were settled: filters, uniform, exact, search, undecided.
 
     `posterior` and `ever` hold the exact fractions of components that were counted.
     """
@@ -53,7 +53,8 @@ def infer(
 ) -> Inference:
     """Everything certain, and exact beliefs where counting is short enough.
 
-    `seconds` bound what comes after the filters (a component begun is finished); `people` narrow that to their components.
+    `seconds` bound what comes after the filters (a component begun is finished); `people` narrow that to their
+    components.
     """
     progress("excluding", 0.0)
     start = time.monotonic()
@@ -91,7 +92,7 @@ def _equate(found: Inference, end: float) -> None:
 def _components(
     found: Inference, limits: Limits, end: float, people: Sequence[int] | None, beliefs: bool, progress: Progress
 ) -> None:
-    state, cache = found.state, {}
+    state, cache = found.state, dict[Any, Any]()
     wanted = None if people is None else set(people)
     person = state.model.observed.app_person
     parts = members(state)
@@ -182,7 +183,7 @@ def _search(found: Inference, chains: list[Chain], end: float) -> None:
     _count(found, "undecided")
     open_apps = [a for chain in chains for a in chain]
     if result is not None:
-        shown = {}
+        shown: dict[int, set[int]] = {}
         for app, value in result.possible:
             shown.setdefault(app, set()).add(value)
         open_apps = [a for a in open_apps if found.state.values_of(a) != shown.get(a, set())]

@@ -1,4 +1,4 @@
-"""What the adversary knows besides the releases: how values change, what is likely beforehand, and some people's values."""
+"""What the adversary knows besides the releases: how values change, what is likely beforehand, some people's values."""
 
 from __future__ import annotations
 
@@ -71,8 +71,9 @@ class Adversary:
 
 
 def read_adversary(path: Path) -> dict[str, Any]:
-    """A small TOML file: change, transitions, compromised, share, counterfeits_known, priors (person -> value -> weight).
+    """A small TOML file: change, transitions, compromised, share, counterfeits_known, priors.
 
+    Priors are person -> value -> weight.
     `compromised` is a list of names, or of tables with person and, if wanted, value and release.
     """
     try:
@@ -102,11 +103,12 @@ def adversary_from(content: Mapping[str, Any], policy: Policy | None, folder: Pa
     if change not in ("never", "freely", "transitions"):
         message = f"change = {change!r} is not never, freely or transitions"
         raise InputError(Fault("R720", "adversary", message, "choose one of them"))
+    chosen: Change = change  # type: ignore[assignment]
     weights = None if transitions is None else transition_weights(transitions, folder)
     priors = {str(p): _weights(row) for p, row in content.get("priors", {}).items()}
     share = _share(content.get("share", 0))
     listed = tuple(known_from(item) for item in content.get("compromised", ()))
-    return Adversary(change, weights, priors, listed, share, bool(content.get("counterfeits_known", True)))
+    return Adversary(chosen, weights, priors, listed, share, bool(content.get("counterfeits_known", True)))
 
 
 def _weights(row: Mapping[str, Any]) -> dict[str, Fraction]:
@@ -143,10 +145,10 @@ def transition_weights(source: str | Mapping[str, Any], folder: Path) -> Weights
     Fraction(1, 2)
     """
     if isinstance(source, Mapping):
-        rows = [
-            (str(a), plain_text(b), None) for a, others in source.items() for b in others if not _is_weighted(others)
-        ]
-        rows += [(str(a), plain_text(b), exact(w)) for a, o in source.items() if _is_weighted(o) for b, w in o.items()]  # type: ignore[misc]
+        rows: list[tuple[str, str, Fraction | None]] = []
+        for value, others in source.items():
+            weights = others if isinstance(others, Mapping) else dict.fromkeys(others)
+            rows += [(str(value), plain_text(b), None if w is None else exact(w)) for b, w in weights.items()]
         return _normal(rows)
     frame = read_table(str(folder / source))
     missing = [name for name in ("from", "to") if name not in frame.columns]
@@ -162,10 +164,6 @@ def transition_weights(source: str | Mapping[str, Any], folder: Path) -> Weights
     )
 
 
-def _is_weighted(others: object) -> bool:
-    return isinstance(others, Mapping)
-
-
 def _normal(rows: Sequence[tuple[str, str, Fraction | None]]) -> Weights:
     given: dict[str, dict[str, Fraction | None]] = {}
     for a, b, weight in rows:
@@ -173,12 +171,11 @@ def _normal(rows: Sequence[tuple[str, str, Fraction | None]]) -> Weights:
         given.setdefault(b, {})
     table: dict[str, dict[str, Fraction]] = {}
     for value, others in given.items():
-        stated = [w for w in others.values() if w is not None]
+        stated = {b: w for b, w in others.items() if w is not None}
         if stated and len(stated) == len(others):
-            rest = 1 - sum(w for b, w in others.items() if b != value and w is not None)
-            table[value] = {b: w for b, w in others.items() if w} | (
-                {value: others.get(value) or rest} if rest > 0 else {}
-            )  # type: ignore[misc]
+            rest = Fraction(1) - sum(w for b, w in stated.items() if b != value)
+            stay = {value: rest} if value not in stated and rest > 0 else {}
+            table[value] = {b: w for b, w in stated.items() if w} | stay
         else:
             successors = sorted({*others, value})
             table[value] = {b: Fraction(1, len(successors)) for b in successors}

@@ -35,7 +35,7 @@ class System:
     @property
     def work(self) -> int:
         rows, columns = self.matrix.shape
-        return rows * columns * min(rows, columns)
+        return int(rows * columns * min(rows, columns))
 
 
 def system_of(state: State, factors: Sequence[int]) -> System:
@@ -87,9 +87,9 @@ def _differ(state: State, system: System, one: int, other: int) -> bool:
 
 def solutions(system: System, rng: np.random.Generator) -> tuple[I64, I64]:
     """Two random solutions modulo the prime, of the same random mixture of the values."""
-    mix = rng.integers(0, PRIME, system.shown.shape[1])
+    mix = rng.integers(0, PRIME, size=(system.shown.shape[1],))
     right = np.zeros(len(system.factors), dtype=np.int64)
-    for v, times in enumerate(mix):
+    for v, times in enumerate(mix.tolist()):
         right = (right + system.shown[:, v] % PRIME * times) % PRIME
     table = np.column_stack([system.matrix, right])
     pivots = eliminate(table, len(system.people))

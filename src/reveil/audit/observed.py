@@ -149,7 +149,9 @@ def from_groups(series: Iterable[Iterable[Group]]) -> Observed:
     names = sorted({p for release in listed for people, _ in release for p in people}, key=str)
     shown = sorted({v for release in listed for _, values in release for v in values}, key=str)
     person, code = {p: n for n, p in enumerate(names)}, {v: n for n, v in enumerate(shown)}
-    where, groups, cells = [], [], []
+    where: list[tuple[int, int, int, bool]] = []
+    groups: list[tuple[int, str, int]] = []
+    cells: list[tuple[int, int, int]] = []
     for number, release in enumerate(listed):
         for label, (people, values) in enumerate(release, 1):
             where += [(person[p], number, len(groups), True) for p in people]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.resources import files
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,8 @@ from reveil.audit.explain import Explanation
 from reveil.report.plots import Bar, bars, line
 
 UNDECIDED = (
-    "Undecided: counting was too long and the search found no end in time. They may or may not be exposed; raise the limit, "
-    "or name people to look at them alone."
+    "Undecided: counting was too long and the search found no end in time. They may or may not be exposed; raise the "
+    "limit, or name people to look at them alone."
 )
 
 
@@ -71,8 +72,8 @@ def html(found: Audit, *, external: bool = False) -> str:
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><title>Audit report</title>'
         f"<style>{css}</style></head><body><main><header>"
-        f'<p class="kicker">Reveil · audit · <span class="badge">{kind}</span></p><h1>What an adversary can work out</h1>'
-        f"</header>{body}</main></body></html>\n"
+        f'<p class="kicker">Reveil · audit · <span class="badge">{kind}</span></p>'
+        f"<h1>What an adversary can work out</h1></header>{body}</main></body></html>\n"
     )
 
 
@@ -158,7 +159,7 @@ def picture(found: Audit, told: Explanation) -> Markup:
             )
             if mine:
                 path.append((left + 50 / len(releases), top + 19))
-    for (x1, y1), (x2, y2) in zip(path, path[1:], strict=False):
+    for (x1, y1), (x2, y2) in pairwise(path):
         parts.append(f'<line x1="{x1:.1f}%" y1="{y1}" x2="{x2:.1f}%" y2="{y2}" class="stroke"/>')
     tall = 30 + 46 * max((min(4, len(c)) for c in columns.values()), default=1)
     title = f"Groups on the way to {told.person}"
@@ -194,6 +195,6 @@ def _method(s: dict[str, Any]) -> Markup:
         for name, count in s["components"].items()
     )
     return Markup(
-        "<h2>How it was found</h2><p>A component is a set of groups linked by people whose values are still open. This audit says "
-        "what follows for this adversary; a stronger one may learn more.</p><table class='pairs'>{}</table>"
+        "<h2>How it was found</h2><p>A component is a set of groups linked by people whose values are still open. "
+        "This audit says what follows for this adversary; a stronger one may learn more.</p><table class='pairs'>{}</table>"
     ).format(rows)

@@ -149,8 +149,8 @@ class _Rows:
             with np.errstate(divide="ignore"):
                 table = np.eye(values)
                 for v, others in enumerate(m.moves or ()):
-                    for w, weight in others.items():
-                        table[v, w] = float(weight)
+                    for w, chance in others.items():
+                        table[v, w] = float(chance)
                 self.step = np.log(table)
 
     def run(self, steps: int, rng: np.random.Generator) -> tuple[Floats, int]:
@@ -162,8 +162,8 @@ class _Rows:
         ladder = COLDEST * np.linspace(0.25, 1.0, LEVELS)
         tally = np.zeros(self.own.shape)
         good = walk(
-            holders, self.row_value, self.row_group, self.group_start, self.app_chain, self.chain_start, self.chain_apps,
-            self.own, self.step, ladder, steps, int(rng.integers(0, 2**31)), tally,
+            holders, self.row_value, self.row_group, self.group_start, self.app_chain, self.chain_start,
+            self.chain_apps, self.own, self.step, ladder, steps, int(rng.integers(0, 2**31)), tally,
         )  # fmt: skip
         return tally, int(good)
 

@@ -1,7 +1,7 @@
 """A search for worlds where counting is too long: CP-SAT, one component at a time.
 
-Each world that is found shows that everything in it is possible. When no world contains any of what is left, all of that
-is certainly excluded. When the time is up, what is left stays undecided.
+Each world that is found shows that everything in it is possible. When no world contains any of what is left, all of
+that is certainly excluded. When the time is up, what is left stays undecided.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def observe_series(ledger: Ledger, column: str, *, staged: tuple[Path, pl.DataFr
 
 
 def _public(folder: Path, column: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Values by group (group, rows, value) and counterfeits by group, from one table or from the tables of an anatomy."""
+    """Values by group (group, rows, value) and counterfeits by group, from one table or from those of an anatomy."""
     resources = json.loads((folder / "datapackage.json").read_text(encoding="utf-8"))["resources"]
     files = {resource["name"]: str(folder / resource["path"]) for resource in resources}
     if "table" in files:

@@ -1,7 +1,7 @@
 """Released tables, whoever made them, matched with a population: who may be in which group.
 
-Generalised cells are read in all common notations. A table with a `group` column is grouped by it, others by equal cells.
-A pair of tables is an anatomy: exact quasi-identifiers with a group number, and values by group number.
+Generalised cells are read in all common notations. A table with a `group` column is grouped by it, others by equal
+cells. A pair of tables is an anatomy: exact quasi-identifiers with a group number, and values by group number.
 """
 
 from __future__ import annotations
@@ -251,7 +251,7 @@ def _blocks(rows: int, width: int) -> Iterator[tuple[int, int]]:
 def _numeric(values: pl.Series, tree: Hierarchy | None) -> bool | None:
     if tree is not None:
         return None
-    return True if values.dtype.is_numeric() else None if values.dtype == pl.Date else None
+    return True if values.dtype.is_numeric() else None
 
 
 def _hierarchies(policy: Policy | None, columns: Columns) -> dict[str, Hierarchy]:
@@ -261,10 +261,10 @@ def _hierarchies(policy: Policy | None, columns: Columns) -> dict[str, Hierarchy
         source = policy.columns[name].hierarchy if policy is not None else None
         if source is None or policy is None:
             continue
-        paths: Mapping[Hashable, Any] = (
-            read_paths(name, policy.folder / source)
-            if isinstance(source, str)
-            else nested_paths(source, f"column {name!r}")
-        )
-        found[name] = grow(name, paths, missing=False)
+        if isinstance(source, str):
+            paths = read_paths(name, policy.folder / source)
+        else:
+            paths = nested_paths(source, f"column {name!r}")
+        leaves: dict[Hashable, tuple[str, ...]] = {**paths}
+        found[name] = grow(name, leaves, missing=False)
     return found

@@ -1,0 +1,151 @@
+"""The audit around its inference: reading tables of others, series, gate, command line, report."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+import reveil
+from reveil.audit.api import audit
+from reveil.audit.knowledge import adversary_from, transition_weights
+from reveil.audit.observed import from_groups
+from reveil.audit.report import html, lines
+from reveil.cli import app
+from reveil.errors import GuaranteeError, InputError
+
+POLICY = {
+    "columns": {"name": "identifier", "age": "quasi", "illness": "sensitive"},
+    "values": {"change": "never"},
+    "guarantee": {"model": "l-diversity", "l": 2, "k": 2},
+}
+FIRST = pl.DataFrame(
+    {"name": list("abcdef"), "age": [20, 21, 40, 41, 60, 61], "illness": ["flu", "cold", "flu", "gout", "cold", "gout"]}
+)
+SECOND = FIRST.with_columns(age=pl.Series([20, 40, 21, 60, 41, 61]))  # everybody sits beside somebody else
+
+
+def arx(*rows):
+    return pl.DataFrame(rows, schema=["zip", "age", "job", "illness"], orient="row")
+
+
+def test_arx_notation_with_a_taxonomy():
+    policy = {
+        "columns": {
+            "name": "identifier", "zip": "quasi", "age": "quasi", "illness": "sensitive",
+            "job": {"role": "quasi", "hierarchy": {"medical": ["nurse", "doctor"], "other": ["clerk"]}},
+        },
+        "guarantee": {"k": 2},
+    }  # fmt: skip
+    one = arx(
+        ("476**", "[20, 30[", "medical", "flu"),
+        ("476**", "[20, 30[", "medical", "cold"),
+        ("{47901,47902}", ">=30", "*", "flu"),
+        ("{47901,47902}", ">=30", "*", "gout"),
+    )
+    two = arx(("4****", "20-34", "medical", "flu"), ("4****", "20-34", "medical", "gout"))
+    people = pl.DataFrame(
+        [("Ann", "47601", 20, "nurse", 1), ("Bob", "47602", 29, "doctor", 1), ("Cid", "47901", 30, "clerk", 1), ("Dee", "47902", 77, "nurse", 1), ("Bob", "47602", 30, "doctor", 2), ("Eve", "48000", 33, "nurse", 2)],
+        schema=["name", "zip", "age", "job", "release"], orient="row",
+    )  # fmt: skip
+    found = audit([one, two], people, policy=policy, change="never")
+    sure = dict(found.certain.select("person", "value").iter_rows())
+    assert sure == {"Ann": "cold", "Bob": "flu", "Eve": "gout"}
+    assert found.explain("Eve").sentences[-1] == "So Eve has gout in release 2."
+
+
+def test_overlapping_boxes_and_unknown_presence():
+    table = pl.DataFrame(
+        {"age": ["[20-29]", "[20-29]", "[25-39]", "[25-39]"], "illness": ["flu", "flu", "cold", "cold"]}
+    )
+    people = pl.DataFrame({"name": ["Ann", "Bob", "Cid", "Dee"], "age": [21, 27, 28, 35]})
+    found = audit(table, people)  # four people, four rows: all are there
+    assert dict(found.certain.select("person", "value").iter_rows()) == {"Ann": "flu", "Dee": "cold"}
+    half = found.posterior.filter(pl.col("person") == "Bob")["probability"].to_list()
+    assert half == pytest.approx([0.5, 0.5])
+    more = pl.DataFrame({"name": ["Ann", "Bob", "Cid", "Dee", "Eve"], "age": [21, 23, 28, 35, 22]})
+    unsure = audit(table, more)  # the older group needs Cid and Dee; one of the others is missing
+    assert set(unsure.certain["person"]) == {"Cid", "Dee"}
+    assert {a.name: a.rate for a in unsure.attacks}["table linkage"] == pytest.approx(2 / 5)
+
+
+def test_faults_name_the_way_out():
+    with pytest.raises(InputError, match="R723"):
+        audit(pl.DataFrame({"age": ["2*"], "illness": ["flu"]}))
+    with pytest.raises(InputError, match="R724"):
+        audit(
+            pl.DataFrame({"age": ["2*"], "illness": ["flu"]}),
+            pl.DataFrame({"name": ["x"], "age": [50], "release": [1]}),
+        )
+    with pytest.raises(InputError, match="R721"):
+        audit(from_groups([[("AB", "xy")]]), compromised=["Z=x"])
+    with pytest.raises(InputError, match="R727"):
+        audit(from_groups([[("AB", "xy")]]), compromised=["A"])
+    with pytest.raises(InputError, match="R720"):
+        adversary_from({"change": "sometimes"}, None)
+    with pytest.raises(InputError, match="R726"):
+        audit(from_groups([[("AB", "xy")]])).explain("A")
+
+
+def test_transition_weights():
+    from fractions import Fraction
+    from pathlib import Path
+
+    given = transition_weights({"a": {"b": 0.25}}, Path())
+    assert given["a"] == {"b": Fraction(1, 4), "a": Fraction(3, 4)}
+    assert transition_weights({"a": ["b", "c"]}, Path())["a"]["c"] == Fraction(1, 3)
+
+
+@pytest.fixture
+def series(tmp_path):
+    made = reveil.open_series(POLICY, tmp_path / "home")
+    made.publish(FIRST, seed=1)
+    made.publish(SECOND, seed=1)
+    return made
+
+
+def test_series_audit_knows_people_by_their_identifiers(series):
+    found = series.audit()
+    assert found.summary["exposed"] > 0
+    assert not found.holds
+    known = series.audit(compromised=["a"])
+    assert known.summary["known"] == 1
+    alone = series.audit(people=["b"])
+    assert alone.posterior["person"].n_unique() == 1
+    with pytest.raises(InputError, match="R721"):
+        series.audit(people=["nobody"])
+
+
+def test_report_and_external_version(series):
+    found = series.audit()
+    full, discreet = html(found), html(found, external=True)
+    assert "Who, and why" in full and "<svg" in full and "http" not in full.replace("http-equiv", "")
+    assert "Who, and why" not in discreet
+    assert not any(f"{e.person}," in discreet for e in found.explanations)
+    assert "exposed with certainty" in lines(found)
+    assert json.dumps(found.to_dict(), default=str)
+    assert "certain" not in found.to_dict(names=False)
+
+
+def test_gate_refuses_before_anything_is_recorded(tmp_path):
+    made = reveil.open_series(POLICY | {"audit": {"gate": True}}, tmp_path / "home")
+    made.publish(FIRST, seed=1)
+    with pytest.raises(GuaranteeError, match="R728"):
+        made.publish(SECOND, seed=1)
+    assert len(made.releases) == 1
+
+
+def test_command_line(tmp_path):
+    (tmp_path / "one.csv").write_text("age,illness\n2*,flu\n2*,cold\n", encoding="utf-8")
+    (tmp_path / "two.csv").write_text("age,illness\n[25-39],flu\n[25-39],gout\n", encoding="utf-8")
+    (tmp_path / "who.csv").write_text("name,age,release\nAnn,21,1\nBob,28,1\nBob,28,2\nCid,35,2\n", encoding="utf-8")
+    call = ["audit", str(tmp_path / "one.csv"), str(tmp_path / "two.csv"), "--population", str(tmp_path / "who.csv")]
+    result = CliRunner().invoke(app, [*call, "--json", "--report", str(tmp_path / "audit.html")])
+    assert isinstance(result.exception, GuaranteeError) and result.exception.exit_code == 1
+    content = json.loads(result.stdout)
+    assert {row["person"] for row in content["certain"]} == {"Ann", "Bob", "Cid"}
+    assert (tmp_path / "audit.html").read_text(encoding="utf-8").count("<svg") > 1
+    fine = CliRunner().invoke(app, ["audit", str(tmp_path / "one.csv"), "--population", str(tmp_path / "who.csv")])
+    assert fine.exit_code == 0, fine.output
