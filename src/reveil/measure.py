@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from reveil.axes import Classes, Floats, Ints, Read, Runs, classes_of
 from reveil.errors import Fault, InputError, stop_if
-from reveil.parted import GROUP, crossed
+from reveil.parted import GROUP, pair
 from reveil.policy import Policy, PolicyLike, load_policy
 from reveil.queries import QueryError, Questions
 
@@ -139,12 +139,10 @@ def measure(
     Utility(mean NCP 0.5000, 1 classes of 2.0 rows, 1 of 3 rows suppressed)
     """
     rules = load_policy(policy)
-    if values is not None:
-        crosswise, surplus = crossed(published, values)
-        found = measure(
-            crosswise, original, rules, counterfeits=surplus, queries=queries, selectivity=selectivity, seed=seed
-        )
-        return _by_group(found, published, rules.guarantee.k)
+    groups = None
+    if values is not None:  # every row is found exactly; its value is any of its group's
+        paired = pair(published, values)
+        groups, published = paired[GROUP].to_numpy(), paired.with_columns(pl.int_range(pl.len()).alias(GROUP))
     stop_if(_faults(published, original, rules, queries, selectivity))
     classes = classes_of(published, original, rules, counterfeits)
     rows, kept = original.height, ~classes.starred
@@ -154,8 +152,8 @@ def measure(
     suppressed = rows - int(classes.real.sum()) + classes.suppressed
     ncp, entropy = (_losses(classes, rows, suppressed, what) for what in ("ncp", "entropy"))
     sizes, k = classes.sizes[kept], rules.guarantee.k
-    asked = Questions(classes, published, original, rules) if queries else None
-    return Utility(
+    asked = Questions(classes, published, original, rules, groups) if queries else None
+    found = Utility(
         rows=rows,
         suppressed=suppressed,
         counterfeits=int((classes.sizes - classes.real).sum()),
@@ -169,14 +167,14 @@ def measure(
         c_avg=average_class(sizes) / k if k else None,
         queries=tuple(asked.error(queries, s, seed) for s in selectivity) if asked else (),
     )
+    return found if groups is None else _by_group(found, groups, k)
 
 
-def _by_group(found: Utility, published: pl.DataFrame, k: int | None) -> Utility:
-    """The figures of an anatomy: its classes are its groups, and it has no counterfeits."""
-    sizes = published.group_by(GROUP).len()["len"].to_numpy()
+def _by_group(found: Utility, groups: NDArray[Any], k: int | None) -> Utility:
+    """The figures of an anatomy: its classes are its groups."""
+    sizes = np.unique(groups, return_counts=True)[1]
     return replace(
         found,
-        counterfeits=0,
         classes=len(sizes),
         discernibility=discernibility(sizes, found.suppressed, found.rows),
         average_class=average_class(sizes),

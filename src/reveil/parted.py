@@ -47,17 +47,3 @@ def pair(quasi: pl.DataFrame, values: Mapping[str, pl.DataFrame]) -> pl.DataFram
 def count(table: pl.DataFrame, name: str) -> pl.DataFrame:
     """How often each group has each value, from one row per person; sorted, so that no order tells anything."""
     return table.group_by(GROUP, name).len(COUNT).sort(GROUP, name, nulls_last=False).cast({COUNT: pl.Int64})
-
-
-def crossed(quasi: pl.DataFrame, values: Mapping[str, pl.DataFrame]) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Every row with every value of its group, as a group of its own in which all rows but one are surplus.
-
-    Whoever estimates from that, with the surplus as counterfeits, weighs each value by its share of the group: what an
-    analyst does with two tables.
-    """
-    rows = pair(quasi, values).drop(list(values)).with_row_index("\0row")
-    listed = pair(quasi.select(GROUP), values)
-    surplus = rows.select(GROUP, pl.len().over(GROUP).alias("\0size"), pl.col("\0row").cast(pl.Int64))
-    cross = rows.join(listed, on=GROUP, how="inner", maintain_order="left").drop(GROUP)
-    fakes = surplus.select(pl.col("\0row").alias(GROUP), (pl.col("\0size").cast(pl.Int64) - 1).alias(COUNT))
-    return cross.rename({"\0row": GROUP}).cast({GROUP: pl.Int64}), fakes

@@ -53,15 +53,21 @@ class Questions:
     """Asks queries of a published table and of its original."""
 
     def __init__(
-        self, classes: Classes, published: pl.DataFrame, original: pl.DataFrame, policy: Policy
+        self,
+        classes: Classes,
+        published: pl.DataFrame,
+        original: pl.DataFrame,
+        policy: Policy,
+        groups: NDArray[Any] | None = None,
     ) -> None:
+        """`groups`, for an anatomy in which each row is a class: the group whose values are shared by its rows."""
         self.classes = classes
         self.quasi = [read.axis for read in classes.reads]
         names = policy.named("sensitive")
-        self.sensitive = [
-            axis_of(name, policy.columns[name], original[name], policy.folder) for name in names
-        ]
+        self.sensitive = [axis_of(name, policy.columns[name], original[name], policy.folder) for name in names]
         self.counts = [_value_counts(classes, axis, published[axis.name]) for axis in self.sensitive]
+        if groups is not None:
+            self.counts = [_shared(counts, classes, groups) for counts in self.counts]
         self.places = [axis.rows(original[axis.name], ranked=False) for axis in self.quasi]
         self.ranks = [axis.rows(original[axis.name], ranked=True) for axis in self.sensitive]
 
@@ -94,9 +100,7 @@ class Questions:
         for start in range(0, len(self.places[0]), ROWS):
             rows = slice(start, start + ROWS)
             quasi = [_bits(place[rows], *pair) for place, pair in zip(self.places, asked.quasi, strict=True)]
-            values = [
-                _bits(rank[rows], *pair) for rank, pair in zip(self.ranks, asked.sensitive, strict=True)
-            ]
+            values = [_bits(rank[rows], *pair) for rank, pair in zip(self.ranks, asked.sensitive, strict=True)]
             for query in range(len(asked)):
                 inside = quasi[0][asked.picks[0][query]].copy()
                 for table, pick in zip(quasi[1:], asked.picks[1:], strict=True):
@@ -115,9 +119,7 @@ class Questions:
             block = slice(start, start + BLOCK)
             cells = self.classes.cells[block]
             shares = [np.ascontiguousarray(table[:, cells[:, i]]) for i, table in enumerate(tables)]
-            hits = [
-                (counts[block] @ table).T.copy() for counts, table in zip(self.counts, inside, strict=True)
-            ]
+            hits = [(counts[block] @ table).T.copy() for counts, table in zip(self.counts, inside, strict=True)]
             hits = hits or [self.classes.real[block].astype(np.float64)[None, :]]
             for query in range(len(asked)):
                 product = hits[asked.column[query]][asked.value[query]].copy()
@@ -142,6 +144,15 @@ def _value_counts(classes: Classes, axis: Axis, values: pl.Series) -> Any:
     cell, rank = np.array(spread, dtype=np.int64).reshape(-1, 2).T
     part = 1.0 / np.maximum(np.bincount(cell, minlength=len(read.cells)), 1)
     return rows @ coo_array((part[cell], (cell, rank)), shape=(len(read.cells), len(axis.values))).tocsr()
+
+
+def _shared(counts: Any, classes: Classes, groups: NDArray[Any]) -> Any:
+    """Every class gets the mean of the value counts of its group."""
+    from scipy.sparse import coo_array, diags_array
+
+    number, sizes = np.unique(groups, return_inverse=True, return_counts=True)[1:]
+    belongs = coo_array((np.ones(len(groups)), (number, classes.index)), shape=(len(sizes), counts.shape[0])).tocsr()
+    return (belongs.T @ (diags_array(1.0 / sizes) @ (belongs @ counts))).tocsr()
 
 
 def _scale(axis: Axis, ranked: bool) -> tuple[float, float, float]:

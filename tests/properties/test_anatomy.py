@@ -14,7 +14,7 @@ import reveil
 from reveil.errors import InputError
 from reveil.history import History
 from reveil.measure import measure
-from reveil.parted import crossed, pair
+from reveil.parted import pair
 from reveil.policy import load_policy
 from reveil.prior import estimate
 from reveil.verify import verify
@@ -150,8 +150,9 @@ def test_query_estimates_equal_counting_by_hand(tmp_path: Path) -> None:
     policy = load_policy(rules(tmp_path, {"model": "l-diversity", "l": 3}))
     release = reveil.anonymize(table, policy, seed=5)
     assert release.values is not None
-    crosswise, surplus = crossed(release.table, release.values)
-    questions = Questions(classes_of(crosswise, table, policy, surplus), crosswise, table, policy)
+    paired = pair(release.table, release.values)
+    rows = paired.with_columns(pl.int_range(pl.len()).alias("group"))
+    questions = Questions(classes_of(rows, table, policy, None), rows, table, policy, paired["group"].to_numpy())
     asked = questions.draw(200, 0.1, 7)
     estimates = questions.estimates(asked)
     sex, ages = sorted(table["sex"].unique()), release.table["age"].to_numpy()
