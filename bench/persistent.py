@@ -74,7 +74,7 @@ def tables(args: argparse.Namespace) -> Iterator[pl.DataFrame]:
     frame = frame.with_columns(
         pl.Series("person", np.arange(frame.height)),
         frame["income"].cut(cuts).cast(pl.String).alias("occupation"),
-        pl.col("gender").cast(pl.String),
+        pl.col("gender", "education", "birthplace").cast(pl.String),
     ).select(*COLUMNS)
     rng = np.random.default_rng(args.seed)
     order = rng.permutation(frame.height)

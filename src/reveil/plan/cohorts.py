@@ -63,7 +63,7 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     kept = keep_eligible(encoded.codes[rest, 0], size, encoded.sensitive[0], policy)
     founders = rest[kept]
     groups[founders] = len(standing.here) + found_cohorts(encoded, founders, trees, policy, size, seed)
-    fakes = _unfilled(standing, encoded.codes[newcomers, 0], home)
+    fakes = places.unfilled(standing.first_vacant, standing.vacant, home, encoded.codes[newcomers, 0])
     reasons = {LOST_PLACE: int(lost.sum()), OFTEN_ENOUGH: int((often & ~lost).sum()), TOO_FREQUENT: int((~kept).sum())}
     return Plan(
         groups=groups,
@@ -137,7 +137,7 @@ def _refill(
     # Each newcomer fills one place wherever they go. Serving the fullest cohorts first lets the emptiest die out, and
     # with them their counterfeits.
     open_ = open_[np.argsort(vacant[open_], kind="stable")]
-    boxes = places.bounds(encoded.positions, standing.order, standing.first)[open_]
+    boxes = places.bounds(encoded.positions, standing.order, standing.first, open_)
     centre = places.curve((boxes[:, 0] + boxes[:, 1]) // 2, trees)
     first_vacant = np.concatenate([[0], np.cumsum(vacant[open_])])
     inside = np.arange(first_vacant[-1]) - np.repeat(first_vacant[:-1] - standing.first_vacant[open_], vacant[open_])
@@ -196,15 +196,6 @@ def found_cohorts(encoded: Encoded, rows: I64, trees: kernels.Trees, policy: Pol
     codes = np.ascontiguousarray(part.codes[:, 0])
     places.settle(trees, part.positions, codes, order, first, len(encoded.sensitive[0].values), size, cohorts)
     return cohorts
-
-
-def _unfilled(standing: Standing, codes: I32, home: I32) -> tuple[I32, I32]:
-    """Group and code of each counterfeit: the vacant places that nobody took."""
-    owner = np.repeat(np.arange(len(standing.here), dtype=np.int64), np.diff(standing.first_vacant))
-    width = int(max(standing.vacant.max(initial=0), codes.max(initial=0))) + 1
-    taken = home[home >= 0].astype(np.int64) * width + codes[home >= 0]
-    left = ~np.isin(owner * width + standing.vacant, taken)
-    return owner[left].astype(np.int32), standing.vacant[left].astype(np.int32)
 
 
 def _outlook(past: Past, history: History, known: NDArray[np.bool_], policy: Policy) -> dict[str, Any]:

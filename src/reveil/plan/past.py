@@ -65,12 +65,27 @@ def group_offsets(history: History) -> tuple[I64, int]:
 
 
 def _codes(values: pl.DataFrame, offsets: I64, count: int) -> tuple[I64, I32]:
-    number = offsets[values["release"].to_numpy()] + values["group"].to_numpy()
-    codes = values["code"].to_numpy().astype(np.int32)
-    if (np.diff(number) < 0).any():
-        order = np.lexsort((codes, number))
-        number, codes = number[order], codes[order]
-    return np.concatenate([[0], np.cumsum(np.bincount(number, minlength=count))]), codes
+    release, group = values["release"].to_numpy(), values["group"].to_numpy()
+    codes = values["code"].to_numpy()
+    first, ascending = count_values(release, group, offsets, count)
+    if not ascending:
+        codes = codes[np.lexsort((codes, offsets[release] + group))]
+    return first, codes
+
+
+@njit(cache=True, nogil=True)
+def count_values(release, group, offsets, count):  # type: ignore[no-untyped-def]
+    """Where the values of each group start, and whether the groups are in order."""
+    first = np.zeros(count + 1, np.int64)
+    last, ascending = 0, True
+    for i in range(len(release)):
+        number = offsets[release[i]] + group[i]
+        ascending = ascending and number >= last
+        last = number
+        first[number + 1] += 1
+    for number in range(count):
+        first[number + 1] += first[number]
+    return first, ascending
 
 
 @njit(cache=True, nogil=True)

@@ -159,16 +159,32 @@ def vacancies(first, codes, shown, here, first_here, present):  # type: ignore[n
 
 
 @njit(cache=True, nogil=True)
-def bounds(positions, order, first):  # type: ignore[no-untyped-def]
-    """The box of the rows of each group; rows of group g are order[first[g]:first[g + 1]]."""
-    boxes = np.zeros((len(first) - 1, 2, positions.shape[1]), np.int32)
-    for g in range(len(first) - 1):
+def bounds(positions, order, first, which):  # type: ignore[no-untyped-def]
+    """The box of the rows of some groups; rows of group g are order[first[g]:first[g + 1]]."""
+    boxes = np.zeros((len(which), 2, positions.shape[1]), np.int32)
+    for k in range(len(which)):
+        g = which[k]
         for c in range(positions.shape[1]):
-            boxes[g, 0, c] = boxes[g, 1, c] = positions[order[first[g]], c]
+            boxes[k, 0, c] = boxes[k, 1, c] = positions[order[first[g]], c]
             for i in range(first[g] + 1, first[g + 1]):
-                boxes[g, 0, c] = min(boxes[g, 0, c], positions[order[i], c])
-                boxes[g, 1, c] = max(boxes[g, 1, c], positions[order[i], c])
+                boxes[k, 0, c] = min(boxes[k, 0, c], positions[order[i], c])
+                boxes[k, 1, c] = max(boxes[k, 1, c], positions[order[i], c])
     return boxes
+
+
+@njit(cache=True, nogil=True)
+def unfilled(first_vacant, vacant, home, codes):  # type: ignore[no-untyped-def]
+    """Cohort and code of each vacant place that no newcomer (cohort, code) took."""
+    taken = np.zeros(len(vacant), np.bool_)
+    for i in range(len(home)):
+        if home[i] >= 0:
+            for j in range(first_vacant[home[i]], first_vacant[home[i] + 1]):
+                if vacant[j] == codes[i]:
+                    taken[j] = True
+    owner = np.empty(len(vacant), np.int32)
+    for g in range(len(first_vacant) - 1):
+        owner[first_vacant[g] : first_vacant[g + 1]] = g
+    return owner[~taken], vacant[~taken]
 
 
 @njit(cache=True, nogil=True)
