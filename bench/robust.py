@@ -158,8 +158,8 @@ def one(setting: Setting, name: str, r: int, policy: Policy, args: argparse.Name
         chance = chances(encoded, plan, prior, number, encoded.sensitive[0].values)
         known = chance[np.isfinite(chance)]
         line[prior.name.removesuffix(".csv")] = {
-            "above": round(float((known > (1 + 1e-9) / r).mean()), 4),
-            "worst": round(float(known.max()), 4),
+            "above": round(float((known > (1 + 1e-9) / r).mean()), 4) if len(known) else None,
+            "worst": round(float(known.max()), 4) if len(known) else None,
             "undecided": int((plan.groups >= 0).sum()) - len(known),
         }
     if args.queries:
@@ -228,7 +228,15 @@ def plot(args: argparse.Namespace) -> None:
     methods = list(dict.fromkeys(line["method"] for line in lines))
     rs = sorted({line["r"] for line in lines})
     priors = [key for key, value in lines[0].items() if isinstance(value, dict)]
-    share = {(line["method"], line["r"]): max(line[prior]["above"] for prior in priors) for line in lines}
+
+    def known(line: dict[str, Any]) -> bool:
+        return all(line[prior]["above"] is not None for prior in priors)
+
+    share = {
+        (line["method"], line["r"]): max((line[p]["above"] or 0 for p in priors), default=0)
+        for line in lines
+        if known(line)
+    }
     colours = ("#7a0b0b", "#b3261e", "#e08a00", "#1a6b3c", "#2457a6")
     left, top, width, height = 60, 20, 460, 220
 
@@ -244,7 +252,7 @@ def plot(args: argparse.Namespace) -> None:
         parts.append(f'<text x="{left - 8}" y="{y(tick) + 4:.1f}" text-anchor="end">{tick:.0%}</text>')
     parts += [f'<text x="{x(r):.1f}" y="{top + height + 18}" text-anchor="middle">{r}</text>' for r in rs]
     for number, name in enumerate(methods):
-        points = " ".join(f"{x(r):.1f},{y(share[name, r]):.1f}" for r in rs)
+        points = " ".join(f"{x(r):.1f},{y(share[name, r]):.1f}" for r in rs if (name, r) in share)
         colour = colours[number % len(colours)]
         parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>')
         parts.append(f'<text x="{left + width + 10}" y="{40 + 20 * number}" fill="{colour}">{name}</text>')
