@@ -208,9 +208,10 @@ def run_real(data: Path) -> None:
         "south": "quasi",
     }
     columns["occ_code"] = "sensitive"
-    shares = nls["occ_code"].value_counts().drop_nulls().sort("count", descending=True)
-    rare = [str(code) for code, count in shares.iter_rows() if count < 0.03 * nls.height]
     tables = [part.select(list(columns)) for part in _releases(nls, "year")]
+    shares = nls["occ_code"].value_counts().drop_nulls().sort("count", descending=True)
+    seen = set(tables[0]["occ_code"])  # a value that no table has had yet cannot be told from a misspelt one
+    rare = [str(code) for code, count in shares.iter_rows() if count < 0.03 * nls.height and code in seen]
     for pace in ({"strategy": "constant-ratio", "horizon": len(tables)}, {"strategy": "geometric", "rate": "9/10"}):
         _real(f"NLS young women, occ_code, protected {', '.join(rare)}", columns, tables, pace, rare)
 
