@@ -86,12 +86,13 @@ def part(encoded: Encoded, history: History, policy: Policy, seed: int, progress
 def _split(buckets: Buckets, base: I64, positions: I32, trees: kernels.Trees) -> I32:
     groups = np.full(len(positions), -1, dtype=np.int32)
     order = buckets.order.copy()
+    near = positions[order]
     threads = cpu_count() or 1
     by_size = np.argsort(-buckets.height * np.diff(buckets.first), kind="stable")
 
     def work(which: I64) -> None:
-        args = (buckets.first, buckets.start, buckets.rows, buckets.height, positions, groups, base, which)
-        split.split_all(trees, order, *args)
+        args = (buckets.first, buckets.start, buckets.rows, buckets.height, groups, base, which)
+        split.split_all(trees, order, near, *args)
 
     with ThreadPoolExecutor(threads) as pool:
         list(pool.map(work, [by_size[i::threads] for i in range(threads)]))

@@ -209,6 +209,7 @@ def settle(trees, positions, codes, order, first, width, m, cohort):  # type: ig
             by_value[place[codes[row]]] = row
             place[codes[row]] += 1
         place[:] = starts
+        near = positions[by_value]
         values, ends, often = assign(counts, m)
         begin = 0
         for b in range(len(ends)):
@@ -216,7 +217,7 @@ def settle(trees, positions, codes, order, first, width, m, cohort):  # type: ig
             for j in range(begin, ends[b]):
                 mine[j - begin] = place[values[j]]
                 place[values[j]] += often[b]
-            split(trees, by_value, mine, np.full(len(mine), often[b]), often[b], positions, cohort, number)
+            split(trees, by_value, near, mine, np.full(len(mine), often[b]), often[b], cohort, number)
             number += often[b]
             begin = ends[b]
     return number

@@ -17,19 +17,24 @@ WEIGHED = 4  # up to this height, every column is tried and weighed by the loss 
 
 
 @njit(cache=True, nogil=True)
-def select(order, low, high, k, positions, c):  # type: ignore[no-untyped-def]
-    """Reorder order[low:high] so that its first k entries have the k lowest positions of column c."""
+def select(order, near, low, high, k, c):  # type: ignore[no-untyped-def]
+    """Reorder rows low..high so that the first k of them have the k lowest positions of column c.
+
+    `near[i]` are the positions of row order[i], moved along with it so that they are read in sequence.
+    """
     left, right, k = low, high - 1, low + k
     while left < right:
-        pivot = positions[order[(left + right) // 2], c]
+        pivot = near[(left + right) // 2, c]
         i, j = left, right
         while i <= j:
-            while positions[order[i], c] < pivot:
+            while near[i, c] < pivot:
                 i += 1
-            while positions[order[j], c] > pivot:
+            while near[j, c] > pivot:
                 j -= 1
             if i <= j:
                 order[i], order[j] = order[j], order[i]
+                for column in range(near.shape[1]):
+                    near[i, column], near[j, column] = near[j, column], near[i, column]
                 i += 1
                 j -= 1
         if k <= j:
@@ -41,12 +46,11 @@ def select(order, low, high, k, positions, c):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def bound(order, low, high, positions, box):  # type: ignore[no-untyped-def]
-    """Widen the box to hold the rows order[low:high]."""
+def bound(near, low, high, box):  # type: ignore[no-untyped-def]
+    """Widen the box to hold the rows low..high."""
     for i in range(low, high):
-        row = order[i]
-        for c in range(positions.shape[1]):
-            p = positions[row, c]
+        for c in range(near.shape[1]):
+            p = near[i, c]
             if p < box[0, c]:
                 box[0, c] = p
             if p > box[1, c]:
@@ -76,42 +80,64 @@ def share(rows, part, height):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def widest(trees, box, tried):  # type: ignore[no-untyped-def]
+def widest(trees, box):  # type: ignore[no-untyped-def]
     """The column that the box covers most of, by its number of values."""
-    best, extent = -1, 0.0
+    best, extent = 0, 0.0
     for c in range(box.shape[1]):
         leaves = trees.first_leaf[c + 1] - trees.first_leaf[c]
         width = trees.weight[c] * (box[1, c] - box[0, c]) / max(1, leaves - 1)
-        if width > extent and not tried[c]:
+        if width > extent:
             best, extent = c, width
     return best
 
 
 @njit(cache=True, nogil=True)
-def halve(trees, order, start, rows, height, part, c, positions, box, other):  # type: ignore[no-untyped-def]
+def halve(trees, order, near, start, rows, height, part, c, box, other):  # type: ignore[no-untyped-def]
     """Put the rows of the first `part` places first, by column c, and return the loss of both sides."""
     clear(box)
     clear(other)
-    near = far = 0
+    here = there = 0
     for v in range(len(start)):
         k = share(rows[v], part, height)
-        select(order, start[v], start[v] + rows[v], k, positions, c)
-        bound(order, start[v], start[v] + k, positions, box)
-        bound(order, start[v] + k, start[v] + rows[v], positions, other)
-        near += k
-        far += rows[v] - k
-    return near * loss(trees, box) + far * loss(trees, other)
+        select(order, near, start[v], start[v] + rows[v], k, c)
+        bound(near, start[v], start[v] + k, box)
+        bound(near, start[v] + k, start[v] + rows[v], other)
+        here += k
+        there += rows[v] - k
+    return here * loss(trees, box) + there * loss(trees, other)
 
 
 @njit(cache=True, nogil=True)
-def split(trees, order, start, rows, height, positions, group, first):  # type: ignore[no-untyped-def]
+def cut(trees, order, near, begin, count, tall, part, box, other):  # type: ignore[no-untyped-def]
+    """Put the first `part` places of a bucket first, by the column that loses least (small) or is widest (large)."""
+    clear(box)
+    for v in range(len(begin)):
+        bound(near, begin[v], begin[v] + count[v], box)
+    column = widest(trees, box)
+    if tall > WEIGHED:
+        for v in range(len(begin)):
+            select(order, near, begin[v], begin[v] + count[v], share(count[v], part, tall), column)
+        return
+    wide = box[0] < box[1]
+    lowest, last = np.inf, -1
+    for c in range(len(wide)):
+        if wide[c]:
+            cost = halve(trees, order, near, begin, count, tall, part, c, box, other)
+            last = c
+            if cost < lowest:
+                column, lowest = c, cost
+    if last != column:
+        halve(trees, order, near, begin, count, tall, part, column, box, other)
+
+
+@njit(cache=True, nogil=True)
+def split(trees, order, near, start, rows, height, group, first):  # type: ignore[no-untyped-def]
     """Number the groups of a bucket from `first` on: group[row] for each of its rows.
 
-    The rows of value v are order[start[v]:start[v] + rows[v]].
+    The rows of value v are order[start[v]:start[v] + rows[v]], their positions near[start[v]:start[v] + rows[v]].
     """
-    values, columns = len(start), positions.shape[1]
+    values, columns = len(start), near.shape[1]
     box, other = np.zeros((2, columns), np.int32), np.zeros((2, columns), np.int32)
-    tried = np.zeros(columns, np.bool_)
     depth = 2 * 64
     starts, counts = np.zeros((depth, values), np.int64), np.zeros((depth, values), np.int64)
     heights, firsts = np.zeros(depth, np.int64), np.zeros(depth, np.int64)
@@ -125,29 +151,8 @@ def split(trees, order, start, rows, height, positions, group, first):  # type: 
                 for i in range(begin[v], begin[v] + count[v]):
                     group[order[i]] = number
             continue
-        clear(box)
-        for v in range(values):
-            bound(order, begin[v], begin[v] + count[v], positions, box)
         part = tall // 2
-        tried[:] = False
-        column = max(0, widest(trees, box, tried))
-        if tall <= WEIGHED:
-            lowest, last = np.inf, -1
-            for c in range(columns):
-                if box[0, c] < box[1, c]:
-                    tried[c] = True
-            for c in range(columns):
-                if tried[c]:
-                    cost = halve(trees, order, begin, count, tall, part, c, positions, box, other)
-                    last = c
-                    if cost < lowest:
-                        column, lowest = c, cost
-            if last != column:
-                halve(trees, order, begin, count, tall, part, column, positions, box, other)
-        else:
-            for v in range(values):
-                k = share(count[v], part, tall)
-                select(order, begin[v], begin[v] + count[v], k, positions, column)
+        cut(trees, order, near, begin, count, tall, part, box, other)
         for v in range(values):
             k = share(count[v], part, tall)
             starts[top, v], counts[top, v] = begin[v], k
@@ -158,8 +163,8 @@ def split(trees, order, start, rows, height, positions, group, first):  # type: 
 
 
 @njit(cache=True, nogil=True)
-def split_all(trees, order, bucket_first, start, rows, height, positions, group, first, which):  # type: ignore[no-untyped-def]
+def split_all(trees, order, near, bucket_first, start, rows, height, group, first, which):  # type: ignore[no-untyped-def]
     """Split the buckets of one thread."""
     for b in which:
         a, z = bucket_first[b], bucket_first[b + 1]
-        split(trees, order, start[a:z], rows[a:z], height[b], positions, group, first[b])
+        split(trees, order, near, start[a:z], rows[a:z], height[b], group, first[b])

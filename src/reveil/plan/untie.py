@@ -55,7 +55,7 @@ def cost(trees, cells, positions, box):  # type: ignore[no-untyped-def]
     rows = 0
     for i in range(len(cells)):
         if cells[i] >= 0:
-            bound(cells, i, i + 1, positions, box)
+            bound(positions, cells[i], cells[i] + 1, box)
             rows += 1
     return rows * loss(trees, box) if rows else 0.0
 
