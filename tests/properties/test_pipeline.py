@@ -95,6 +95,7 @@ class Case:
     kinds: dict[str, Any] = field(default_factory=dict)  # sensitive column -> number, text, date, order or tree
     orders: dict[str, Any] = field(default_factory=dict)  # sensitive column -> order or tree
     population: pl.DataFrame | None = None
+    pools: dict[str, Any] = field(default_factory=dict)  # column -> values to choose from
 
     @property
     def guarantee(self):
@@ -234,7 +235,7 @@ def cases(draw, largest=60, presence=False):
     data: dict[str, pl.Series] = {}
 
     def fill(name, pool, dtype):
-        choice = pool + [None] * draw(st.sampled_from([0, 0, 1]))
+        choice = case.pools[name] = pool + [None] * draw(st.sampled_from([0, 0, 1]))
         data[name] = pl.Series(name, draw(st.lists(st.sampled_from(choice), min_size=n, max_size=n)), dtype=dtype)
 
     for number in range(draw(st.integers(1, 3))):
@@ -242,7 +243,7 @@ def cases(draw, largest=60, presence=False):
         spec, case.scales[name], pool, dtype = draw(quasi_columns(name))
         case.policy["columns"][name] = spec
         fill(name, pool, dtype)
-    for number in range(0 if presence else draw(st.sampled_from([0, 1, 1, 1, 2]))):
+    for number in range(draw(st.sampled_from([0, 1] if presence else [0, 1, 1, 1, 2]))):
         name = f"s{number}"
         spec, case.kinds[name], case.orders[name], pool, dtype = draw(sensitive_columns())
         case.policy["columns"][name] = spec
@@ -481,10 +482,10 @@ def test_withholding_leaves_out_the_fewest(values, alpha, k, form):
 @st.composite
 def presence_cases(draw):
     case = draw(cases(largest=7, presence=True))
-    extra = draw(st.lists(st.integers(0, case.frame.height - 1), max_size=6))
-    quasi = list(case.scales)
-    people = case.frame.select(quasi)
-    case.population = pl.concat([people, *(people[number] for number in extra)])
+    people = case.frame.select(list(case.scales))
+    others = st.tuples(*(st.sampled_from(case.pools[name]) for name in case.scales))
+    more = pl.DataFrame(draw(st.lists(others, max_size=6)), schema=people.schema, orient="row")
+    case.population = pl.concat([people, more])
     share = Fraction(case.frame.height, case.population.height)
     bounds = draw(st.sampled_from(["0", "1/4", str(share)])), draw(st.sampled_from([str(share), "3/4", "1"]))
     bounds = sorted(bounds, key=Fraction)

@@ -77,7 +77,7 @@ def monotone(guarantee: Guarantee) -> bool:
     return guarantee.epsilon is None
 
 
-def tests(encoded: Encoded, policy: Policy, published: Array | None = None) -> kernels.Tests:
+def tests(encoded: Encoded, policy: Policy, published: NDArray[Any] | None = None) -> kernels.Tests:
     """The conditions of the policy for this table, or for those of its rows that are published."""
     g, rows = policy.guarantee, slice(None) if published is None else published
     found = [

@@ -31,14 +31,31 @@ PARTS = 64  # independent segments that a large table is first cut into
 
 def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progress: Progress) -> Plan:
     """Group the rows of one table under its single-release conditions."""
-    tests = admit.tests(encoded, policy)
     trees = _columns(lay_end_to_end(encoded, policy))
-    rows, order = _rows(encoded)
-    kept, withheld = _admissible(rows, order, tests, encoded, policy, seed)
+    kept, tests, withheld = _admissible(encoded, policy, seed)
     strict = policy.method.cuts == "strict" or not admit.monotone(policy.guarantee) or encoded.population is not None
     allowance = max(0, floor(policy.method.suppress * encoded.rows) - withheld)
+    if policy.guarantee.delta_min > 0:
+        allowance = 0  # nobody of the population could be where rows are withheld
     work = _Work(trees, tests, kept, not strict, allowance)
-    return _collect(work, work.run(progress), encoded, withheld, strict)
+    parts = work.run(progress)
+    if policy.guarantee.t is not None and any((part.group < 0).any() for part in parts):
+        work = _once_more(work, parts, encoded, policy)
+        parts = work.run(progress)
+    return _collect(work, parts, encoded, withheld, strict)
+
+
+def _once_more(work: _Work, parts: list[_Part], encoded: Encoded, policy: Policy) -> _Work:
+    """The rows that stayed, as a table of its own: t-closeness compares with what is published, not with the input.
+
+    Where they do not pass as one group (nearness may not), nothing is withheld instead.
+    """
+    stay = np.concatenate([part.group >= 0 for part in parts])
+    rows, order = work.rows[stay], work.order[stay]
+    tests = admit.tests(encoded, policy, order[order >= 0])
+    if _admitted(tests, rows, order):
+        return _Work(work.trees, tests, (rows, order), work.relaxed, 0)
+    return _Work(work.trees, work.tests, (work.rows, work.order), work.relaxed, 0)
 
 
 def lay_end_to_end(encoded: Encoded, policy: Policy) -> kernels.Trees:
@@ -111,21 +128,22 @@ def _admitted(tests: values.Tests, rows: values.Rows, order: NDArray[np.int32]) 
     return bool(values.admits(tests, rows, order, 0, len(rows), *values.room_for(tests)))
 
 
-def _admissible(
-    rows: values.Rows, order: NDArray[np.int32], tests: values.Tests, encoded: Encoded, policy: Policy, seed: int
-) -> tuple[Rows, int]:
-    """The rows that can be published at all: everything if the whole table is admitted as one group.
+def _admissible(encoded: Encoded, policy: Policy, seed: int) -> tuple[Rows, values.Tests, int]:
+    """The rows that can be published at all, what they must satisfy, and how many others there are.
 
-    If it is not, no way of cutting it is; then rows of too frequent values are withheld, or the table is refused.
+    That is everything if the whole table is admitted as one group. If it is not, no way of cutting it is; then rows of
+    too frequent values are withheld, or the table is refused.
     """
+    tests = admit.tests(encoded, policy)
+    rows, order = _rows(encoded)
     if _admitted(tests, rows, order):
-        return (rows, order), 0
-    faults = infeasible.faults(encoded, policy)
+        return (rows, order), tests, 0
     if policy.method.infeasible == "withhold":
         keep = infeasible.without_excess(tests, rows, np.random.default_rng(seed))
+        tests = admit.tests(encoded, policy, order[keep & (order >= 0)])
         if keep.any() and _admitted(tests, rows[keep], order[keep]):
-            return (rows[keep], order[keep]), int((~keep).sum())
-    raise InfeasibleError(faults)
+            return (rows[keep], order[keep]), tests, int((~keep).sum())
+    raise InfeasibleError(infeasible.faults(encoded, policy))
 
 
 class _Part(NamedTuple):
@@ -212,8 +230,10 @@ def _collect(work: _Work, parts: list[_Part], encoded: Encoded, withheld: int, s
     for part in parts:
         number[part.s : part.t] = np.where(part.group >= 0, part.group + first, -1)
         first += part.groups
-    groups = np.full(encoded.rows, -1, dtype=np.int32)
     rows = work.order >= 0
+    shown = np.unique(number[rows & (number >= 0)])  # a region of the population without rows is no group
+    number = np.where(np.isin(number, shown), np.searchsorted(shown, number), -1).astype(np.int32)
+    groups = np.full(encoded.rows, -1, dtype=np.int32)
     groups[work.order[rows]] = number[rows]
     people = None
     if encoded.population is not None:

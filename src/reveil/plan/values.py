@@ -21,6 +21,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 # Kinds of tests on the sensitive values of a group.
 DISTINCT, ENTROPY, RECURSIVE, FREQUENCY, EMD_EQUAL, EMD_ORDERED, EMD_TREE, NEARNESS = range(8)
 ZERO: Any = np.int64(0)  # a plain 0 is a type of its own to Numba, for which it compiles callees again
+TIES = 4096  # up to this size, ties of entropies are decided by prime factors; beyond it they are refused
 SAFE = 2**62  # beyond this an integer product could overflow, and a cautious float comparison is used instead
 
 
@@ -138,7 +139,7 @@ def admits_values(
 
 @kernel
 def entropy_reaches(tests: Tests, test: int, count: I64, work: I64, touched: int, size: int) -> bool:
-    """Entropy of at least log(a/b). Ties are accepted only where they are certain: all counts equal."""
+    """Entropy of at least log(a/b). Ties are accepted only where they are certain."""
     low = high = count[work[0]]
     sum_logs = 0.0
     for j in range(touched):
@@ -147,8 +148,41 @@ def entropy_reaches(tests: Tests, test: int, count: I64, work: I64, touched: int
         sum_logs += n * np.log(n)
     if low == high:
         return touched * tests.b[test] >= tests.a[test]
-    entropy = np.log(size) - sum_logs / size
-    return entropy > np.log(tests.a[test] / tests.b[test]) + 1e-9
+    surplus = np.log(size) - sum_logs / size - np.log(tests.a[test] / tests.b[test])
+    if surplus > 1e-9 or surplus < -1e-9 or size > TIES:
+        return surplus > 1e-9
+    return entropy_ties(tests.a[test], tests.b[test], count, work, touched, size)
+
+
+@kernel
+def entropy_ties(a: int, b: int, count: I64, work: I64, touched: int, size: int) -> bool:
+    """Whether size^size * b^size = a^size * product of n^n over the counts: each prime occurs alike on both sides."""
+    for p in range(2, size + 1):
+        prime = True
+        for q in range(2, p):
+            if q * q > p or not prime:
+                break
+            prime = p % q != 0
+        if not prime:
+            continue
+        balance = size * (times(size, p) + times(b, p) - times(a, p))
+        for j in range(touched):
+            balance -= count[work[j]] * times(count[work[j]], p)
+        if balance != 0:
+            return False
+        a //= p ** times(a, p)
+        b //= p ** times(b, p)
+    return a == 1 and b == 1
+
+
+@kernel
+def times(n: int, p: int) -> int:
+    """How often p divides n."""
+    found = 0
+    while n % p == 0:
+        n //= p
+        found += 1
+    return found
 
 
 @kernel
