@@ -228,7 +228,8 @@ class _Classes:
         if key not in self._known:
             rows = [[self.kinds[kind][value] for value in values] for kind in kinds]
             if self.blind:
-                self._known[key] = Fraction(self.chance[c])
+                # 11 roundings at most stand behind it (4 priors, 7 operations); take the upper end, so that a tie is refused
+                self._known[key] = Fraction(self.chance[c]) * (1 + Fraction(self.error[c]))
             else:
                 found = posterior.exact(people, held, rows)
                 sums = None if found is None else max(max(row) for row in found)
