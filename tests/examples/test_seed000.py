@@ -91,3 +91,11 @@ def test_greedy_leaves_nothing_for_the_second_release(tmp_path):
     with pytest.raises(InfeasibleError) as refusal:
         series.publish(FIGURE_1B)
     assert any("'flu'" in f.message and "chance of 3/4 over all releases" in f.message for f in refusal.value.faults)
+
+
+def test_anatomy_keeps_the_same_promise(tmp_path):
+    """Exact quasi-identifiers in one table, values by group in the other: the chance is that of the groups."""
+    anatomy = {**global_policy(protect=["chlamydia"]), "method": {"publish": "anatomy"}}
+    series = reveil.open_series(anatomy, home=tmp_path)
+    series.publish(FIGURE_1A)
+    assert verdict(series.publish(FIGURE_1B))["worst"] == "7/16"
