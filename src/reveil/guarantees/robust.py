@@ -228,7 +228,7 @@ class _Classes:
         if key not in self._known:
             rows = [[self.kinds[kind][value] for value in values] for kind in kinds]
             if self.blind:
-                # At most 11 roundings stand behind it (4 priors, 7 operations). The upper end decides: a tie is refused.
+                # At most 11 roundings stand behind it (4 priors, 7 operations). The upper end decides; ties are refused
                 self._known[key] = Fraction(self.chance[c]) * (1 + Fraction(self.error[c]))
             else:
                 found = posterior.exact(people, held, rows)
