@@ -196,5 +196,6 @@ def _method(s: dict[str, Any]) -> Markup:
     )
     return Markup(
         "<h2>How it was found</h2><p>A component is a set of groups linked by people whose values are still open. "
-        "This audit says what follows for this adversary; a stronger one may learn more.</p><table class='pairs'>{}</table>"
+        "This audit says what follows for this adversary; a stronger one may learn more.</p>"
+        "<table class='pairs'>{}</table>"
     ).format(rows)

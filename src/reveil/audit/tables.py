@@ -265,6 +265,6 @@ def _hierarchies(policy: Policy | None, columns: Columns) -> dict[str, Hierarchy
             paths = read_paths(name, policy.folder / source)
         else:
             paths = nested_paths(source, f"column {name!r}")
-        leaves: dict[Hashable, tuple[str, ...]] = {**paths}
+        leaves: dict[Hashable, tuple[str, ...]] = {leaf: path for leaf, path in paths.items()}  # noqa: C416 keys widen
         found[name] = grow(name, leaves, missing=False)
     return found
