@@ -205,7 +205,6 @@ def _outlook(past: Past, history: History, known: NDArray[np.bool_], policy: Pol
     before = int((past.seen == history.head).sum()) if history.head else 0
     churn = 1 - min(1.0, float(known.sum()) / before) if before else USUAL_CHURN
     return {
-        "share of people who left": round(churn, 4) if before else None,
         "share of people assumed to leave": round(churn, 4),
         f"trade-offs after {AHEAD} releases": trade_offs(policy.guarantee, churn),
     }

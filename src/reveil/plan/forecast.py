@@ -57,7 +57,7 @@ def trade_offs(g: Guarantee, churn: float) -> list[dict[str, Any]]:
     assert g.m is not None
     found = []
     for m in (g.m, g.m + 1, g.m + 2):
-        for refill in (*range(g.compromised + 1, m + 1), "never"):
+        for refill in (*range(g.compromised + 1, m), "never"):  # a cohort of m that lost all m is not shown
             if isinstance(refill, int) and g.compromised > 2:
                 continue
             other = g.model_copy(update={"m": m, "refill": refill, "tau": None})
