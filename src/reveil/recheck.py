@@ -19,7 +19,7 @@ from reveil.verify import Truth, Verification, check_table, published_columns, v
 
 
 def recheck(ledger: Ledger, policy: Policy, number: int | None) -> Mapping[int, Verification | ReveilError]:
-    """Each recorded release (or one of them): its files as recorded, and its bytes as promised, given what came before."""
+    """Each recorded release (or one of them): its files as recorded, its bytes as promised, given what came before."""
     past = history_of(ledger)
     found: dict[int, Verification | ReveilError] = {}
     for record in ledger.records():

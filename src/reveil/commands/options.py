@@ -1,0 +1,74 @@
+"""What all commands share: the application, its options, and how releases are shown."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from reveil.certificate import Certificate
+    from reveil.publish import Series
+    from reveil.release import Release
+
+app = typer.Typer(
+    name="reveil",
+    help="Publish tables about people again and again, without the series giving anyone away.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+Home = Annotated[
+    Path | None, typer.Option(help="Folder of the series' private memory. Default: .reveil beside the policy.")
+]
+PolicyFile = Annotated[Path, typer.Option("--policy", help="The policy file.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors and results that were asked for.")]
+Seed = Annotated[int | None, typer.Option(help="Make it repeatable. Keep the seed secret: it undoes the shuffling.")]
+Source = Annotated[str, typer.Argument(help="CSV, Parquet, Excel, Stata/SPSS/SAS file, or a database URL.")]
+POLICY = Path("reveil.toml")
+
+
+def series_of(policy: Path, home: Path | None, quiet: bool, *, begun: bool = False) -> Series:
+    """The series; `begun` for commands that only look back, which must not begin one in a mistyped place."""
+    from reveil.ledger.ledger import Ledger
+    from reveil.publish import open_series
+
+    series = open_series(policy, home)
+    if begun and not series.begun:
+        Ledger.open(series.home)  # refuses, and says so
+    for sentence in series.settled if not quiet else ():
+        sys.stderr.write(sentence + "\n")
+    return series
+
+
+def show_release(release: Release, json: bool, quiet: bool) -> None:
+    from reveil import terminal
+
+    if json:
+        terminal.say_json(release.to_dict())
+        return
+    if quiet:
+        return
+    certificate = release.certificate
+    name = "The release" if release.number is None else f"Release {release.number} of {certificate.series!r}"
+    terminal.say(f"{name}: {terminal.counts_line(certificate.counts)}.")
+    show_findings(certificate)
+    if release.path is not None:
+        terminal.say(f"\nHand over only   {release.path / 'public'}")
+        terminal.say(f"Keep to yourself {release.path / 'private'}   (read report.html first)")
+
+
+def show_findings(certificate: Certificate) -> None:
+    from reveil import terminal
+
+    terminal.say(terminal.verdict_lines(certificate.verdicts))
+    for check in certificate.checks:
+        if not check["holds"]:
+            terminal.say(f"  FAILS  {check['name']}: {check['finding']}")
+    for limit in certificate.limits:
+        terminal.say(f"Note: {limit}")

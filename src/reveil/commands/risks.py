@@ -1,0 +1,145 @@
+"""What an adversary makes of releases: audit, and the odds that are known beforehand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from reveil.commands.options import (
+    POLICY,
+    Home,
+    Json,
+    PolicyFile,
+    Quiet,
+    Source,
+    app,
+    series_of,
+)
+from reveil.errors import Fault, GuaranteeError, InputError
+
+if TYPE_CHECKING:
+    from reveil.audit.api import Audit
+
+
+@app.command()
+def audit(
+    tables: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Released tables or folders, in order. Default: the releases of the series."),
+    ] = None,
+    policy: PolicyFile = POLICY,
+    home: Home = None,
+    population: Annotated[
+        Path | None, typer.Option(help="Who has which quasi-identifiers; a column `release` says when.")
+    ] = None,
+    sensitive: Annotated[str | None, typer.Option(help="The sensitive column to look at.")] = None,
+    adversary: Annotated[
+        Path | None, typer.Option(help="TOML file: change, transitions, priors, compromised, share.")
+    ] = None,
+    change: Annotated[str | None, typer.Option(help="How values change: never, freely, transitions.")] = None,
+    compromised: Annotated[
+        list[str] | None, typer.Option(help="Somebody known: NAME, NAME=VALUE or NAME@RELEASE=VALUE. May be repeated.")
+    ] = None,
+    share: Annotated[str, typer.Option(help="Share of the people known at random, such as 0.04.")] = "0",
+    draws: Annotated[int, typer.Option(help="How often to draw them.")] = 1,
+    promise: Annotated[
+        str | None, typer.Option(help="Highest belief allowed, such as 1/4. Default: the policy's.")
+    ] = None,
+    limit: Annotated[float, typer.Option(help="Seconds for counting and searching.")] = 60.0,
+    samples: Annotated[int, typer.Option(help="Steps of sampling where counting is too long; 0 for none.")] = 0,
+    people: Annotated[list[str] | None, typer.Option(help="Look at these people only. May be repeated.")] = None,
+    worst: Annotated[int, typer.Option(help="How many exposed people to explain.")] = 5,
+    report: Annotated[Path | None, typer.Option(help="Write an HTML report here.")] = None,
+    external: Annotated[bool, typer.Option(help="The report names nobody.")] = False,
+    seed: Annotated[int, typer.Option(help="Of random draws and sampling.")] = 0,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """The adversary's view of this series, or of any released tables: who is exposed, and why."""
+    from reveil import terminal
+    from reveil.audit.api import audit as attack
+
+    how: dict[str, Any] = {
+        "sensitive": sensitive,
+        "adversary": adversary,
+        "change": change,
+        "compromised": compromised or (),
+        "share": share,
+        "draws": draws,
+        "promise": promise,
+        "limit": limit,
+        "samples": samples,
+        "people": people,
+        "worst": worst,
+        "seed": seed,
+    }
+    with terminal.progress(quiet) as show:
+        if tables:
+            given = policy if policy.exists() or policy != POLICY else None
+            found = attack([str(t) for t in tables], population, policy=given, progress=show, **how)
+        else:
+            found = series_of(policy, home, quiet, begun=True).audit(progress=show, **how)
+    _show_audit(found, report, external, json, quiet)
+    if not found.holds:
+        s = found.summary
+        message = f"{s['exposed']:,} people are exposed, {s['above_promise']:,} are above the promise"
+        raise GuaranteeError(Fault("R728", "audit", message, "see the reasons above; `reveil explain closed-cohorts`"))
+
+
+def _show_audit(found: Audit, report: Path | None, external: bool, json: bool, quiet: bool) -> None:
+    from reveil import terminal
+    from reveil.audit.report import lines, write_html
+
+    if report is not None:
+        write_html(found, report, external=external)
+    if json:
+        terminal.say_json(found.to_dict(names=not external))
+    elif not quiet:
+        terminal.say(lines(found))
+
+
+prior_app = typer.Typer(help="What others may know beforehand: the odds of sensitive values.", no_args_is_help=True)
+
+
+app.add_typer(prior_app, name="prior")
+
+
+@prior_app.callback()
+def prior() -> None:
+    """What others may know beforehand: the odds of sensitive values, for the guarantee r-robustness."""
+
+
+@prior_app.command("estimate")
+def prior_estimate(
+    source: Source,
+    by: Annotated[str, typer.Option(help="Attributes, such as sex,age:10 (bands of ten).")],
+    value: Annotated[str, typer.Option(help="The sensitive column.")],
+    out: Annotated[Path, typer.Option(help="The prior file to write.")] = Path("prior.csv"),
+    smoothing: Annotated[
+        str, typer.Option(help="People's worth of the whole table that each signature is given.")
+    ] = "1",
+    few: Annotated[int, typer.Option(help="Flag signatures with fewer people than this.")] = 30,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Estimate a prior from a table: the distribution of a sensitive column by some attributes."""
+    from reveil import terminal
+    from reveil.prior import estimate
+    from reveil.promise import exact
+    from reveil.read import read_table
+
+    try:
+        amount = exact(smoothing)
+    except ValueError as error:
+        raise InputError(Fault("R437", "smoothing", f"{smoothing!r}: {error}", "use 0, 1 or 1/2")) from None
+    found = estimate(read_table(source), by.split(","), value, smoothing=amount, few=few)
+    found.write(out)
+    if json:
+        terminal.say_json({"file": str(out), **found.to_dict()})
+    elif not quiet:
+        terminal.say(f"{out}: {found!r}")
+        if found.small.height:
+            terminal.say(f"Fewer than {few} people, so their odds are guesses:")
+            terminal.say(terminal.table(found.small.columns, [tuple(map(str, row)) for row in found.small.iter_rows()]))

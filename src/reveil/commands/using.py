@@ -1,0 +1,158 @@
+"""Everything beside: measure, explain, simulate, demo, bench."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from reveil.commands.options import (
+    POLICY,
+    Json,
+    PolicyFile,
+    app,
+)
+from reveil.errors import Fault, InputError
+
+if TYPE_CHECKING:
+    from reveil.policy import Policy
+
+
+@app.command()
+def measure(
+    published: Annotated[str, typer.Argument(help="A published table (ours or ARX's notation) or release folder.")],
+    original: Annotated[str, typer.Argument(help="The table it was made from.")],
+    policy: PolicyFile = POLICY,
+    queries: Annotated[int, typer.Option(help="Random COUNT queries per selectivity; 0 for none.")] = 10_000,
+    seed: Annotated[int, typer.Option(help="Of the random queries.")] = 0,
+    json: Json = False,
+) -> None:
+    """Utility: information loss and query error of a published table."""
+    from reveil import terminal
+    from reveil.measure import measure as compute
+    from reveil.policy import load_policy
+    from reveil.publish import options
+    from reveil.read import read_table
+    from reveil.roles import prepare
+
+    loaded = load_policy(policy)
+    table, counterfeits, values = _published(Path(published), loaded)
+    truth = prepare(read_table(original, options(loaded)), loaded)
+    utility = compute(table, truth, loaded, counterfeits=counterfeits, values=values, queries=queries, seed=seed)
+    if json:
+        terminal.say_json(utility.to_dict())
+    else:
+        terminal.say(str(utility))
+
+
+def _published(path: Path, policy: Policy) -> tuple[Any, Any, Any]:
+    import polars as pl
+
+    from reveil.read import read_table
+    from reveil.verify import read_published
+
+    public = path / "public" if (path / "public").is_dir() else path
+    if not public.is_dir():
+        return read_table(str(path)), None, None
+    if policy.method.publish == "anatomy":
+        return _anatomy(public, policy)
+    table = next((public / name for name in ("table.csv", "table.parquet") if (public / name).exists()), None)
+    if table is None:
+        raise InputError(Fault("R603", f"folder {path}", "holds no published table", "name a release folder or a file"))
+    fakes = public / "counterfeits.csv"
+    return read_published(table), pl.read_csv(fakes) if fakes.exists() else None, None
+
+
+def _anatomy(public: Path, policy: Policy) -> tuple[Any, Any, Any]:
+    from reveil.parted import COUNT, GROUP, QUASI, value_tables
+    from reveil.verify import read_published
+
+    names = value_tables(policy.named("sensitive"))
+    files = {path.stem: path for path in public.iterdir() if path.suffix in (".csv", ".parquet")}
+    lost = [name for name in (QUASI, *names.values()) if name not in files]
+    if lost:
+        raise InputError(
+            Fault("R603", f"folder {public}", f"has no {' and no '.join(lost)}", "name an anatomy release")
+        )
+    values = {column: read_published(files[name]).cast({GROUP: int, COUNT: int}) for column, name in names.items()}
+    return read_published(files[QUASI]).cast({GROUP: int}), None, values
+
+
+@app.command()
+def explain(
+    name: Annotated[str, typer.Argument(help="An error code, a guarantee, or a word of a report.")], json: Json = False
+) -> None:
+    """What an error code, a guarantee or a word means, in plain words."""
+    from reveil import terminal
+    from reveil.explain import explain as look_up
+
+    found = look_up(name)
+    if json:
+        terminal.say_json(found.to_dict())
+    else:
+        terminal.say(str(found))
+
+
+@app.command()
+def simulate(
+    folder: Annotated[Path, typer.Argument(help="New or empty folder for the tables and a policy.")],
+    rows: Annotated[int, typer.Option(help="People in the first release.")] = 2_000,
+    releases: Annotated[int, typer.Option(help="Number of tables.")] = 4,
+    shape: Annotated[str, typer.Option(help="hospital, or census as in the papers.")] = "hospital",
+    values: Annotated[str, typer.Option(help="How a sensitive value changes: never, freely, transitions.")] = "never",
+    churn: Annotated[float, typer.Option(help="Share that leaves, and that arrives, per release.")] = 0.1,
+    format: Annotated[str, typer.Option(help="csv or parquet.")] = "csv",
+    seed: Annotated[int, typer.Option(help="The same seed gives the same people.")] = 0,
+    json: Json = False,
+) -> None:
+    """Make an evolving population as a series of tables, with a policy for it."""
+    from reveil import terminal
+    from reveil.simulate import Scenario, write
+
+    made = {
+        "shape": shape,
+        "rows": rows,
+        "releases": releases,
+        "values": values,
+        "arrive": churn,
+        "leave": churn,
+        "seed": seed,
+    }
+    paths = write(Scenario(**made), folder, format)  # type: ignore[arg-type]
+    if json:
+        terminal.say_json([str(path) for path in paths])
+        return
+    for path in paths:
+        terminal.say(str(path))
+
+
+@app.command()
+def demo(
+    folder: Annotated[Path, typer.Option(help="Where to put the demonstration; made anew each time.")] = Path(
+        "demo-output"
+    ),
+    rows: Annotated[int, typer.Option(help="People in the first release.")] = 3_000,
+) -> None:
+    """The main job on a built-in series: publish it, verify it, and show where to look."""
+    from reveil.demo import run
+
+    run(folder, rows)
+
+
+@app.command()
+def bench(
+    name: Annotated[str, typer.Argument(help="Which benchmark: the name of a script in bench/.")] = "single",
+) -> None:
+    """Measure Reveil on this machine, as ratios within one run. Needs a checkout of the source."""
+    import runpy
+
+    folder = Path(__file__).resolve().parents[3] / "bench"
+    script = folder / f"{name}.py"
+    if not script.exists():
+        known = (
+            ", ".join(sorted(path.stem for path in folder.glob("*.py")))
+            or "none here; benchmarks need a source checkout"
+        )
+        raise InputError(Fault("R220", f"benchmark {name!r}", "is not there", f"use one of: {known}"))
+    runpy.run_path(str(script), run_name="__main__")
