@@ -137,7 +137,7 @@ def purse_of(
             job.result()
     index = _index(encoded, line, lines)
     purse = spend.Purse(
-        index=index,
+        line=index,
         need=need,
         worst=worst[index],
         least=np.empty(encoded.rows, dtype=np.int32),
@@ -295,7 +295,7 @@ def _too_poor(purse: spend.Purse, escapes: NDArray[np.float64], among: NDArray[n
     """Who cannot be in a group where these shares of the rows do not have the value of a slot."""
     poor = among & (purse.worst > escapes.min(initial=1.0))
     rows = np.flatnonzero(poor)
-    poor[rows] = (purse.need[purse.index[rows]] > escapes).any(axis=1)
+    poor[rows] = (purse.need[purse.line[rows]] > escapes).any(axis=1)
     return poor
 
 

@@ -28,7 +28,7 @@ Ints = NDArray[np.integer]  # of any width, as the ledger keeps them
 class Purse(NamedTuple):
     """What the rows of a table may still be exposed to."""
 
-    index: I64  # which line of `need` belongs to a row of the table; newcomers share one
+    line: I64  # which line of `need` belongs to a row of the table; newcomers share one
     need: F64  # lines x slots
     worst: F64  # of each row: the largest need over all slots
     least: I32  # of each row: no group with this person is smaller, because it has the person's own value
@@ -150,7 +150,7 @@ def fill_least(purse: Purse, codes: I32) -> None:
         for c in range(codes.shape[1]):
             slot = purse.slot[purse.first_code[c] + codes[i, c]]
             if slot >= 0:
-                least = max(least, smallest(purse.need[purse.index[i], slot]))
+                least = max(least, smallest(purse.need[purse.line[i], slot]))
         purse.least[i] = least
 
 
@@ -183,7 +183,7 @@ def affords(purse: Purse, rows: I32, order: I64, s: int, t: int, count: I64, wor
             count[work[j]] = 0
             if good and slot >= 0 and share < worst:
                 for i in range(s, t):
-                    if purse.need[purse.index[order[i]], slot] > share:
+                    if purse.need[purse.line[order[i]], slot] > share:
                         good = False
                         break
         if not good:
