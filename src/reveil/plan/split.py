@@ -108,7 +108,7 @@ def halve(trees, order, near, start, rows, height, part, c, box, other):  # type
 
 
 @njit(cache=True, nogil=True)
-def cut(trees, order, near, begin, count, tall, part, box, other):  # type: ignore[no-untyped-def]
+def cut(trees, order, near, begin, count, tall, part, box, other, wide):  # type: ignore[no-untyped-def]
     """Put the first `part` places of a bucket first, by the column that loses least (small) or is widest (large)."""
     clear(box)
     for v in range(len(begin)):
@@ -118,7 +118,8 @@ def cut(trees, order, near, begin, count, tall, part, box, other):  # type: igno
         for v in range(len(begin)):
             select(order, near, begin[v], begin[v] + count[v], share(count[v], part, tall), column)
         return
-    wide = box[0] < box[1]
+    for c in range(len(wide)):
+        wide[c] = box[0, c] < box[1, c]
     lowest, last = np.inf, -1
     for c in range(len(wide)):
         if wide[c]:
@@ -138,6 +139,7 @@ def split(trees, order, near, start, rows, height, group, first):  # type: ignor
     """
     values, columns = len(start), near.shape[1]
     box, other = np.zeros((2, columns), np.int32), np.zeros((2, columns), np.int32)
+    wide, begin, count = np.zeros(columns, np.bool_), np.zeros(values, np.int64), np.zeros(values, np.int64)
     depth = 2 * 64
     starts, counts = np.zeros((depth, values), np.int64), np.zeros((depth, values), np.int64)
     heights, firsts = np.zeros(depth, np.int64), np.zeros(depth, np.int64)
@@ -145,14 +147,16 @@ def split(trees, order, near, start, rows, height, group, first):  # type: ignor
     top = 1
     while top > 0:
         top -= 1
-        begin, count, tall, number = starts[top].copy(), counts[top].copy(), heights[top], firsts[top]
+        tall, number = heights[top], firsts[top]
+        for v in range(values):
+            begin[v], count[v] = starts[top, v], counts[top, v]
         if tall == 1:
             for v in range(values):
                 for i in range(begin[v], begin[v] + count[v]):
                     group[order[i]] = number
             continue
         part = tall // 2
-        cut(trees, order, near, begin, count, tall, part, box, other)
+        cut(trees, order, near, begin, count, tall, part, box, other, wide)
         for v in range(values):
             k = share(count[v], part, tall)
             starts[top, v], counts[top, v] = begin[v], k
