@@ -69,7 +69,7 @@ def narrowed(series, change="never", priors=None, known=None):
     return state
 
 
-def exact_beliefs(state):
+def exact_beliefs(state, solve=solve):
     """Posteriors by (person, release) and ever by person, as the oracle gives them."""
     m, o = state.model, state.model.observed
     labels = state.components()

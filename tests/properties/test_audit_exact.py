@@ -1,4 +1,4 @@
-"""The audit's counting against plain enumeration of worlds, and its certain inferences against what no world contains."""
+"""The audit's counting against plain enumeration of worlds, its certain inferences against what no world contains."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
 
-from reveil.audit.exact import Limits
-from reveil.audit.infer import infer
+from reveil.audit.exact import Limits, problem_of
+from reveil.audit.infer import best_count, infer
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "oracle")]
 
@@ -30,6 +30,21 @@ def test_posteriors_equal_enumeration(case):
     if change != "freely":
         for person, row in linked.items():
             assert row == ever[person]
+
+
+def lumping(state, chains):
+    """Counting with values lumped, where some are alike."""
+    return best_count(problem_of(state, chains, Limits()), state.model, Limits())
+
+
+@SLOW
+@given(cases())
+def test_lumping_values_changes_nothing(case):
+    series, _, _, _ = case
+    series = [[(people, "abc"[: len(values)]) for people, values in release] for release in series]
+    total, posterior, _ = joint.beliefs(series)
+    if total:
+        assert exact_beliefs(narrowed(series), lumping)[0] == posterior
 
 
 @SLOW

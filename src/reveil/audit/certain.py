@@ -47,6 +47,7 @@ class State:
     match: I64
     clock: int = 1
     equal: list[Equality] = field(default_factory=list)  # by number: the reason of what EQUAL removed
+    _open: tuple[int, I64] | None = None
 
     @classmethod
     def start(cls, model: Model) -> State:
@@ -110,8 +111,10 @@ class State:
 
     @property
     def open_options(self) -> I64:
-        """Open options of each appearance."""
-        return np.add.reduceat(self.alive.astype(np.int64), self.model.opt_start[:-1])
+        """Open options of each appearance; kept until something goes."""
+        if self._open is None or self._open[0] != self.clock:
+            self._open = self.clock, np.add.reduceat(self.alive.astype(np.int64), self.model.opt_start[:-1])
+        return self._open[1]
 
     def fixed_people(self) -> Bools:
         """People with nothing left to choose."""

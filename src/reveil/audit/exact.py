@@ -165,14 +165,18 @@ def _trimmed(m: Model, paths: tuple[Path, ...]) -> tuple[Path, ...]:
 
 
 def order_people(paths: Sequence[Sequence[Path]]) -> list[int]:
-    """Greedy: next the person who opens the fewest new cells, then who leaves the fewest open."""
-    cells = [frozenset(c for path in options for c in path.cells) for options in paths]
+    """The order in which people are placed."""
+    return order_sets([frozenset(c for path in options for c in path.cells) for options in paths])
+
+
+def order_sets(cells: Sequence[frozenset[int]]) -> list[int]:
+    """Greedy: next who opens the fewest new cells, counting those that are closed by it."""
     waiting: dict[int, int] = {}
     for mine in cells:
         for c in mine:
             waiting[c] = waiting.get(c, 0) + 1
     opened: set[int] = set()
-    rest, order = set(range(len(paths))), []
+    rest, order = set(range(len(cells))), []
     while rest:
         best = min(rest, key=lambda i: (len(cells[i] - opened) - sum(waiting[c] == 1 for c in cells[i]), i))
         rest.remove(best)

@@ -14,6 +14,7 @@ from reveil.audit.certain import State
 from reveil.audit.exact import Belief, Chain, Exact, Limits, Path, Problem, chains_of, count, problem_of
 from reveil.audit.filters import SEARCH
 from reveil.audit.linear import equalities
+from reveil.audit.lumped import count_lumped, lump
 from reveil.audit.model import Model
 from reveil.audit.observed import Bools
 from reveil.audit.search import Found, search
@@ -198,10 +199,10 @@ def solve_cached(state: State, chains: Sequence[Chain], limits: Limits, cache: d
     if problem is None:
         return None
     if problem.left or len(chains) > 60:
-        return count(problem, state.model, limits)
+        return best_count(problem, state.model, limits)
     key, back = _shape(problem)
     if key not in cache:
-        plain = count(problem, state.model, limits)
+        plain = best_count(problem, state.model, limits)
         cache[key] = None if plain is None else (plain, _relative(plain, problem, back, state.model))
         return plain
     if cache[key] is None:
@@ -215,6 +216,14 @@ def solve_cached(state: State, chains: Sequence[Chain], limits: Limits, cache: d
         first.worlds,
         first.work,
     )
+
+
+def best_count(problem: Problem, m: Model, limits: Limits) -> Exact | None:
+    """Count with values lumped where that is possible, otherwise one by one."""
+    lumped = lump(problem, m)
+    if lumped is not None:
+        return count_lumped(problem, lumped, m, limits)
+    return count(problem, m, limits)
 
 
 def _shape(problem: Problem) -> tuple[Any, dict[int, int]]:
