@@ -67,6 +67,20 @@ def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     return "\n".join([line(header), *(line(row) for row in texts)])
 
 
+def statistic(name: str, value: object) -> str:
+    """One figure of a plan: a number, a list of numbers, a table of numbers, or rows of a table."""
+    if isinstance(value, Mapping):
+        value = [{"": key, name: figure} for key, figure in value.items()]
+        name = ""
+    if isinstance(value, Sequence) and value and all(isinstance(row, Mapping) for row in value):
+        header = list(value[0])
+        lines = table(header, [[row.get(key, "") for key in header] for row in value])
+        return f"  {name}:\n{lines}" if name else lines
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return f"  {name}: {', '.join(_cell(figure) for figure in value)}"
+    return f"  {name}: {_cell(value)}"
+
+
 def _cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4f}"

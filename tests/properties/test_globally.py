@@ -215,7 +215,7 @@ def test_needs_are_exact(series, pace, l, person):  # noqa: E741
             pairs = [(v.count(value), len(v)) for groups in series for m, v in groups if who in m]
             escaped = prod((Fraction(n - held, n) for held, n in pairs), start=Fraction(1))
             survivals.append(escaped)
-            need = purse.need[purse.index[row], purse.slot[code]]
+            need = purse.need[purse.line[row], purse.slot[code]]
             for n in (1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 30):
                 for held in range(n + 1):
                     # after ** (1 / share) >= floor, in whole powers
@@ -354,7 +354,7 @@ def test_rare_values_share_a_need_when_there_are_too_many(monkeypatch):
             float(globally.pace_of(policy).target(2) / budget.survival(exposures(series, person, value)))
             for value in VALUES
         )
-        assert purse.need[purse.index[person], 0] == pytest.approx(exact, rel=1e-12)
+        assert purse.need[purse.line[person], 0] == pytest.approx(exact, rel=1e-12)
 
 
 def test_a_group_is_afforded_by_everybody_in_it():

@@ -87,7 +87,7 @@ def plan(
     terminal.say(f"  information lost (NCP; 0 exact, 1 nothing said): {preview.loss.mean:.4f} per cell")
     terminal.say(terminal.table(("column", "NCP"), losses))
     for name, value in preview.plan.statistics.items():
-        terminal.say(f"  {name}: {value}")
+        terminal.say(terminal.statistic(name, value))
     terminal.say("Nothing was written. To publish: reveil publish " + source)
 
 

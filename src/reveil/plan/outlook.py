@@ -76,7 +76,7 @@ def standing_alone(
     bounds = bounds[: max(2, int(np.searchsorted(bounds, SAMPLE, side="right")))]
     end, groups = int(bounds[-1]), len(bounds) - 1
     alone = purse._replace(
-        index=np.zeros_like(purse.index),
+        line=np.zeros_like(purse.line),
         need=np.full((1, purse.need.shape[1]), floor),
         worst=np.full_like(purse.worst, floor),
         least=np.minimum(purse.least, np.int32(spend.smallest(floor))),
@@ -111,7 +111,7 @@ def faults(
             slot = int(purse.slot[purse.first_code[number] + code])
             if slot < 0 or not counts[code]:
                 continue
-            needs = purse.need[purse.index[poor], slot]
+            needs = purse.need[purse.line[poor], slot]
             tight = int((needs > (rows - counts[code]) / rows).sum())
             if tight:
                 row = int(poor[needs.argmax()])
