@@ -24,7 +24,7 @@ from reveil.plan.candidates import (
     smallest_node,
     weigh_cuts,
 )
-from reveil.plan.values import I32, Order, Rows, Tests, admits, entry, kernel
+from reveil.plan.values import I32, Order, Rows, Tests, admits, kernel
 
 
 @kernel
@@ -77,7 +77,10 @@ def partition(rows: Rows, order: Order, s: int, t: int, c: int, a: int, b: int) 
 
 @kernel
 def lend(trees: Trees, rows: Rows, order: Order, s: int, cut: int, t: int, least: int, scratch: Scratch) -> int:
-    """Fill the shorter of s..cut and cut..t up to `least` rows with the nearest of the other. Returns the new cut."""
+    """Fill the shorter of s..cut and cut..t up to `least` rows with the nearest of the other. Returns the new cut.
+
+    There must be at least twice `least` rows, and one on either side.
+    """
     columns, low, high, loss = len(trees.form), scratch.low, scratch.high, scratch.loss
     short_first = cut - s < t - cut
     a, b = (s, cut) if short_first else (cut, t)
@@ -125,7 +128,7 @@ def split(
     return starts[:groups].copy(), gone[:groups].copy()
 
 
-@entry
+@kernel
 def split_into(
     trees: Trees,
     tests: Tests,

@@ -217,6 +217,8 @@ class _Work:
 def compiling() -> str | None:
     """What to tell people while Numba compiles, or None when the compiled code is already there."""
     compiled: Any = cuts.split_into
+    if not hasattr(compiled, "signatures"):  # NUMBA_DISABLE_JIT
+        return None
     cached = Path(compiled._cache.cache_path).glob("cuts.split_into-*.nbi")
     newest = max((file.stat().st_mtime for file in cached), default=0.0)
     if compiled.signatures or newest >= Path(cuts.__file__).stat().st_mtime:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from reveil.plan.candidates import F64, Trees, run_loss
-from reveil.plan.values import I32, I64, ZERO, Rows, Tests, admits, entry, kernel, room_for
+from reveil.plan.values import I32, I64, ZERO, Rows, Tests, admits, kernel, room_for
 
 
 class Groups(NamedTuple):
@@ -56,7 +56,7 @@ def repair(trees: Trees, tests: Tests, rows: Rows, bounds: I32, gone: I32, windo
     return state.of, int(moved)
 
 
-@entry
+@kernel
 def move_rows(trees: Trees, tests: Tests, rows: Rows, window: int, state: Groups) -> int:
     """The loop of `repair`: every row of every group that can spare one, in turn. Returns how many moved."""
     head, after, size, cost, of = state.head, state.after, state.size, state.cost, state.of

@@ -33,13 +33,7 @@ def kernel(function: Function) -> Function:
     """Compile once per machine (cached), and release the interpreter lock while running.
 
     Without Numba's reference counts: two threads that count references to the same arrays slow each other down by half.
-    And without a door for Python: with this many arrays it takes long to compile. Kernels call kernels.
     """
-    return cast(Function, COMPILE(**OPTIONS, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function))
-
-
-def entry(function: Function) -> Function:
-    """A kernel that Python may call."""
     return cast(Function, COMPILE(**OPTIONS, _nrt=False)(function))
 
 
@@ -79,7 +73,7 @@ def room_for(tests: Tests) -> tuple[I64, I64]:
     return np.zeros(codes + 1, dtype=np.int64), np.zeros(codes + 1, dtype=np.int64)
 
 
-@entry
+@kernel
 def admits(tests: Tests, rows: Rows, order: Order, s: int, t: int, count: I64, work: I64) -> bool:
     """Whether rows s..t may be published as one group."""
     size = t - s
@@ -100,7 +94,7 @@ def admits(tests: Tests, rows: Rows, order: Order, s: int, t: int, count: I64, w
     return True
 
 
-@entry
+@kernel
 def admits_values(
     tests: Tests, test: int, rows: Rows, order: Order, s: int, t: int, size: int, count: I64, work: I64
 ) -> bool:
