@@ -43,7 +43,8 @@ class Audit:
     trend: tuple[dict[str, Any], ...] = ()
     sampled: tuple[Sampled, ...] = ()
     worst: int = WORST
-    exposed_first: Mapping[int, str] = field(default_factory=dict)
+    exposed_first: Mapping[int, str] = field(default_factory=dict)  # person's number -> release
+    policy: Policy | None = None
 
     @property
     def certain(self) -> pl.DataFrame:
@@ -73,11 +74,19 @@ class Audit:
             "adversary": self.adversary.describe(),
             "known": len(self.inference.model.known),
             **self.score.counts(self.promise),
+            **self._ever(),
             "promise": None if self.promise is None else str(self.promise),
             "components": dict(self.inference.methods),
             "certain_by_draw": list(self.draws),
             "trend": list(self.trend),
         }
+
+    def _ever(self) -> dict[str, Any]:
+        """Under the global guarantee, what was promised is a bound on being linked in any release."""
+        g = None if self.policy is None else self.policy.guarantee
+        if g is None or g.model != "global" or self.promise is None:
+            return {}
+        return {"above_promise": self.score.linked(float(self.promise), g.protects)}
 
     @cached_property
     def explanations(self) -> tuple[Explanation, ...]:
@@ -267,7 +276,7 @@ class _Job:
         trend, first = self._trend(pins)
         return Audit(
             self.seen, self.who, found, scored, attacks(found, self.truth), promised(self.promise, self.policy),
-            tuple(counts), trend, sampled, self.worst, first,
+            tuple(counts), trend, sampled, self.worst, first, self.policy,
         )  # fmt: skip
 
     def _pins(self, draw: int) -> dict[int, int]:
@@ -332,11 +341,10 @@ def promised(given: object, policy: Policy | None) -> Fraction | None:
     bounds: dict[str, Callable[[], Fraction | None]] = {
         "compromise-safety": lambda: g.tau or lowest_tau(g),
         "m-invariance": lambda: Fraction(1, g.m or 1),
-        "historical-safety": lambda: None,
         "r-robustness": lambda: 1 / g.r if g.r else None,
-        "l-diversity": lambda: None,
+        "global": lambda: 1 / g.l if g.l else None,
     }
-    return bounds.get(g.model, lambda: None)()
+    return bounds.get(g.model, lambda: None)()  # the others promise no bound on a guess
 
 
 __all__ = ["Audit", "Model", "audit", "promised"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -104,6 +104,27 @@ class Score:
     def _people(self, apps: I64) -> int:
         return len(np.unique(self.inference.model.observed.app_person[apps]))
 
+    def linked(self, bound: float, protects: Callable[[object], bool]) -> int:
+        """People who are linked to a protected value in some release with more than this chance."""
+        values, known = self.inference.model.observed.values, self.inference.model.known
+        above = {p for (p, v), share in self.ever.items() if share > bound + SMALL and protects(values[v])}
+        return len(above - known)
+
+    @cached_property
+    def risk(self) -> dict[str, float]:
+        """Re-identification by group size alone: prosecutor (highest, mean), marketer, and people alone in a group."""
+        o = self.inference.model.observed
+        apps = np.nonzero(self.looked)[0]
+        if not len(apps):
+            return {}
+        sizes = np.maximum(o.group_rows[o.cand_group[o.cand_start[:-1]][apps]], 1)
+        return {
+            "prosecutor_highest": float(1 / sizes.min()),
+            "prosecutor_mean": float(np.mean(1 / sizes)),
+            "marketer": len(o.group_release) / max(1, o.rows),
+            "singled_out": float(np.mean(sizes == 1)),
+        }
+
     def counts(self, promise: Fraction | None) -> dict[str, Any]:
         m, o = self.inference.model, self.inference.model.observed
         known = np.fromiter(m.known, dtype=np.int64, count=len(m.known))
@@ -119,6 +140,7 @@ class Score:
             "without_belief": self._people(apps[np.isnan(p)]),
             "undecided": self._people(undecided),
             "posterior_of_truth": self._truth(apps),
+            "risk": self.risk,
         }
 
     def _truth(self, apps: I64) -> float | None:
