@@ -1,5 +1,5 @@
-"""The audit, measured: certain inferences of a whole series against the time that publishing it took, and the comparison
-of ways to publish.
+"""The audit, measured: certain inferences of a whole series against the time that publishing it took, and the
+comparison of ways to publish.
 
     python bench/audit.py scale   [ROWS] [RELEASES] [MODEL]
     python bench/audit.py compare [ROWS] [RELEASES]

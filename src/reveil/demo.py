@@ -41,9 +41,8 @@ def run(folder: Path, rows: int) -> None:
     say(str(first.table.head(5)))
     say("\n$ reveil verify")
     found = series.verify()
-    say(
-        f"  {sum(1 for v in found.values() if getattr(v, 'holds', False))} of {len(found)} releases hold, from their bytes."
-    )
+    holding = sum(1 for result in found.values() if getattr(result, "holds", False))
+    say(f"  {holding} of {len(found)} releases hold, from their bytes.")
     for limit in first.certificate.limits:
         say(f"Note: {limit}")
     say("\n$ reveil audit --share 0.04")

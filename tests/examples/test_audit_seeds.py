@@ -153,8 +153,10 @@ UPDATES = {
 }  # fmt: skip
 PEOPLE_003 = table(
     ("Name", "Zip", "H", "release"),
-    ("Ken", 14, 20, 1), ("Julia", 16, 23, 1), ("Tom", 24, 32, 1), ("Harry", 26, 35, 1), ("Lily", 29, 17, 1), ("Ben", 31, 19, 1),
-    ("Ken", 14, 20, 2), ("Julia", 18, 31, 2), ("Tom", 15, 27, 2), ("Harry", 23, 32, 2), ("Lily", 12, 17, 2), ("Ben", 26, 35, 2),
+    ("Ken", 14, 20, 1), ("Julia", 16, 23, 1), ("Tom", 24, 32, 1),
+    ("Harry", 26, 35, 1), ("Lily", 29, 17, 1), ("Ben", 31, 19, 1),
+    ("Ken", 14, 20, 2), ("Julia", 18, 31, 2), ("Tom", 15, 27, 2),
+    ("Harry", 23, 32, 2), ("Lily", 12, 17, 2), ("Ben", 26, 35, 2),
 )  # fmt: skip
 COLUMNS = ("Zip", "H", "Disease")
 TABLE_III = table(

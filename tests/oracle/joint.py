@@ -2,7 +2,7 @@
 
 A series is a list of releases, a release a list of groups, a group (people, values); more values than people means
 counterfeits. A world says which published row is whose. Its weight is the product over people of the prior of their
-first value and of a transition weight for each later appearance; where values change freely, of the prior of each value.
+first value and of a transition weight for each later appearance; where values change freely, of the prior of each.
 """
 
 from __future__ import annotations

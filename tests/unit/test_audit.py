@@ -14,6 +14,7 @@ from reveil.audit.knowledge import adversary_from, transition_weights
 from reveil.audit.observed import from_groups
 from reveil.audit.report import html, lines
 from reveil.cli import app
+from reveil.demo import compare, exposed_lines
 from reveil.errors import GuaranteeError, InputError
 
 POLICY = {
@@ -47,7 +48,10 @@ def test_arx_notation_with_a_taxonomy():
     )
     two = arx(("4****", "20-34", "medical", "flu"), ("4****", "20-34", "medical", "gout"))
     people = pl.DataFrame(
-        [("Ann", "47601", 20, "nurse", 1), ("Bob", "47602", 29, "doctor", 1), ("Cid", "47901", 30, "clerk", 1), ("Dee", "47902", 77, "nurse", 1), ("Bob", "47602", 30, "doctor", 2), ("Eve", "48000", 33, "nurse", 2)],
+        [
+            ("Ann", "47601", 20, "nurse", 1), ("Bob", "47602", 29, "doctor", 1), ("Cid", "47901", 30, "clerk", 1),
+            ("Dee", "47902", 77, "nurse", 1), ("Bob", "47602", 30, "doctor", 2), ("Eve", "48000", 33, "nurse", 2),
+        ],
         schema=["name", "zip", "age", "job", "release"], orient="row",
     )  # fmt: skip
     found = audit([one, two], people, policy=policy, change="never")
@@ -149,3 +153,12 @@ def test_command_line(tmp_path):
     assert (tmp_path / "audit.html").read_text(encoding="utf-8").count("<svg") > 1
     fine = CliRunner().invoke(app, ["audit", str(tmp_path / "one.csv"), "--population", str(tmp_path / "who.csv")])
     assert fine.exit_code == 0, fine.output
+
+
+def test_comparison_of_ways_to_publish(tmp_path):
+    table = compare(tmp_path / "compare", 120, 2, shares=(0.04,), limit=1.0)
+    last = dict(table.filter(pl.col("release") == "2").select("way", "exposed").iter_rows())
+    assert len(last) == 4
+    assert last["closed cohorts (default)"] == 0
+    assert last["each release l-diverse (Mondrian)"] > 20
+    assert "after 2" in exposed_lines(table)

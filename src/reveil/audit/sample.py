@@ -267,21 +267,26 @@ def walk(
         low = np.random.randint(levels - 1)
         gain = (ladder[low] - ladder[low + 1]) * (misfit[low] - misfit[low + 1])
         if np.log(np.random.random() + 1e-300) < gain:
-            for table in (holders, row_of):
-                kept = table[low].copy()
-                table[low] = table[low + 1]
-                table[low + 1] = kept
-            spare = value[low].copy()
-            value[low], value[low + 1] = value[low + 1], spare
-            odd = wrong[low].copy()
-            wrong[low], wrong[low + 1] = wrong[low + 1], odd
-            total[low], total[low + 1] = total[low + 1], total[low]
-            misfit[low], misfit[low + 1] = misfit[low + 1], misfit[low]
+            trade(low, holders, row_of, value, wrong, total, misfit)
         if n >= steps // 5 and misfit[levels - 1] == 0:
             good += 1
             for a in range(apps):
                 tally[a, row_value[row_of[levels - 1, a]]] += 1
     return good
+
+
+@njit(cache=True, nogil=True)
+def trade(low: int, holders: I64, row_of: I64, value: Floats, wrong: I64, total: Floats, misfit: I64) -> None:
+    """Two neighbouring temperatures exchange their states."""
+    for table in (holders, row_of, wrong):
+        kept = table[low].copy()
+        table[low] = table[low + 1]
+        table[low + 1] = kept
+    spare = value[low].copy()
+    value[low] = value[low + 1]
+    value[low + 1] = spare
+    total[low], total[low + 1] = total[low + 1], total[low]
+    misfit[low], misfit[low + 1] = misfit[low + 1], misfit[low]
 
 
 @njit(cache=True, nogil=True)
@@ -311,11 +316,9 @@ def kempe(
         g = queue[head]
         head += 1
         first = size
-        ones = 0
+        ones, twos = 0, 0
         for r in range(group_start[g], group_start[g + 1]):
             ones += row_value[r] == a
-        twos = 0
-        for r in range(group_start[g], group_start[g + 1]):
             twos += row_value[r] == b
         if ones != twos:
             return 0
