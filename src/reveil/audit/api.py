@@ -297,7 +297,7 @@ class _Job:
         return {int(a): int(self.truth[a]) for a in apps if self.truth[a] >= 0}
 
     def _trend(self, pins: dict[int, int]) -> tuple[tuple[dict[str, Any], ...], dict[int, str]]:
-        """How many were certain once each release was out, and when each person became so."""
+        """How many were certain once each release was out, and when each person became so. Who is certain stays so."""
         o, rows = self.seen, list[dict[str, Any]]()
         first: dict[int, str] = {}
         if o.rows * len(o.releases) > 3_000_000:
@@ -318,7 +318,7 @@ class _Job:
                 {
                     "release": o.releases[last - 1],
                     "people": len(np.unique(part.app_person)),
-                    "exposed": len(found.exposed_people),
+                    "exposed": len(first),
                 }
             )
         return tuple(rows), first
