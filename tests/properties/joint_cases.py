@@ -87,6 +87,11 @@ def exact_beliefs(state, solve=solve):
             posterior.setdefault(key, {})[o.values[v]] = share
         for (p, v), share in found.ever.items():
             ever.setdefault(int(o.persons[p]), {})[o.values[v]] = share
+    if m.change == "never":  # what is said of one appearance holds for all
+        rows = {person: row for (person, _), row in posterior.items()}
+        for a in range(len(o.app_person)):
+            person = int(o.persons[int(o.app_person[a])])
+            posterior.setdefault((person, int(o.app_release[a])), rows[person])
     return posterior, ever
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
 
-from reveil.audit.exact import Limits, problem_of
-from reveil.audit.infer import best_count, infer
+from reveil.audit.exact import Limits
+from reveil.audit.infer import infer, solve_cached
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "oracle")]
 
@@ -34,7 +34,7 @@ def test_posteriors_equal_enumeration(case):
 
 def lumping(state, chains):
     """Counting with values lumped, where some are alike."""
-    return best_count(problem_of(state, chains, Limits()), state.model, Limits())
+    return solve_cached(state, chains, Limits(), {})
 
 
 @SLOW

@@ -264,9 +264,9 @@ class _Job:
 
     def run(self, people: list[int] | None, draws: int) -> Audit:
         pins = self._pins(0)
-        found = infer(
-            build(self.seen, self.who, pinned=pins), seconds=self.limit, people=people, progress=self.progress
-        )
+        model = build(self.seen, self.who, pinned=pins)
+        limits = Limits(witnessed=self._witnessed(model))
+        found = infer(model, limits=limits, seconds=self.limit, people=people, progress=self.progress)
         sampled = sample(found, self.samples, seed=self.seed, progress=self.progress) if self.samples else ()
         scored = score(found, self.truth, people)
         counts = [len(scored.exposed_people)] if self.who.share else []
@@ -278,6 +278,17 @@ class _Job:
             self.seen, self.who, found, scored, attacks(found, self.truth), promised(self.promise, self.policy),
             tuple(counts), trend, sampled, self.worst, first, self.policy,
         )  # fmt: skip
+
+    def _witnessed(self, model: Model) -> bool:
+        """Whether the truth is given and fits: then there is a world, whatever is left out."""
+        o, truth = self.seen, self.truth
+        if truth is None or model.change != "never" or (truth < 0).any():
+            return False
+        lasting = truth == truth[o.person_start[o.app_person]]
+        chosen = model.possible & (model.cell_value[model.opt_cell] == truth[model.opt_app])
+        shown = np.bincount(model.opt_app[chosen], minlength=len(truth)) == 1
+        taken = np.bincount(model.opt_cell[chosen], minlength=len(model.cell_cap)) <= model.cell_cap
+        return bool(o.located and lasting.all() and shown.all() and taken.all())
 
     def _pins(self, draw: int) -> dict[int, int]:
         """What the adversary knows without being told a value: the truth of listed people, and of a random share."""

@@ -32,6 +32,7 @@ class Limits:
     people: int = 400
     open_factors: int = 9  # that one person links on average; more cannot be counted if there are many people
     deadline: float = float("inf")
+    witnessed: bool = False  # some world is known to fit everything, so that need not be shown
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,8 @@ def chains_of(state: State, factors: Sequence[int]) -> list[Chain]:
 def paths_of(state: State, chain: Chain, limit: int) -> tuple[Path, ...] | None:
     """All ways a chain may go, or None if there are too many."""
     m, o = state.model, state.model.observed
+    if m.change == "never" and o.located and int(o.app_person[chain[0]]) not in m.priors:
+        return _lasting_paths(state, chain)
     choices = []
     for a in chain:
         span = range(m.opt_start[a], m.opt_start[a + 1])
@@ -87,6 +90,19 @@ def paths_of(state: State, chain: Chain, limit: int) -> tuple[Path, ...] | None:
         if len(found) > limit:
             return None
     return tuple(found)
+
+
+def _lasting_paths(state: State, chain: Chain) -> tuple[Path, ...]:
+    """One path per value, where values never change and membership is known."""
+    m, one = state.model, Fraction(1)
+    cells: dict[int, list[int]] = {v: [] for v in sorted(state.values_of(chain[0]))}
+    for a in chain:
+        if not m.implied[m.app_factor[a]]:
+            for c in m.opt_cell[m.opt_start[a] : m.opt_start[a + 1]].tolist():
+                v = int(m.cell_value[c])
+                if v in cells:
+                    cells[v].append(c)
+    return tuple(Path((v,) * len(chain), tuple(mine), one) for v, mine in cells.items())
 
 
 def _walk(

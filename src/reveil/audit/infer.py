@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from reveil.audit.certain import State
+from reveil.audit.certain import State, no_world
 from reveil.audit.exact import Belief, Chain, Exact, Limits, Path, Problem, chains_of, count, problem_of
 from reveil.audit.filters import SEARCH
 from reveil.audit.linear import equalities
@@ -21,6 +21,7 @@ from reveil.audit.search import Found, search
 from reveil.audit.uniform import Floats, uniform_shares
 
 Progress = Callable[[str, float], None]
+KEPT = 100_000  # beliefs kept as exact fractions; those of larger series become shares at once
 
 
 @dataclass(eq=False)
@@ -128,11 +129,7 @@ def _components(
 def _fill_shares(found: Inference) -> None:
     """What was counted, by option; and where values never change, the same for all appearances of a person."""
     m, o, state = found.model, found.model.observed, found.state
-    several = o.located is False
-    for (app, value), share in found.posterior.items():
-        span = np.arange(m.opt_start[app], m.opt_start[app + 1])
-        mine = span[(m.cell_value[m.opt_cell[span]] == value) & state.alive[span]]
-        found.share[mine] = float(share) / (len(mine) if several else 1)
+    _enter(found, found.posterior)
     found.share[state.alive & (state.open_options == 1)[m.opt_app]] = 1.0
     if m.change == "never" and m.implied.any():
         size = len(o.values) + 1
@@ -143,6 +140,16 @@ def _fill_shares(found: Inference) -> None:
         at = np.minimum(np.searchsorted(keys, key[lack]), len(keys) - 1)
         hit = keys[at] == key[lack] if len(keys) else np.zeros(len(lack), dtype=bool)
         found.share[lack[hit]] = found.share[have][first[at[hit]]]
+
+
+def _enter(found: Inference, beliefs: Belief) -> None:
+    """Beliefs as shares of options; where a value has several options (groups that overlap), they share it equally."""
+    m, alive = found.model, found.state.alive
+    for (app, value), share in beliefs.items():
+        span = range(m.opt_start[app], m.opt_start[app + 1])
+        mine = [i for i in span if alive[i] and m.cell_value[m.opt_cell[i]] == value]
+        for option in mine:
+            found.share[option] = share / len(mine)
 
 
 def _count(found: Inference, method: str) -> None:
@@ -157,17 +164,23 @@ def _leave(found: Inference, chains: list[Chain], single: bool) -> None:
 
 def _take_exact(found: Inference, exact: Exact, chains: list[Chain]) -> None:
     _count(found, "exact")
-    found.posterior |= exact.posterior
-    if found.model.change != "freely":
-        found.ever |= exact.ever
+    if not exact.worlds:
+        raise no_world(found.model, int(found.model.app_factor[chains[0][0]]))
     _exclude(found.state, chains, set(exact.posterior))
+    if len(found.posterior) < KEPT:
+        found.posterior |= exact.posterior
+    else:
+        _enter(found, exact.posterior)
+    if found.model.change == "transitions":
+        found.ever |= exact.ever
 
 
 def _exclude(state: State, chains: Sequence[Chain], possible: set[tuple[int, int]]) -> None:
-    """Remove options that no world uses."""
+    """Remove options that no world uses, at appearances of which something is said."""
     m = state.model
+    told = {app for app, _ in possible}
     for chain in chains:
-        for app in chain:
+        for app in told.intersection(chain):
             for option in range(m.opt_start[app], m.opt_start[app + 1]):
                 if state.alive[option] and (app, int(m.cell_value[m.opt_cell[option]])) not in possible:
                     state.remove(option, SEARCH, app)
@@ -198,11 +211,14 @@ def solve_cached(state: State, chains: Sequence[Chain], limits: Limits, cache: d
     problem = problem_of(state, chains, limits)
     if problem is None:
         return None
+    lumped = lump(problem, state.model)
+    if lumped is not None:
+        return count_lumped(problem, lumped, state.model, limits, cache)
     if problem.left or len(chains) > 60:
-        return best_count(problem, state.model, limits)
+        return count(problem, state.model, limits)
     key, back = _shape(problem)
     if key not in cache:
-        plain = best_count(problem, state.model, limits)
+        plain = count(problem, state.model, limits)
         cache[key] = None if plain is None else (plain, _relative(plain, problem, back, state.model))
         return plain
     if cache[key] is None:
@@ -216,14 +232,6 @@ def solve_cached(state: State, chains: Sequence[Chain], limits: Limits, cache: d
         first.worlds,
         first.work,
     )
-
-
-def best_count(problem: Problem, m: Model, limits: Limits) -> Exact | None:
-    """Count with values lumped where that is possible, otherwise one by one."""
-    lumped = lump(problem, m)
-    if lumped is not None:
-        return count_lumped(problem, lumped, m, limits)
-    return count(problem, m, limits)
 
 
 def _shape(problem: Problem) -> tuple[Any, dict[int, int]]:

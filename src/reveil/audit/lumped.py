@@ -12,6 +12,7 @@ from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
+from typing import Any
 
 import numpy as np
 
@@ -60,8 +61,31 @@ def lump(problem: Problem, m: Model) -> Lumped | None:
     return Lumped(tuple(tuple(values) for values in alike.values()), start, tuple(factors), weights)
 
 
-def count_lumped(problem: Problem, lumped: Lumped, m: Model, limits: Limits) -> Exact | None:
-    """As `count`, over lumped states."""
+Shares = dict[tuple[Any, int], Fraction]  # (kind of chain, class) -> probability of the class
+
+
+def kind(lumped: Lumped, n: int) -> Any:
+    """Chains of one kind are in the same groups and may have the same classes: nothing tells them apart."""
+    return tuple(sorted(lumped.factors[n])), tuple(sorted(lumped.weights[n].items()))
+
+
+def count_lumped(
+    problem: Problem, lumped: Lumped, m: Model, limits: Limits, cache: dict[Any, Any] | None = None
+) -> Exact | None:
+    """As `count`, over lumped states. `cache` remembers components that are alike."""
+    kinds = [kind(lumped, n) for n in range(len(problem.chains))]
+    key = lumped.start, tuple(sorted(kinds))
+    known = {} if cache is None else cache
+    if key not in known:
+        known[key] = _shares(lumped, kinds, limits)
+    found = known[key]
+    return None if found is None else _by_name(problem, lumped, kinds, found, m)
+
+
+def _shares(lumped: Lumped, kinds: list[Any], limits: Limits) -> tuple[Shares, int, int] | None:
+    """What each kind of chain may have, the total weight, and the work; None if it is too much."""
+    if limits.witnessed and len(lumped.classes) == 1:  # permuting the values maps worlds to worlds
+        return {(mine, 0): Fraction(1) for mine in kinds}, 1, 0
     order = order_sets(lumped.factors)
     last = {f: n for n, chain in enumerate(order) for f in lumped.factors[chain]}
     layers: list[dict[Key, int]] = [{lumped.start: 1}]
@@ -80,8 +104,8 @@ def count_lumped(problem: Problem, lumped: Lumped, m: Model, limits: Limits) -> 
         moves.append(step)
     total = sum(layers[-1].values())
     if not total:
-        return Exact({}, {}, Fraction(0), work)
-    return _beliefs(problem, lumped, order, layers, moves, total, work, m)
+        return {}, 0, work
+    return _backward(lumped, kinds, order, layers, moves, total), total, work
 
 
 def _place(
@@ -114,19 +138,16 @@ def _moved(state: Key, old: tuple[int, Vector], new: tuple[int, Vector], closing
     return tuple(sorted((k, left, many) for (k, left), many in counts.items() if many))
 
 
-def _beliefs(
-    problem: Problem,
+def _backward(
     lumped: Lumped,
+    kinds: list[Any],
     order: list[int],
     layers: list[dict[Key, int]],
     moves: list[list[Step]],
     total: int,
-    work: int,
-    m: Model,
-) -> Exact:
+) -> Shares:
     behind = dict.fromkeys(layers[-1], 1)
-    posterior: Belief = {}
-    ever: Belief = {}
+    found: Shares = {}
     for n in range(len(order) - 1, -1, -1):
         earlier: dict[Key, int] = {}
         share = [0] * len(lumped.classes)
@@ -136,14 +157,22 @@ def _beliefs(
                 earlier[source] = earlier.get(source, 0) + part
                 share[k] += layers[n][source] * part
         behind = earlier
-        chain = problem.chains[order[n]]
+        found |= {(kinds[order[n]], k): Fraction(weight, total) for k, weight in enumerate(share) if weight}
+    return found
+
+
+def _by_name(problem: Problem, lumped: Lumped, kinds: list[Any], found: tuple[Shares, int, int], m: Model) -> Exact:
+    """Beliefs by appearance (those in groups that say something of their own) and person."""
+    shares, total, work = found
+    posterior: Belief = {}
+    ever: Belief = {}
+    for chain, mine in zip(problem.chains, kinds, strict=True):
         person = int(m.observed.app_person[chain[0]])
-        for k, weight in enumerate(share):
-            each = Fraction(weight, total * len(lumped.classes[k]))
-            for v in lumped.classes[k] if weight else ():
-                ever[person, v] = each
-                posterior |= {(app, v): each for app in chain}
-    scale = 1
-    for options in problem.paths:
-        scale *= lcm(*(path.weight.denominator for path in options))
-    return Exact(posterior, ever, Fraction(total, scale), work)
+        told = [a for a in chain if not m.implied[m.app_factor[a]]]
+        for k, values in enumerate(lumped.classes):
+            share = shares.get((mine, k))
+            if share:
+                each = share / len(values)
+                ever |= {(person, v): each for v in values}
+                posterior |= {(a, v): each for a in told for v in values}
+    return Exact(posterior, ever, Fraction(total), work)
