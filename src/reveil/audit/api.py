@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from reveil.audit.attacks import Attack, attacks
+from reveil.audit.exact import Limits
 from reveil.audit.explain import Explanation, explain
 from reveil.audit.infer import Inference, Progress, infer
 from reveil.audit.knowledge import Adversary, adversary_from, read_adversary
