@@ -21,6 +21,7 @@ from reveil.audit.search import Found, search
 from reveil.audit.uniform import Floats, uniform_shares
 
 Progress = Callable[[str, float], None]
+MANY, COUNTED = 500, 8  # components; factors of one that counting mostly settles
 KEPT = 100_000  # beliefs kept as exact fractions; those of larger series become shares at once
 
 
@@ -86,8 +87,10 @@ def _equate(found: Inference, end: float) -> None:
     changed = True
     while changed:
         changed = False
-        for factors in members(state):
-            if len(factors) > 1 and time.monotonic() < end:
+        parts = members(state)
+        least = 1 if len(parts) <= MANY else COUNTED  # of many components, small ones are left to counting
+        for factors in parts:
+            if len(factors) > least and time.monotonic() < end:
                 changed = state.equate(equalities(state, factors)) or changed
 
 
