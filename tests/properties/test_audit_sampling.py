@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -11,6 +14,12 @@ from reveil.audit.knowledge import Adversary, Known
 from reveil.audit.model import build
 from reveil.audit.observed import from_groups
 from reveil.audit.sample import sample_component
+from reveil.audit.witness import shown_possible
+
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "oracle")]
+
+import joint  # noqa: E402
+from joint_cases import narrowed  # noqa: E402
 
 
 def series(seed, people=12, size=3, releases=3):
@@ -63,3 +72,21 @@ def test_counterfeits_and_repeated_values():
         assert sampled.converged
         for key, (mean, *_) in sampled.shares.items():
             assert abs(mean - float(found.posterior.get(key, 0))) < 0.04
+
+
+def test_worlds_next_to_the_truth_show_only_what_is_possible():
+    settled = 0
+    for seed in range(40):
+        groups = series(seed, people=9, releases=seed % 3 + 1)
+        truth = {p: "abc"[p % 3] for p in range(9)}
+        known = {(0, r): "a" for r in range(len(groups))} if seed % 2 else {}
+        state = narrowed(groups, "never", {}, known)
+        o = state.model.observed
+        done = shown_possible(state, np.array([o.values.index(truth[int(name)]) for name in o.persons]))
+        _, posterior, _ = joint.beliefs(groups, "never", {}, known)
+        for p in np.nonzero(done)[0]:
+            app = int(o.person_start[p])
+            open_values = {o.values[v] for v in state.values_of(app)}
+            assert open_values == set(posterior[int(o.persons[int(p)]), int(o.app_release[app])])
+        settled += int(done.sum())
+    assert settled > 300  # of 360 people

@@ -266,8 +266,11 @@ class _Job:
     def run(self, people: list[int] | None, draws: int) -> Audit:
         pins = self._pins(0)
         model = build(self.seen, self.who, pinned=pins)
-        limits = Limits(witnessed=self._witnessed(model))
-        found = infer(model, limits=limits, seconds=self.limit, people=people, progress=self.progress)
+        fits = self._witnessed(model)
+        world = self._world() if fits else None
+        found = infer(
+            model, limits=Limits(witnessed=fits), seconds=self.limit, people=people, world=world, progress=self.progress
+        )
         sampled = sample(found, self.samples, seed=self.seed, progress=self.progress) if self.samples else ()
         scored = score(found, self.truth, people)
         counts = [len(scored.exposed_people)] if self.who.share else []
@@ -290,6 +293,13 @@ class _Job:
         shown = np.bincount(model.opt_app[chosen], minlength=len(truth)) == 1
         taken = np.bincount(model.opt_cell[chosen], minlength=len(model.cell_cap)) <= model.cell_cap
         return bool(o.located and lasting.all() and shown.all() and taken.all())
+
+    def _world(self) -> I64:
+        """The true value of everybody, where it lasts."""
+        assert self.truth is not None
+        values = np.full(self.seen.people, -1, dtype=np.int64)
+        values[self.seen.app_person] = self.truth
+        return values
 
     def _pins(self, draw: int) -> dict[int, int]:
         """What the adversary knows without being told a value: the truth of listed people, and of a random share."""

@@ -16,9 +16,10 @@ from reveil.audit.filters import SEARCH
 from reveil.audit.linear import equalities
 from reveil.audit.lumped import count_lumped, lump
 from reveil.audit.model import Model
-from reveil.audit.observed import Bools
+from reveil.audit.observed import I64, Bools
 from reveil.audit.search import Found, search
 from reveil.audit.uniform import Floats, uniform_shares
+from reveil.audit.witness import shown_possible
 
 Progress = Callable[[str, float], None]
 MANY, COUNTED = 500, 8  # components; factors of one that counting mostly settles
@@ -52,12 +53,13 @@ def infer(
     seconds: float = 60.0,
     people: Sequence[int] | None = None,
     beliefs: bool = True,
+    world: I64 | None = None,
     progress: Progress = lambda what, done: None,
 ) -> Inference:
     """Everything certain, and exact beliefs where counting is short enough.
 
     `seconds` bound what comes after the filters (a component begun is finished); `people` narrow that to their
-    components.
+    components. `world` is a value for everybody that is known to fit, where values never change.
     """
     progress("excluding", 0.0)
     start = time.monotonic()
@@ -67,7 +69,8 @@ def infer(
     if model.change == "never" and model.observed.located:
         progress("equalities", 0.0)
         _equate(found, start + seconds / 2)
-    _components(found, limits or Limits(), start + seconds, people, beliefs, progress)
+    settled = None if world is None or model.change != "never" else shown_possible(state, world)
+    _components(found, limits or Limits(), start + seconds, people, beliefs, settled, progress)
     _fill_shares(found)
     return found
 
@@ -95,7 +98,13 @@ def _equate(found: Inference, end: float) -> None:
 
 
 def _components(
-    found: Inference, limits: Limits, end: float, people: Sequence[int] | None, beliefs: bool, progress: Progress
+    found: Inference,
+    limits: Limits,
+    end: float,
+    people: Sequence[int] | None,
+    beliefs: bool,
+    settled: Bools | None,
+    progress: Progress,
 ) -> None:
     state, cache = found.state, dict[Any, Any]()
     wanted = None if people is None else set(people)
@@ -121,8 +130,8 @@ def _components(
             exact = solve_cached(state, chains, replace(limits, deadline=end), cache)
         if exact is not None:
             _take_exact(found, exact, chains)
-        elif single:
-            _count(found, "filters")
+        elif single or (settled is not None and all(settled[person[c[0]]] for c in chains)):
+            _count(found, "filters" if single else "possible")
             found.pending.append(chains)
         else:
             _search(found, chains, end)

@@ -186,6 +186,7 @@ def _method(s: dict[str, Any]) -> Markup:
         "uniform": "groups by themselves, in closed form",
         "filters": "groups by themselves, possible values only",
         "exact": "counted world by world",
+        "possible": "shown by worlds next to a known one: what is possible is settled, beliefs are not",
         "search": "searched for worlds: what is possible is settled, beliefs are not",
         "undecided": "not settled in time",
         "not looked at": "outside the people asked about",
