@@ -386,7 +386,7 @@ def _dated(text: str, sort: Sort | None) -> Cell | None:
 def _period(text: str) -> tuple[datetime.date, datetime.date] | None:
     """First and last day of a month, quarter, year or decade."""
     match = _PERIOD.fullmatch(text)
-    if match is None or match[1] == "0000":
+    if match is None or (match[1] == "0000" and not match[4]):
         return None
     year, month, quarter = int(match[1]), int(match[2] or 0), int(match[3] or 0)
     if match[2] is not None and not 1 <= month <= 12:
@@ -394,6 +394,7 @@ def _period(text: str) -> tuple[datetime.date, datetime.date] | None:
     first = month or (quarter - 1) * 3 + 1 if quarter or month else 1
     months = 1 if month else 3 if quarter else 120 if match[4] else 12
     after = year * 12 + first - 1 + months
+    begin = datetime.date(max(year, 1), first, 1)  # the first decade has no year 0
     if after // 12 > datetime.MAXYEAR:
-        return datetime.date(year, first, 1), datetime.date.max
-    return datetime.date(year, first, 1), datetime.date(after // 12, after % 12 + 1, 1) - datetime.timedelta(days=1)
+        return begin, datetime.date.max
+    return begin, datetime.date(after // 12, after % 12 + 1, 1) - datetime.timedelta(days=1)

@@ -102,6 +102,8 @@ def _missing_faults(column: pl.Series, spec: Column) -> list[Fault]:
 
 def _typed(column: pl.Series, spec: Column, faults: list[Fault], before: ColumnType | None = None) -> pl.Series:
     """The column as the policy wants it; what does not convert is a fault."""
+    if column.dtype in (pl.Categorical, pl.Enum):
+        column = column.cast(pl.String)
     if not column.dtype.is_numeric() and column.dtype not in PLAIN:
         remedy = "turn it into numbers, dates or text before"
         faults.append(

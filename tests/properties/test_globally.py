@@ -305,7 +305,7 @@ def test_who_is_withheld_does_not_depend_on_who_has_which_value(seed, count, pac
         poor = np.zeros(table.height, dtype=bool)
         for code in np.flatnonzero(counts * (purse.slot >= 0)):
             share = counts[code] / table.height * (1 + allowance)
-            poor |= purse.need[purse.index, purse.slot[code]] > 1 - share + 1e-12
+            poor |= purse.need[purse.line, purse.slot[code]] > 1 - share + 1e-12
         steps.append(poor.tolist())
     rng = np.random.default_rng(seed)
     for _ in range(4):
@@ -360,7 +360,7 @@ def test_rare_values_share_a_need_when_there_are_too_many(monkeypatch):
 def test_a_group_is_afforded_by_everybody_in_it():
     """Value 0 may have half of the rows; value 1 is not protected."""
     purse = spend.Purse(
-        index=np.zeros(4, dtype=np.int64),
+        line=np.zeros(4, dtype=np.int64),
         need=np.array([[0.5]]),
         worst=np.full(4, 0.5),
         least=np.ones(4, dtype=np.int32),
@@ -406,6 +406,6 @@ def test_needs_are_the_same_from_a_table_of_the_past_and_from_lists(monkeypatch)
     for share in (0.0, 2.0):
         monkeypatch.setattr(globally, "DENSE", share)
         purse, _ = globally.purse_of(encoded_of(table, policy), history_of(series), policy, globally.pace_of(policy))
-        needs.append(purse.need[purse.index][:, purse.slot[:2]])
+        needs.append(purse.need[purse.line][:, purse.slot[:2]])
     assert (needs[0] == needs[1]).all()
     assert needs[0][0] == pytest.approx(np.array([3 / 2, 3 / 2 * 2]) * 0.5 ** (3 / 4))

@@ -21,7 +21,8 @@ from reveil.promise import MODELS
 
 
 def policy(guarantee, **columns):
-    return load_policy({"columns": {"age": "quasi", **columns}, "guarantee": guarantee})
+    content = {"columns": {"age": "quasi", **columns}, "guarantee": guarantee}
+    return load_policy({**content, "method": {"recode": "sets"}} if "population" in guarantee else content)
 
 
 def view(values, dtype=None, cells=None):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import tomllib
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,6 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from reveil import simulate as simulate_module
 from reveil.errors import InputError
 from reveil.policy import load_policy
 from reveil.simulate import Scenario, Simulation, iterate, simulate, transitions, write
@@ -336,6 +336,7 @@ def test_describe_counts_what_happened() -> None:
 
 def test_iterate_makes_tables_when_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
+    simulate_module = import_module("reveil.simulate")  # the package shows the function under this name
     make = simulate_module._table
     monkeypatch.setattr(simulate_module, "_table", lambda *given: made.append(1) or make(*given))
     tables = iterate(Scenario(rows=100, releases=3))
