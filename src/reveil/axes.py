@@ -126,18 +126,14 @@ class Axis:
         points = [point for point in self.points(cell) if self.numbers[0] <= point <= self.numbers[-1]]
         if cell.label:  # a taxonomy over numbers: its label stands for all between its least and its greatest
             return [(points[0], points[-1])] if points else []
-        return [(point, point) for point in points] + [
-            span for part in cell.parts for span in self.spans(part)
-        ]
+        return [(point, point) for point in points] + [span for part in cell.parts for span in self.spans(part)]
 
     def rows(self, values: pl.Series, ranked: bool) -> Floats:
         """Where each row lies on the scale, or its rank; a missing number is nowhere (nan)."""
         if self.numbers is None:
             known = self.values[1:] if self.missing else self.values
             texts = pl.Series([value_text(value) for value in known], dtype=pl.String)
-            codes = _texts(values).cast(pl.Enum(texts)).to_physical().cast(pl.Float64) + (
-                len(self.values) - len(known)
-            )
+            codes = _texts(values).cast(pl.Enum(texts)).to_physical().cast(pl.Float64) + (len(self.values) - len(known))
             return codes.fill_null(0.0).to_numpy()
         scale = values.to_physical().cast(pl.Float64)
         if values.dtype == pl.Date:
@@ -146,9 +142,7 @@ class Axis:
         if not ranked:
             return numbers
         offset = len(self.values) - len(self.numbers)
-        return np.where(np.isnan(numbers), 0, np.searchsorted(self.numbers, numbers) + offset).astype(
-            np.float64
-        )
+        return np.where(np.isnan(numbers), 0, np.searchsorted(self.numbers, numbers) + offset).astype(np.float64)
 
 
 def axis_of(name: str, spec: Column, values: pl.Series, folder: Path) -> Axis:
@@ -240,13 +234,9 @@ def _unreadable(axis: Axis, read: Read, dark: list[int]) -> Fault:
         shown.append(f"{read.cells[i].text!r} ({rows[i]:,} rows{nearest})")
     more = f" and {len(dark) - 10} more" if len(dark) > 10 else ""
     message = f"{len(dark)} texts are neither original values, nor labels of the hierarchy, nor a notation"
-    remedy = (
-        "name the hierarchy that the table was published with in the policy, or correct the column's type"
-    )
+    remedy = "name the hierarchy that the table was published with in the policy, or correct the column's type"
     total = int(rows[dark].sum())
-    return Fault(
-        "R702", f"published column {axis.name!r}", f"{message}: {', '.join(shown)}{more}", remedy, total
-    )
+    return Fault("R702", f"published column {axis.name!r}", f"{message}: {', '.join(shown)}{more}", remedy, total)
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,11 +291,7 @@ def _counterfeits(table: pl.DataFrame, counterfeits: pl.DataFrame | None, groupe
         return np.zeros(table.height, dtype=np.int64)
     lacking = [name for name in (GROUP, "count") if name not in counterfeits.columns]
     if lacking or not grouped:
-        which = (
-            f"counterfeits have no column {lacking[0]!r}"
-            if lacking
-            else "published rows have no column 'group'"
-        )
+        which = f"counterfeits have no column {lacking[0]!r}" if lacking else "published rows have no column 'group'"
         remedy = "pass the published table and its counterfeits as Reveil wrote them"
         raise InputError(Fault("R704", "counterfeits", which, remedy))
     counts = counterfeits.select(pl.col(GROUP).cast(table[GROUP].dtype), pl.col("count").cast(pl.Int64))

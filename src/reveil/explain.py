@@ -76,9 +76,7 @@ def explain(name: str) -> Explanation:
     near = difflib.get_close_matches(wanted, known, n=6, cutoff=0.5)
     found = list(dict.fromkeys(known[spelling].name for spelling in near))[:3]
     guarantees = ", ".join(entry.name for entry in entries().values() if entry.kind == "guarantee")
-    remedy = (
-        f"did you mean {' or '.join(found)}" if found else f"try a code such as R201, or one of {guarantees}"
-    )
+    remedy = f"did you mean {' or '.join(found)}" if found else f"try a code such as R201, or one of {guarantees}"
     raise InputError(Fault("R291", f"name {name!r}", "is not a code, guarantee or word of Reveil", remedy))
 
 
@@ -92,9 +90,7 @@ def entries() -> dict[str, Explanation]:
     found: dict[str, Explanation] = {}
     for kind, section in _content().items():
         for name, entry in section.items():
-            texts = {
-                key: " ".join(entry.get(key, "").split()) for key in ("title", "plain", "exact", "limits")
-            }
+            texts = {key: " ".join(entry.get(key, "").split()) for key in ("title", "plain", "exact", "limits")}
             found[name] = Explanation(name, kind, more=tuple(entry.get("more", ())), **texts)
     return found
 

@@ -37,9 +37,7 @@ CONTACTS = """email mail phone telephone telefon telefono tel mobile handy fax a
  license_plate kennzeichen"""
 NAMES = """name names nom nombre vorname nachname familienname firstname lastname surname fullname prenom
  apellido apellidos"""
-NAME_PARTS = (
-    f"{NAMES} {PERSONS} first last family given middle full maiden birth famille de doctor arzt medecin"
-)
+NAME_PARTS = f"{NAMES} {PERSONS} first last family given middle full maiden birth famille de doctor arzt medecin"
 TEXTS = """note notes notiz notizen comment comments bemerkung bemerkungen anmerkung remark remarks remarque
  remarques kommentar commentaire observacion observaciones nota notas freetext freitext memo description
  beschreibung anamnese"""
@@ -194,14 +192,10 @@ def _unusable(look: Look) -> Advice | None:
 def _unlabelled(look: Look) -> Advice | None:
     """Values that could not be told from what Reveil itself publishes."""
     if look.kind == "text" and look.values.is_in(["*", ""]).any():
-        reason = (
-            "Some values are empty or *, which stand for missing and for any value; rename them to use it."
-        )
+        reason = "Some values are empty or *, which stand for missing and for any value; rename them to use it."
         return Advice("drop", reason, "likely")
     if look.values.dtype.is_float() and not look.values.drop_nulls().is_finite().all():
-        return Advice(
-            "drop", "Some values are not numbers or are infinite; make them missing to use it.", "likely"
-        )
+        return Advice("drop", "Some values are not numbers or are infinite; make them missing to use it.", "likely")
     return None
 
 
@@ -226,9 +220,7 @@ def _key(look: Look) -> Advice | None:
         return None
     full = facts.distinctness >= NEARLY_ALL and facts.rows > 2
     personal, generic = _names_people(look), bool(own & set(GENERIC_KEYS.split()))
-    counted = (
-        full and bool(own & set(NUMBERS.split())) and not _known(look)
-    )  # a number or code, all different
+    counted = full and bool(own & set(NUMBERS.split())) and not _known(look)  # a number or code, all different
     rank = 4 * personal + 2 * facts.unique + generic
     if personal or (generic and facts.distinctness > 0.5) or counted:
         sure: Confidence = "sure" if facts.unique else "likely"
@@ -258,9 +250,7 @@ def _known(look: Look) -> bool:
 
 def _repeats(facts: Facts) -> str:
     again = facts.rows - facts.missing - ((facts.distinct or 0) - (facts.missing > 0))
-    what = [f"{again:,} rows repeat it"] * (again > 0) + [f"{facts.missing:,} rows lack it"] * (
-        facts.missing > 0
-    )
+    what = [f"{again:,} rows repeat it"] * (again > 0) + [f"{facts.missing:,} rows lack it"] * (facts.missing > 0)
     return f" But {' and '.join(what)}: a release has one row per person." if what else ""
 
 
@@ -269,9 +259,7 @@ def _prose(look: Look) -> Advice | None:
         return None
     long = float(look.sample.str.len_chars().mean() or 0) > 40  # type: ignore[arg-type]
     if (long and look.facts.distinctness > 0.5) or (look.named(TEXTS) and look.facts.distinctness > 0.2):
-        return Advice(
-            "drop", "It is free text, which may say anything about anyone.", "sure" if long else "likely"
-        )
+        return Advice("drop", "It is free text, which may say anything about anyone.", "sure" if long else "likely")
     return None
 
 
@@ -295,9 +283,7 @@ def _date(look: Look) -> Advice | None:
     if look.kind == "date":
         days = (look.facts.high - look.facts.low).days if look.facts.high is not None else 0
         levels = _levels(days, birth)
-        reason = (
-            "A birth date is widely known." if birth else "Others may know a date such as a visit or a move."
-        )
+        reason = "A birth date is widely known." if birth else "Others may know a date such as a visit or a move."
         spec = {"type": "date", "levels": levels}
         return Advice(
             "quasi", f"{reason} The levels follow the span of the dates.", "sure" if birth else "likely", spec

@@ -133,9 +133,7 @@ def class_risk(
     big = f if population is None else np.asarray(population, dtype=np.int64)
     if np.any(big < f):
         short, people = int(np.sum(big < f)), int(np.sum((f - big)[big < f]))
-        message = (
-            f"{short} classes have more rows in the table than people in the population ({people} too few)"
-        )
+        message = f"{short} classes have more rows in the table than people in the population ({people} too few)"
         remedy = "pass the population that the table was drawn from, with the same columns and values"
         raise InputError(Fault("R711", "population", message, remedy, int(f[big < f].sum())))
     linked = _linked(f, big)
@@ -147,9 +145,7 @@ def class_risk(
         unique=int(np.sum(f == 1)),
         threshold=Threshold(bound),
         prosecutor=_attack(f, f, bound, _share(len(f), int(f.sum()))),
-        journalist=None
-        if population is None
-        else _attack(f, big, bound, max(_share(len(f), int(big.sum())), linked)),
+        journalist=None if population is None else _attack(f, big, bound, max(_share(len(f), int(big.sum())), linked)),
         marketer=linked,
     )
 
@@ -209,9 +205,7 @@ def risk(
     stop_if(_faults(rules, published=published, original=original, population=population))
     known = original.select(rules.named("quasi"))
     people = None if population is None else _alike(population.select(known.columns), known)
-    classes = classes_of(
-        published, known if people is None else pl.concat([known, people]), rules, counterfeits
-    )
+    classes = classes_of(published, known if people is None else pl.concat([known, people]), rules, counterfeits)
     kept = ~classes.starred
     covered = None
     if people is not None:
@@ -240,9 +234,7 @@ def _alike(population: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
         try:
             columns.append(population[name].cast(known[name].dtype))
         except pl.exceptions.InvalidOperationError:
-            message = (
-                f"holds {population[name].dtype} that are not all {known[name].dtype}, as in the original"
-            )
+            message = f"holds {population[name].dtype} that are not all {known[name].dtype}, as in the original"
             remedy = "write the values as in the original"
             faults.append(Fault("R712", f"population column {name!r}", message, remedy))
     stop_if(faults)

@@ -88,9 +88,7 @@ def suggest(frame: pl.DataFrame) -> tuple[Suggestion, ...]:
     )
 
 
-def draft_policy(
-    suggestions: Sequence[Suggestion], name: str, hierarchies: Mapping[str, str] | None = None
-) -> str:
+def draft_policy(suggestions: Sequence[Suggestion], name: str, hierarchies: Mapping[str, str] | None = None) -> str:
     """The text of a `reveil.toml` with a comment for every column.
 
     `hierarchies` are files beside the table, by column (`find_hierarchies`); quasi-identifiers use theirs.
@@ -147,13 +145,9 @@ def _many(found: Sequence[Suggestion]) -> list[str]:
 
 def _comments(suggestion: Suggestion, file: str | None) -> list[str]:
     facts, role = suggestion.facts, suggestion.role
-    counts = (
-        [] if facts.distinct is None else [f"{facts.distinct:,} distinct value{'s' * (facts.distinct != 1)}"]
-    )
+    counts = [] if facts.distinct is None else [f"{facts.distinct:,} distinct value{'s' * (facts.distinct != 1)}"]
     counts += [f"{facts.missing:,} missing"] * (facts.missing > 0)
-    counts += [f"the most frequent in {facts.top_share:.1%} of rows".replace("%", " %")] * (
-        facts.top_rows > 1
-    )
+    counts += [f"the most frequent in {facts.top_share:.1%} of rows".replace("%", " %")] * (facts.top_rows > 1)
     lines = [f"# {line}" for line in wrap(suggestion.reason, 100)]
     lines.append(f"# {suggestion.confidence}: {', '.join(counts) or 'not counted'}")
     if file is not None and role == "sensitive":
@@ -199,9 +193,7 @@ def _guarantee(sensitive: Sequence[Suggestion], rows: int) -> list[str]:
     if most >= 2:
         share = f"{worst.facts.top_share:.1%}".replace("%", " %")
         note = f"# The most frequent sensitive value stands in {share} of rows, which allows l up to {most}."
-        fewest = (
-            f"l = {min(L, most)}                      # each group has at least this many sensitive values"
-        )
+        fewest = f"l = {min(L, most)}                      # each group has at least this many sensitive values"
         return [note, 'model = "l-diversity"', fewest, *size]
     return [
         "# One sensitive value stands in more than half of the rows, so counting values says little.",
@@ -222,9 +214,7 @@ def find_hierarchies(folder: str | Path, columns: Sequence[str]) -> Mapping[str,
     for file in sorted(Path(folder).glob("*.csv")):
         fits = [(_fit(file.stem, plain), len(plain), column) for column, plain in names.items() if plain]
         fit, _, column = max(fits, default=(0, 0, ""))
-        if fit > found.get(column, (0, ""))[0] and _is_hierarchy(
-            file, column, min_levels=2 if fit == 1 else 1
-        ):
+        if fit > found.get(column, (0, ""))[0] and _is_hierarchy(file, column, min_levels=2 if fit == 1 else 1):
             found[column] = (fit, file.name)
     return {column: found[column][1] for column in columns if column in found}
 

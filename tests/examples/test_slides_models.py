@@ -169,20 +169,13 @@ def test_the_3_diverse_table_is_3_diverse_by_counting_but_not_by_entropy():
 def test_skewness_two_equally_diverse_classes_are_told_apart_by_closeness():
     """1 % of 10,000 people are HIV+; one class has 49 of them in 50, another 1 in 50."""
     groups = {"C1": (49, 1), "C2": (1, 49), "C3": (25, 25), "rest": (25, 9825)}
-    rows = [
-        (box, sign)
-        for box, signs in groups.items()
-        for n, sign in zip(signs, "+-", strict=True)
-        for _ in range(n)
-    ]
+    rows = [(box, sign) for box, signs in groups.items() for n, sign in zip(signs, "+-", strict=True) for _ in range(n)]
     view = release(rows, ["box"], ["hiv"])
     assert only(LDiversity(Fraction(2), "hiv"), view).holds
     verdict = only(TCloseness(Fraction(1, 100), "hiv"), view)
     assert (verdict.worst, verdict.violating_classes, verdict.violating_rows) == (Fraction(97, 100), 2, 100)
     assert verdict.details["class_rows"] == 50
-    assert (
-        only(TCloseness(Fraction(49, 100), "hiv"), view).violating_classes == 1
-    )  # 50 % against 1 % is 49/100 away
+    assert only(TCloseness(Fraction(49, 100), "hiv"), view).violating_classes == 1  # 50 % against 1 % is 49/100 away
 
 
 def test_similarity_a_3_diverse_table_is_not_close():
@@ -222,20 +215,14 @@ def test_the_distances_of_diseases_by_linear_programming(view):
     oracle = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(oracle)
     leaves = {
-        system: {part: dict.fromkeys(names) for part, names in parts.items()}
-        for system, parts in DISEASES.items()
+        system: {part: dict.fromkeys(names) for part, names in parts.items()} for system, parts in DISEASES.items()
     }
     values = view.sensitive["disease"].to_list()
     classes = [
-        [value for value, own in zip(values, view.classes, strict=True) if own == one]
-        for one in range(view.count)
+        [value for value, own in zip(values, view.classes, strict=True) if own == one] for one in range(view.count)
     ]
-    expected = oracle.furthest_by_linear_programming(
-        classes, oracle.ground_hierarchical(sorted(set(values)), leaves)
-    )
-    assert float(only(TCloseness(Fraction(1), "disease", hierarchy=TAXONOMY), view).worst) == pytest.approx(
-        expected
-    )
+    expected = oracle.furthest_by_linear_programming(classes, oracle.ground_hierarchical(sorted(set(values)), leaves))
+    assert float(only(TCloseness(Fraction(1), "disease", hierarchy=TAXONOMY), view).worst) == pytest.approx(expected)
 
 
 def test_a_policy_asks_for_everything_at_once():
@@ -255,10 +242,5 @@ def test_a_policy_asks_for_everything_at_once():
         *[("alpha-k", "salary"), ("alpha-k", "disease")],
     ]
     assert all(verdict.holds for verdict in verdicts)
-    broken = [
-        verdict.guarantee
-        for judge in asked
-        for verdict in judge.judge(SIMILAR, History())
-        if not verdict.holds
-    ]
+    broken = [verdict.guarantee for judge in asked for verdict in judge.judge(SIMILAR, History()) if not verdict.holds]
     assert broken == ["t-closeness", "t-closeness"]

@@ -65,11 +65,7 @@ def near(x, y, epsilon, relative):
 
 
 def largest_neighbourhood(classes, epsilon, relative):
-    return max(
-        Fraction(sum(near(x, y, epsilon, relative) for y in rows), len(rows))
-        for rows in classes
-        for x in rows
-    )
+    return max(Fraction(sum(near(x, y, epsilon, relative) for y in rows), len(rows)) for rows in classes for x in rows)
 
 
 def distribution(rows):
@@ -94,9 +90,7 @@ def ground_hierarchical(values, tree):
     """
 
     def leaves(node, name):
-        return (
-            {name} if node is None else set().union(*(leaves(below, label) for label, below in node.items()))
-        )
+        return {name} if node is None else set().union(*(leaves(below, label) for label, below in node.items()))
 
     def height(node):
         return 0 if node is None else 1 + max(height(below) for below in node.values())
@@ -142,9 +136,7 @@ def _tree_potential(values, parents, ground):
     links = {values[i + 1]: (values[parents[2 * i]], parents[2 * i + 1]) for i in range(len(values) - 1)}
     potential = {values[0]: Fraction(0)} if values else {}
     while len(potential) < len(values):
-        ready = [
-            value for value, (above, _) in links.items() if value not in potential and above in potential
-        ]
+        ready = [value for value, (above, _) in links.items() if value not in potential and above in potential]
         if not ready:
             return None
         for value in ready:

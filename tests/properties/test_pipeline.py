@@ -10,6 +10,7 @@ import hashlib
 import importlib.util
 import json
 import os
+import shutil
 import tempfile
 from collections import Counter
 from dataclasses import dataclass, field
@@ -39,6 +40,7 @@ def _load_oracle():
 
 
 oracle = _load_oracle()
+SCRATCH = tempfile.TemporaryDirectory(prefix="reveil-test-")  # goes when the tests end
 FUZZ = int(os.environ.get("REVEIL_FUZZ", "0"))
 
 
@@ -389,13 +391,19 @@ def exact_sets(release, shown, originals, source, place):
             assert truth[group] == set(oracle.elements(cell) or [cell])
 
 
-def publish(case, **options):
+def fresh(name):
+    """An empty folder; what the example before left there goes."""
+    folder = Path(SCRATCH.name) / name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    return folder
+
+
+def publish(case):
     """(release, folder), or the refusal. Anything but a refusal is a bug and comes through."""
-    folder = Path(tempfile.mkdtemp(prefix="reveil-test-"))
+    folder = fresh("release")
     try:
-        return reveil.anonymize(
-            case.frame, case.policy, seed=1, out=folder / "out", **options
-        ), folder / "out" / "public"
+        return reveil.anonymize(case.frame, case.policy, seed=1, out=folder / "out"), folder / "out" / "public"
     except (InputError, InfeasibleError) as refusal:
         return refusal, folder
 
@@ -497,7 +505,7 @@ def presence_cases(draw):
 @examples(60)
 @given(presence_cases())
 def test_presence(case):
-    folder = Path(tempfile.mkdtemp(prefix="reveil-test-"))
+    folder = fresh("people")
     case.population.write_parquet(folder / "people.parquet")
     case.guarantee["population"] = str(folder / "people.parquet")
     release, public = publish(case)
@@ -662,7 +670,7 @@ def series_cases(draw):
 @given(series_cases())
 def test_series(setting):
     content, releases = setting
-    folder = Path(tempfile.mkdtemp(prefix="reveil-test-"))
+    folder = fresh("series")
     (folder / "home").mkdir()
     last, numbers, published = {}, {}, 0
     dtype = next((pl.Series([row[3]]).dtype for _, rows in releases for row in rows if row[3] is not None), pl.String)

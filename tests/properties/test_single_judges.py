@@ -127,9 +127,7 @@ def test_recursive_diversity(c, classes, ell, seed):
     ratios = [oracle.recursive_ratio(rows, ell) for rows in classes]
     assert verdict.holds == oracle.recursively_diverse(classes, c, ell)
     assert verdict.worst == (math.inf if None in ratios else max(ratios))
-    assert verdict.violating_classes == sum(
-        not oracle.recursively_diverse([rows], c, ell) for rows in classes
-    )
+    assert verdict.violating_classes == sum(not oracle.recursively_diverse([rows], c, ell) for rows in classes)
 
 
 @many
@@ -151,9 +149,7 @@ def test_alpha(classes, seed):
 @given(st.data())
 def test_epsilon(proximity, values, data):
     classes, seed = data.draw(tables(values)), data.draw(st.integers())
-    epsilon = data.draw(
-        st.sampled_from([Fraction(0), Fraction(1, 10), Fraction(1, 5), Fraction(1), Fraction(3)])
-    )
+    epsilon = data.draw(st.sampled_from([Fraction(0), Fraction(1, 10), Fraction(1, 5), Fraction(1), Fraction(3)]))
     m = data.draw(st.integers(1, 4))
     dtype = pl.Int64 if values is NUMBERS else pl.Float64
     verdict = only(EpsilonM(epsilon, m, "s", proximity), view_of(classes, seed, dtype))
@@ -367,9 +363,7 @@ def test_nothing_overflows(scale):
     ):
         found = [Fraction(int(a), int(b)) for a, b in zip(numerators, denominators, strict=True)]
         corners = oracle.dual_corners(ground)
-        assert found == [
-            oracle.earth_movers(oracle.distribution(rows), everything, corners) for rows in classes
-        ]
+        assert found == [oracle.earth_movers(oracle.distribution(rows), everything, corners) for rows in classes]
         worst = max(found)
         assert not counts.exceeds(numerators, denominators, worst).any()
         assert counts.exceeds(numerators, denominators, worst - Fraction(1, 10**30)).sum() == 1

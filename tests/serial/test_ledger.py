@@ -131,9 +131,7 @@ def test_permissions_do_not_depend_on_the_umask(home: Path) -> None:
     assert mode(home) == mode(release / "private") == mode(release / "memory") == 0o700
     assert mode(release / "public") == mode(release / "public" / "more") == 0o755
     assert mode(release / "public" / "table.csv") == 0o644
-    assert (
-        mode(release / "private" / "certificate.json") == mode(release / "memory" / "people.parquet") == 0o600
-    )
+    assert mode(release / "private" / "certificate.json") == mode(release / "memory" / "people.parquet") == 0o600
     assert mode(home / "key") == mode(home / "ledger.sqlite") == 0o600
 
 

@@ -251,9 +251,7 @@ def test_failed_commit_that_did_not_take_place(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("committed", "readable"), [(True, True), (True, False), (False, False)])
-def test_unknown_commit_is_settled_by_the_next_command(
-    committed: bool, readable: bool, tmp_path: Path
-) -> None:
+def test_unknown_commit_is_settled_by_the_next_command(committed: bool, readable: bool, tmp_path: Path) -> None:
     home = tmp_path / "home"
     publish_here(home)
     ledger = Ledger.open(home)

@@ -98,9 +98,7 @@ def test_every_entry_is_whole() -> None:
 def test_no_name_means_two_things() -> None:
     content = tomllib.loads((SOURCE / "explanations.toml").read_text(encoding="utf-8"))
     names = [name for section in content.values() for name in section]
-    others = [
-        other for section in content.values() for entry in section.values() for other in entry.get("also", [])
-    ]
+    others = [other for section in content.values() for entry in section.values() for other in entry.get("also", [])]
     assert len(names + others) == len(set(names + others))
     keys = {key for section in content.values() for entry in section.values() for key in entry}
     assert keys <= {"title", "plain", "exact", "limits", "also", "more"}
@@ -140,10 +138,7 @@ def test_unknown_name_is_refused_with_the_nearest(wrong: str, near: str) -> None
 
 def test_text_has_plain_words_first_and_the_way_out() -> None:
     text = str(explain("k-anonymity"))
-    places = [
-        text.index(part)
-        for part in ("nobody stands out", "looks like", "Exactly:", "Withstands", "See also:")
-    ]
+    places = [text.index(part) for part in ("nobody stands out", "looks like", "Exactly:", "Withstands", "See also:")]
     assert places == sorted(places)
     assert max(map(len, text.splitlines())) <= 100
     code = str(explain("R301"))

@@ -162,20 +162,15 @@ def test_a_large_table_does_not_overflow():
     skewed = np.concatenate((chance.integers(0, 3, 292_070), chance.integers(2, 14, 307_930)))
     values = pl.Series("s", [f"v{value}" for value in skewed])
     classes = np.repeat([0, 1], [292_070, 307_930])
-    tree = grow(
-        "s", {f"v{value}": (f"group {value // 5}", f"v{value}") for value in range(14)}, missing=False
-    )
-    large = View(
-        classes, pl.DataFrame({"age": classes.astype(str)}), {"s": values}, np.zeros(2, dtype=np.int64)
-    )
+    tree = grow("s", {f"v{value}": (f"group {value // 5}", f"v{value}") for value in range(14)}, missing=False)
+    large = View(classes, pl.DataFrame({"age": classes.astype(str)}), {"s": values}, np.zeros(2, dtype=np.int64))
     (verdict,) = TCloseness(Fraction(1, 5), "s", hierarchy=tree).judge(large, History())
     everything = np.bincount(skewed, minlength=14)
     distances = []
     for number in (0, 1):
         here = np.bincount(skewed[classes == number], minlength=14)
         gap = [
-            Fraction(int(a), int(here.sum())) - Fraction(int(b), 600_000)
-            for a, b in zip(here, everything, strict=True)
+            Fraction(int(a), int(here.sum())) - Fraction(int(b), 600_000) for a, b in zip(here, everything, strict=True)
         ]
         groups = [
             gap[0:5],

@@ -21,9 +21,7 @@ from reveil.measure import entropy_cells, measure, ncp_column
 from reveil.policy import Column, load_policy
 from reveil.queries import Questions
 
-_spec = importlib.util.spec_from_file_location(
-    "oracle_utility", Path(__file__).parents[1] / "oracle" / "utility.py"
-)
+_spec = importlib.util.spec_from_file_location("oracle_utility", Path(__file__).parents[1] / "oracle" / "utility.py")
 assert _spec is not None
 assert _spec.loader is not None
 oracle: Any = importlib.util.module_from_spec(_spec)
@@ -103,9 +101,7 @@ def test_losses_agree_with_brute_force(more: list[tuple[Any, ...]], published: l
         for row in kept:
             cell = values_of(row)[i]
             by_width = name == "age" and not row[i].startswith("{")
-            losses.append(
-                oracle.ncp_of_range(cell, domain) if by_width else oracle.ncp_of_values(cell, domain)
-            )
+            losses.append(oracle.ncp_of_range(cell, domain) if by_width else oracle.ncp_of_values(cell, domain))
             hidden.append(oracle.entropy_of(cell, column))
         assert found.ncp[name] == pytest.approx(sum(losses) / len(original))
         assert found.entropy[name] == pytest.approx(sum(hidden) / len(original))

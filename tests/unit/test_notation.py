@@ -219,9 +219,7 @@ def test_round_trip_of_cuts(values: list[float], cuts: set[int], missing: bool) 
     ),
     st.booleans(),
 )
-def test_round_trip_of_dates(
-    values: list[datetime.date], levels: list[scales.DateLevel] | None, missing: bool
-) -> None:
+def test_round_trip_of_dates(values: list[datetime.date], levels: list[scales.DateLevel] | None, missing: bool) -> None:
     labels_cover(*scales.dates("x", values, levels, missing), missing)
 
 

@@ -31,9 +31,7 @@ pytestmark = pytest.mark.skipif(not PEERS.exists(), reason="run `make peers` to 
 
 def pycanon(jobs):
     script = ROOT / "tests" / "peers" / "pycanon_measure.py"
-    done = subprocess.run(
-        [PEERS, "-W", "ignore", script], input=json.dumps(jobs), capture_output=True, text=True
-    )
+    done = subprocess.run([PEERS, "-W", "ignore", script], input=json.dumps(jobs), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -152,9 +150,7 @@ def test_pycanon_never_finds_a_missing_number():
     table = {"box": ["x", "x", "y", "y"], "s": [1.0, 1.0, math.nan, math.nan]}
     job = {"table": table, "quasi": ["box"], "sensitive": "s", "measures": ["t"]}
     assert pycanon([job]) == [{"t": 1.0}]
-    assert ours(job) == {
-        "t": Fraction(1, 2)
-    }  # two values, each class has all of one where the table has half
+    assert ours(job) == {"t": Fraction(1, 2)}  # two values, each class has all of one where the table has half
 
 
 def test_pycanon_counts_a_class_for_a_level_that_nobody_has():

@@ -85,9 +85,7 @@ def column(folder: Path, *values: str, **options: Any) -> pl.Series:
         (("", ""), pl.String),
     ],
 )
-def test_a_column_has_a_type_only_if_every_value_has_it(
-    tmp_path: Path, values: tuple[str, ...], kind: Any
-) -> None:
+def test_a_column_has_a_type_only_if_every_value_has_it(tmp_path: Path, values: tuple[str, ...], kind: Any) -> None:
     result = column(tmp_path, *values)
     assert result.dtype == kind
     if kind == pl.String:
@@ -155,9 +153,7 @@ def test_an_unusual_delimiter_can_be_given(tmp_path: Path) -> None:
         ({"decimal": "."}, "a;b\n1,5;2\n"),
     ],
 )
-def test_a_wrong_delimiter_or_decimal_mark_is_refused(
-    tmp_path: Path, options: dict[str, str], text: str
-) -> None:
+def test_a_wrong_delimiter_or_decimal_mark_is_refused(tmp_path: Path, options: dict[str, str], text: str) -> None:
     (fault,) = refused(write(tmp_path, text), **options)
     assert fault.code == "R106"
     assert repr(next(iter(options.values()))) in fault.message
@@ -409,9 +405,7 @@ def test_excel_headers_are_checked_and_late_text_is_kept(tmp_path: Path) -> None
 def test_stata_and_spss(tmp_path: Path) -> None:
     import pyreadstat
 
-    frame = pd.DataFrame(
-        {"sex": [1, 2, 1], "city": ["Zürich", "", "Bern"], "born": [dt.date(1980, 1, 2)] * 3}
-    )
+    frame = pd.DataFrame({"sex": [1, 2, 1], "city": ["Zürich", "", "Bern"], "born": [dt.date(1980, 1, 2)] * 3})
     labels: dict[str, dict[int | float, str]] = {"sex": {1: "female", 2: "male"}}
     for name, writer in (("t.dta", pyreadstat.write_dta), ("t.sav", pyreadstat.write_sav)):
         writer(frame, tmp_path / name, variable_value_labels=labels)
@@ -561,9 +555,7 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def test_postgres(postgres: str) -> None:
-    query = (
-        "SELECT zip, age, born, weight::float8 AS weight, ok FROM people WHERE zip LIKE '%1%' ORDER BY zip"
-    )
+    query = "SELECT zip, age, born, weight::float8 AS weight, ok FROM people WHERE zip LIKE '%1%' ORDER BY zip"
     rows = [("02139", 41, dt.date(1980, 1, 2), 70.5, True), ("10115", None, None, None, False)]
     for url in (postgres, postgres.replace("postgresql:", "postgres:")):
         assert read_table(url, ReadOptions(query=query)).rows() == rows
@@ -600,9 +592,7 @@ def test_a_missing_postgres_driver_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 
 # What is written is what is read
 
-NUMBER = re.compile(
-    r"-?((0|[1-9]\d*)?[.,]\d+(e[+-]?\d+)?|(0|[1-9]\d*)(e[+-]\d+)?)|\d{4}-\d\d-\d\d", re.A | re.I
-)
+NUMBER = re.compile(r"-?((0|[1-9]\d*)?[.,]\d+(e[+-]?\d+)?|(0|[1-9]\d*)(e[+-]\d+)?)|\d{4}-\d\d-\d\d", re.A | re.I)
 WORDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)
 CODES = st.from_regex(r"[-+]?0\d{0,4}", fullmatch=True) | st.sampled_from(["true", "1,234,567", " 1", "1 "])
 INTEGERS = st.integers(-(2**63), 2**63 - 1)
@@ -623,9 +613,7 @@ def tables(draw: st.DrawFn) -> dict[str, list[Any]]:
 
 
 @settings(max_examples=150, deadline=None)
-@given(
-    table=tables(), mark=st.sampled_from(",;\t|"), end=st.sampled_from(["\n", "\r\n"]), quoted=st.booleans()
-)
+@given(table=tables(), mark=st.sampled_from(",;\t|"), end=st.sampled_from(["\n", "\r\n"]), quoted=st.booleans())
 def test_any_table_comes_back(
     tmp_path_factory: pytest.TempPathFactory, table: dict[str, list[Any]], mark: str, end: str, quoted: bool
 ) -> None:

@@ -17,9 +17,7 @@ from hypothesis import strategies as st
 from reveil.errors import InputError
 from reveil.risk import Attack, Threshold, class_risk, risk
 
-_spec = importlib.util.spec_from_file_location(
-    "oracle_utility", Path(__file__).parents[1] / "oracle" / "utility.py"
-)
+_spec = importlib.util.spec_from_file_location("oracle_utility", Path(__file__).parents[1] / "oracle" / "utility.py")
 assert _spec is not None
 assert _spec.loader is not None
 oracle: Any = importlib.util.module_from_spec(_spec)

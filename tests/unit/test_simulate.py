@@ -48,9 +48,7 @@ def counts(series: Simulation) -> list[tuple[int, int, int, int]]:
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("values", ["never", "freely", "transitions"])
 def test_same_seed_same_tables_and_another_seed_others(shape: Any, values: Any) -> None:
-    one, two = (
-        simulate(Scenario(shape=shape, values=values, rows=300, releases=3, seed=7)) for _ in range(2)
-    )
+    one, two = (simulate(Scenario(shape=shape, values=values, rows=300, releases=3, seed=7)) for _ in range(2))
     other = simulate(Scenario(shape=shape, values=values, rows=300, releases=3, seed=8))
     for a, b, c in zip(one.tables, two.tables, other.tables, strict=True):
         assert_frame_equal(a, b)
@@ -103,9 +101,7 @@ def test_transient_values_are_drawn_anew() -> None:
     ("shape", "diameter", "count"),
     [("hospital", None, 24), ("census", 10, 50), ("census", 4, 50), ("census", 2, 5)],
 )
-def test_every_change_is_in_a_reflexive_transitive_relation(
-    shape: Any, diameter: int | None, count: int
-) -> None:
+def test_every_change_is_in_a_reflexive_transitive_relation(shape: Any, diameter: int | None, count: int) -> None:
     churn = {"rows": 3000, "releases": 5, "leave": 0.2, "returns": 0.4, "update": 0.3}
     series = simulate(
         Scenario(shape=shape, values="transitions", diameter=diameter, sensitive_values=count, **churn)  # type: ignore[arg-type]
@@ -288,9 +284,7 @@ def test_written_files_read_back(tmp_path: Path, shape: Any, format: Any) -> Non
         assert {row[2] for row in rows} == {"*"}
         assert len({row[0] for row in rows}) == len(rows) == 57
         nested = series.policy["columns"]["birthplace"]["hierarchy"]
-        assert {(row[0], row[1]) for row in rows} == {
-            (c, region) for region, cs in nested.items() for c in cs
-        }
+        assert {(row[0], row[1]) for row in rows} == {(c, region) for region, cs in nested.items() for c in cs}
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -322,13 +316,9 @@ def test_writing_refuses_before_it_touches_anything(tmp_path: Path) -> None:
 def test_describe_counts_what_happened() -> None:
     series = simulate(Scenario(rows=1000, releases=3, values="transitions", update=0.1, returns=0.5))
     lines = series.describe().splitlines()
-    assert lines[0].startswith(
-        "release 1: 1,000 rows; 0 stayed, 0 left, 1,000 came, 0 returned; 0 values changed"
-    )
+    assert lines[0].startswith("release 1: 1,000 rows; 0 stayed, 0 left, 1,000 came, 0 returned; 0 values changed")
     assert lines[1].startswith("release 2: 1,000 rows; 900 stayed, 100 left, 100 came, 0 returned; 90 values")
-    assert lines[2].startswith(
-        "release 3: 1,050 rows; 900 stayed, 100 left, 100 came, 50 returned; 95 values"
-    )
+    assert lines[2].startswith("release 3: 1,050 rows; 900 stayed, 100 left, 100 came, 50 returned; 95 values")
     counts = series.tables[2]["diagnosis"].value_counts(sort=True)["count"]
     assert lines[2].endswith(f"{counts[0] / 1050:.1%} (m up to {1050 // counts[0]})")
     assert repr(series) == "Simulation(shape='hospital', rows per release: 1,000, 1,000, 1,050)"

@@ -219,9 +219,7 @@ def test_empty_table_gets_the_usual_promise() -> None:
     assert (guarantee.k, guarantee.l) == (5, 3)
 
 
-@pytest.mark.parametrize(
-    "frame", [pl.DataFrame(), pl.DataFrame({"id": [1, 2, 3], "diagnosis": ["a", "b", "a"]})]
-)
+@pytest.mark.parametrize("frame", [pl.DataFrame(), pl.DataFrame({"id": [1, 2, 3], "diagnosis": ["a", "b", "a"]})])
 def test_table_without_quasi_identifier_is_refused(frame: pl.DataFrame) -> None:
     with pytest.raises(InputError) as refusal:
         draft_policy(suggest(frame), "people")
@@ -302,9 +300,7 @@ NAMES = [
     "Größe",
     'a "b" = 1',
 ]
-names = st.one_of(
-    st.sampled_from(NAMES), st.text(st.characters(codec="utf-8"), max_size=8).map(str.strip).filter(len)
-)
+names = st.one_of(st.sampled_from(NAMES), st.text(st.characters(codec="utf-8"), max_size=8).map(str.strip).filter(len))
 words_ = st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), max_size=6)
 days = st.dates(dt.date(1900, 1, 1), dt.date(2030, 1, 1))
 VALUES: list[tuple[Any, Any]] = [
@@ -383,12 +379,8 @@ def test_named_key_is_never_published(name: str, numbers: list[int], form: Any, 
 
 
 @settings(max_examples=100, deadline=None)
-@given(
-    st.text("bcdfgqz", max_size=5), keys, st.sampled_from([str, int, float, "P{:09}".format, "ref {}".format])
-)
-def test_unique_values_without_a_telling_name_are_never_published(
-    name: str, numbers: list[int], form: Any
-) -> None:
+@given(st.text("bcdfgqz", max_size=5), keys, st.sampled_from([str, int, float, "P{:09}".format, "ref {}".format]))
+def test_unique_values_without_a_telling_name_are_never_published(name: str, numbers: list[int], form: Any) -> None:
     assert roles_of(pl.DataFrame({name: [form(n) for n in numbers]}))[name] in ("identifier", "drop")
 
 
@@ -399,9 +391,7 @@ def test_unique_values_without_a_telling_name_are_never_published(
 )
 def test_draft_quotes_no_values(numbers: list[int], form: Any) -> None:
     cells = [form(n) for n in numbers]
-    frame = pl.DataFrame(
-        {"id": cells, "diagnosis": cells, "age": numbers, "city": [f"c{n}" for n in numbers]}
-    )
+    frame = pl.DataFrame({"id": cells, "diagnosis": cells, "age": numbers, "city": [f"c{n}" for n in numbers]})
     draft = draft_policy(suggest(frame), "people")
     assert not [n for n in numbers if str(n) in draft]
     assert set(tomllib.loads(draft)["columns"]) == {"id", "diagnosis", "age", "city"}

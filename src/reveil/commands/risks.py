@@ -85,7 +85,9 @@ def audit(
     if not found.holds:
         s = found.summary
         message = f"{s['exposed']:,} people are exposed, {s['above_promise']:,} are above the promise"
-        raise GuaranteeError(Fault("R728", "audit", message, "see the reasons above; `reveil explain compromise-safety`"))
+        raise GuaranteeError(
+            Fault("R728", "audit", message, "see the reasons above; `reveil explain compromise-safety`")
+        )
 
 
 def _show_audit(found: Audit, report: Path | None, external: bool, json: bool, quiet: bool) -> None:

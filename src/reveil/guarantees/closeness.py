@@ -251,9 +251,7 @@ def _stated_order(counts: Counts, order: Sequence[Any], column: str) -> NDArray[
     unknown = [value for value in values if value is not None and _leaf(place, value) is None]
     if unknown:
         message = f"order does not name {len(unknown)} published values: {listed(unknown)}"
-        raise InputError(
-            Fault("R413", f"column {column!r}", message, "add these values to order, in their place")
-        )
+        raise InputError(Fault("R413", f"column {column!r}", message, "add these values to order, in their place"))
     keys = [0 if value is None else _leaf(place, value) or 0 for value in values]
     return np.argsort(np.argsort(keys))
 

@@ -111,9 +111,7 @@ def ranked(values: pl.Series) -> tuple[pl.Series, NDArray[np.int64]]:
     return distinct, found.fill_null(0).to_numpy()
 
 
-def exceeds(
-    numerators: Whole, denominators: Whole, bound: Fraction, *, or_equals: bool = False
-) -> NDArray[np.bool_]:
+def exceeds(numerators: Whole, denominators: Whole, bound: Fraction, *, or_equals: bool = False) -> NDArray[np.bool_]:
     """Whether each fraction is larger than the bound (or not smaller than it), decided exactly.
 
     >>> exceeds(np.array([1, 2]), np.array([3, 3]), Fraction(1, 3)).tolist()

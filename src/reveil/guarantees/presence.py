@@ -241,9 +241,7 @@ class _Search:
     """
 
     order: Ints  # classes by their cells
-    starts: list[
-        Ints
-    ]  # per column: first continuation of each beginning; at the end, first class of each box
+    starts: list[Ints]  # per column: first continuation of each beginning; at the end, first class of each box
     labels: list[Ints]  # per column: the last cell of each beginning
     truths: list[Ints]  # per column: the value of each person
     covers: list[NDArray[np.bool_]]  # per column: cell x value

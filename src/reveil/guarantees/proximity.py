@@ -61,9 +61,7 @@ class EpsilonM:
         near, sizes = self._nearest(counts), counts.sizes
         bad = exceeds(near, sizes, bound)
         worst, place = largest_ratio(near, sizes)
-        distance = (
-            written(self.epsilon) if self.proximity == "absolute" else f"{float(100 * self.epsilon):.4g} %"
-        )
+        distance = written(self.epsilon) if self.proximity == "absolute" else f"{float(100 * self.epsilon):.4g} %"
         what = f"within {distance} of one value of {self.column!r}"
         largest = f"the largest share is {written(worst)}"
         if bad.any():
@@ -116,9 +114,7 @@ def _whole_numbers(values: Sequence[Any], epsilon: Fraction, column: str) -> tup
     endless = [value for value in values if isinstance(value, float) and math.isinf(value)]
     if endless:
         message = f"holds {listed(endless)}, which is not within any distance of a number"
-        raise InputError(
-            Fault("R415", f"column {column!r}", message, "correct these values, or leave them empty")
-        )
+        raise InputError(Fault("R415", f"column {column!r}", message, "correct these values, or leave them empty"))
     if all(isinstance(value, int) for value in values):
         return [int(value) for value in values], 1
     exact = [Fraction(str(value)) for value in values]

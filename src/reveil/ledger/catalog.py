@@ -135,9 +135,7 @@ class Catalog:
             raise InputError(Fault("R505", where, message, "upgrade Reveil on this machine"))
         lost = [name for name in ("schema", "series", "fingerprint") if not values.get(name)]
         if lost or not schema.isdigit():
-            raise TamperedError(
-                _damaged(where, f"entries are missing or wrong: {', '.join(lost or ['schema'])}")
-            )
+            raise TamperedError(_damaged(where, f"entries are missing or wrong: {', '.join(lost or ['schema'])}"))
         return Identity(values["series"], values.get("policy"), values["fingerprint"])
 
     # --- the releases --------------------------------------------------------------------------------------

@@ -63,9 +63,7 @@ def _chain_faults(records: list[Record], identity: Identity) -> Iterator[Fault]:
         if gone:
             names = ", ".join(map(str, gone))
             message = f"no entry in the ledger for release {names}, though release {record.number} follows"
-            yield Fault(
-                "R522", "ledger.sqlite", f"{message}; a later release may give people of it away", remedy
-            )
+            yield Fault("R522", "ledger.sqlite", f"{message}; a later release may give people of it away", remedy)
         elif record.previous != previous:
             message = f"it was recorded after another release {number} than the one now in the ledger"
             yield Fault("R521", f"release {record.number}", message, remedy)
@@ -73,9 +71,7 @@ def _chain_faults(records: list[Record], identity: Identity) -> Iterator[Fault]:
 
 
 def _intact(record: Record, identity: Identity) -> bool:
-    return record.id == chain_id(
-        identity, record.previous, record.number, record.made, record.facts, record.manifest
-    )
+    return record.id == chain_id(identity, record.previous, record.number, record.made, record.facts, record.manifest)
 
 
 def _file_faults(home: Path, record: Record) -> list[Fault]:
@@ -89,17 +85,14 @@ def _file_faults(home: Path, record: Record) -> list[Fault]:
     if difference and not folder.exists():  # a publisher revealed it while we read
         return _file_faults(home, record)
     faults = [
-        Fault("R523", f"{where}, {name}", "the file is missing", _restore(record, name))
-        for name in difference.missing
+        Fault("R523", f"{where}, {name}", "the file is missing", _restore(record, name)) for name in difference.missing
     ]
     for name in difference.changed:
         message = "the file is not the one that was recorded"
         faults.append(Fault("R524", f"{where}, {name}", message, _restore(record, name)))
     for name in difference.extra:
         message = "the file was not there when the release was recorded"
-        remedy = (
-            f"move it out of releases/{store.release_name(record.number)}; the release itself is not affected"
-        )
+        remedy = f"move it out of releases/{store.release_name(record.number)}; the release itself is not affected"
         faults.append(Fault("R525", f"{where}, {name}", message, remedy))
     return faults
 
@@ -117,9 +110,7 @@ def _unknown_folders(folders: list[str], records: list[Record]) -> Iterator[Faul
             continue
         if name.isdigit() and int(name) > newest:
             message = "the ledger ends before it: the ledger comes from an older backup, or was edited"
-            remedy = (
-                "restore the ledger.sqlite that belongs to it; until then a new release would ignore this one"
-            )
+            remedy = "restore the ledger.sqlite that belongs to it; until then a new release would ignore this one"
         else:
             message = "the ledger does not know it"
             remedy = "move it out of releases/, or restore the ledger.sqlite that belongs to it"

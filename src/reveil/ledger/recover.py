@@ -88,8 +88,4 @@ def _clear_away(home: Path, catalog: Catalog, token: str) -> list[str]:
         store.clear(folder, lock)
     except OSError as error:
         return [f"An unfinished release in staging/{token} could not be removed: {store.reason(error)}."]
-    return (
-        [f"An unfinished release in staging/{token} was removed; it had not been recorded."]
-        if existed
-        else []
-    )
+    return [f"An unfinished release in staging/{token} was removed; it had not been recorded."] if existed else []
