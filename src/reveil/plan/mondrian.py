@@ -140,8 +140,9 @@ def _admissible(encoded: Encoded, policy: Policy, seed: int) -> tuple[Rows, valu
         return (rows, order), tests, 0
     if policy.method.infeasible == "withhold":
         keep = infeasible.without_excess(tests, rows, np.random.default_rng(seed))
-        tests = admit.tests(encoded, policy, order[keep & (order >= 0)])
-        if keep.any() and _admitted(tests, rows[keep], order[keep]):
+        published = order[keep & (order >= 0)]
+        tests = admit.tests(encoded, policy, published)
+        if len(published) and _admitted(tests, rows[keep], order[keep]):
             return (rows[keep], order[keep]), tests, int((~keep).sum())
     raise InfeasibleError(infeasible.faults(encoded, policy))
 
