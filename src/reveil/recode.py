@@ -14,7 +14,7 @@ from reveil.encode import Codes, Encoded, Sensitive
 from reveil.hierarchies.tree import Hierarchy
 from reveil.notation import format_set, split_set
 from reveil.parted import count
-from reveil.plan.boxes import boxes
+from reveil.plan.boxes import boxes, distinct_runs
 from reveil.plan.contract import Plan
 from reveil.policy import Policy
 
@@ -26,20 +26,22 @@ def recode(
 ) -> pl.DataFrame:
     """The published table: policy order of columns, rows shuffled, counterfeits among them."""
     kept = np.flatnonzero(plan.groups >= 0)
-    groups = np.concatenate([plan.groups[kept], plan.counterfeit_groups])
     sources = np.concatenate([kept, _model_rows(kept, plan, rng)])
+    shuffled = rng.permutation(len(sources))
+    groups = np.concatenate([plan.groups[kept], plan.counterfeit_groups])[shuffled]
     columns: list[pl.Series] = [pl.Series(GROUP, groups, dtype=pl.Int64)] if group_column else []
     labels = group_labels(encoded, plan, policy)
     for name, spec in policy.columns.items():
         if spec.role == "quasi":
-            columns.append(labels[name].gather(groups).alias(name))
+            texts, index = labels[name]
+            columns.append(texts.gather(index[groups]).alias(name))
         elif spec.role == "sensitive":
             number = [column.name for column in encoded.sensitive].index(name)
-            codes = np.concatenate([encoded.codes[kept, number], _fake_codes(plan, number)])
+            codes = np.concatenate([encoded.codes[kept, number], _fake_codes(plan, number)])[shuffled]
             columns.append(decode(encoded.sensitive[number], codes, frame[name].dtype))
         elif spec.role == "insensitive":
-            columns.append(frame[name].gather(sources))
-    return pl.DataFrame(columns)[rng.permutation(len(groups))]
+            columns.append(frame[name].gather(sources[shuffled]))
+    return pl.DataFrame(columns)
 
 
 def part(
@@ -83,7 +85,10 @@ def _model_rows(kept: NDArray[np.int64], plan: Plan, rng: np.random.Generator) -
     return by_group[rng.integers(low, high)]
 
 
-def group_labels(encoded: Encoded, plan: Plan, policy: Policy) -> dict[str, pl.Series]:
+Labels = tuple[pl.Series, NDArray[np.int64]]  # different texts, and which of them each group shows
+
+
+def group_labels(encoded: Encoded, plan: Plan, policy: Policy) -> dict[str, Labels]:
     """What each group shows in each quasi-identifier. Regions include the people of a population table, if any."""
     groups, positions = plan.groups, encoded.positions
     if plan.population_groups is not None and encoded.population is not None:
@@ -110,13 +115,17 @@ def _known_low(groups: Codes, positions: Codes, count: int) -> Codes:
     return lowest
 
 
-def _run_labels(hierarchy: Hierarchy, low: Codes, high: Codes, known: Codes | None = None) -> pl.Series:
-    """Runs of neighbours. With `known`, a missing value beside a run is shown as a set of both, and not as anything."""
-    whole = np.zeros(len(low), dtype=np.int32) if known is None else known
-    whole = np.where((low == 0) & (high > 0), whole, 0)
-    runs, index = np.unique(np.column_stack([low, whole, high]), axis=0, return_inverse=True)
-    texts = [_run_text(hierarchy, *run) for run in runs.tolist()]
-    return pl.Series(texts, dtype=pl.String).gather(index.ravel())
+def _run_labels(hierarchy: Hierarchy, low: Codes, high: Codes, known: Codes | None = None) -> Labels:
+    """Runs of neighbours. With `known`, a missing value beside a run is shown as a set of both, and not as anything.
+
+    A run of the missing value and known ones is told apart by where the known ones begin.
+    """
+    size = np.int32(len(hierarchy))
+    if known is not None:
+        low = np.where((low == 0) & (high > 0), size + known, low)
+    runs, index = distinct_runs(low, high, len(hierarchy))
+    texts = [_run_text(hierarchy, 0, a - size, b) if a >= size else _run_text(hierarchy, a, 0, b) for a, b in runs]
+    return pl.Series(texts, dtype=pl.String), index
 
 
 def _run_text(hierarchy: Hierarchy, low: int, known: int, high: int) -> str | None:
@@ -129,14 +138,15 @@ def _text(label: str) -> str | None:
     return label or None  # the missing value is published as missing
 
 
-def _set_labels(hierarchy: Hierarchy, groups: Codes, positions: Codes) -> pl.Series:
+def _set_labels(hierarchy: Hierarchy, groups: Codes, positions: Codes) -> Labels:
     pairs = np.unique(groups.astype(np.int64) * len(hierarchy) + positions)
     members = pl.DataFrame({"group": pairs // len(hierarchy), "position": pairs % len(hierarchy)})
     lists = members.group_by("group", maintain_order=True).agg("position").sort("group")["position"]
     distinct = lists.unique(maintain_order=True)
     texts = [_set_text(hierarchy, tuple(run)) for run in distinct.to_list()]
-    table = pl.DataFrame({"run": distinct, "text": pl.Series(texts, dtype=pl.String)})
-    return pl.DataFrame({"run": lists}).join(table, on="run", how="left", maintain_order="left")["text"]
+    table = pl.DataFrame({"run": distinct}).with_row_index("text")
+    index = pl.DataFrame({"run": lists}).join(table, on="run", how="left", maintain_order="left")["text"]
+    return pl.Series(texts, dtype=pl.String), index.cast(pl.Int64).to_numpy()
 
 
 def _set_text(hierarchy: Hierarchy, positions: tuple[int, ...]) -> str | None:

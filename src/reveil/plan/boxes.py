@@ -7,6 +7,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 I32 = NDArray[np.int32]
+I64 = NDArray[np.int64]
 
 
 @njit(cache=True, nogil=True)
@@ -22,3 +23,20 @@ def boxes(groups: I32, positions: I32, count: int) -> tuple[I32, I32]:
                 low[g, c] = min(low[g, c], positions[i, c])
                 high[g, c] = max(high[g, c], positions[i, c])
     return low, high
+
+
+def distinct_runs(low: I32, high: I32, width: int) -> tuple[list[tuple[int, int]], I64]:
+    """The different pairs among (low, high), and which of them each entry is; `high` is below `width`.
+
+    >>> distinct_runs(np.array([0, 4, 0], dtype=np.int32), np.array([2, 5, 2], dtype=np.int32), 6)[0]
+    [(0, 2), (4, 5)]
+    """
+    keys = low.astype(np.int64) * width + high
+    largest = int(keys.max(initial=0)) + 1
+    if largest <= 4 * len(keys):  # few possible runs: a table of them is quicker than sorting
+        seen = np.zeros(largest, dtype=bool)
+        seen[keys] = True
+        found, index = np.flatnonzero(seen), (np.cumsum(seen) - 1)[keys]
+    else:
+        found, index = np.unique(keys, return_inverse=True)
+    return [divmod(key, width) for key in found.tolist()], index

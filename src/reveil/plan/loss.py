@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from reveil.encode import Encoded
 from reveil.hierarchies.tree import Hierarchy
-from reveil.plan.boxes import boxes
+from reveil.plan.boxes import boxes, distinct_runs
 from reveil.plan.contract import Plan
 from reveil.policy import Policy
 
@@ -68,6 +68,5 @@ def _set_losses(hierarchy: Hierarchy, groups: NDArray[Any], positions: NDArray[A
 
 
 def _run_losses(hierarchy: Hierarchy, low: NDArray[Any], high: NDArray[Any]) -> NDArray[np.float64]:
-    pairs, index = np.unique(low.astype(np.int64) * len(hierarchy) + high, return_inverse=True)
-    losses = [hierarchy.loss(*divmod(int(pair), len(hierarchy))) for pair in pairs]
-    return np.array(losses)[index]
+    runs, index = distinct_runs(low, high, len(hierarchy))
+    return np.array([hierarchy.loss(*run) for run in runs])[index]
