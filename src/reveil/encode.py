@@ -21,6 +21,8 @@ from reveil.hierarchies import scales
 from reveil.hierarchies.files import nested_paths, read_paths
 from reveil.hierarchies.tree import Hierarchy, grow
 from reveil.policy import Column, Policy
+from reveil.promise import EVOLVING
+from reveil.transitions import domain
 
 Codes = NDArray[np.int32]
 CodeBook = Mapping[str, Sequence[Any]]  # sensitive column -> its values by code, over the whole series
@@ -184,6 +186,17 @@ def _uncovered(name: str, spec: Column, values: pl.Series, leaves: set[Hashable]
     )
 
 
+def _unseen(values: pl.Series, policy: Policy, seen: set[Any]) -> list[Any]:
+    """Values that the transitions name and no table had so far, in the type of the column."""
+    texts = domain(policy)
+    named = pl.Series(texts, dtype=pl.String).cast(values.dtype, strict=False)
+    wrong = [text for text, value in zip(texts, named, strict=True) if value is None and text]
+    if wrong:
+        message = f"name {brief(wrong[0])}, which is not a value of a column of {values.dtype}"
+        raise InputError(Fault("R312", "transitions", message, "correct the transitions, or the type of the column"))
+    return [value for value in named if value is not None and value not in seen]
+
+
 def _sensitive(values: pl.Series, policy: Policy, known: Sequence[Any]) -> tuple[Sensitive, Codes]:
     spec = policy.columns[values.name]
     distinct = values.unique().drop_nulls().sort()
@@ -191,6 +204,8 @@ def _sensitive(values: pl.Series, policy: Policy, known: Sequence[Any]) -> tuple
     fresh = [value for value in distinct.to_list() if value not in seen]
     if values.null_count() and None not in seen:
         fresh.append(None)
+    if policy.guarantee.model in EVOLVING:  # counterfeits may show any value that a value may become
+        fresh += _unseen(values, policy, seen | set(fresh))
     book = (*known, *fresh)
     code = {value: number for number, value in enumerate(book)}
     table = np.array([code[value] for value in distinct.to_list()], dtype=np.int32)

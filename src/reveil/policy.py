@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import (
     BaseModel,
@@ -23,7 +23,7 @@ from pydantic import (
 )
 
 from reveil.errors import Fault, InputError
-from reveil.promise import PERSISTENT, SINGLE_RELEASE, Exact, Guarantee, Section, Share
+from reveil.promise import EVOLVING, PERSISTENT, SINGLE_RELEASE, Exact, Guarantee, Section, Share, Values
 
 Role = Literal["identifier", "quasi", "sensitive", "insensitive", "drop"]
 ColumnType = Literal["auto", "number", "category", "date"]
@@ -77,22 +77,6 @@ def _column(value: object) -> object:
 
 class Series(Section):
     name: Annotated[str, Field(min_length=1)] = "series"
-
-
-class Values(Section):
-    """How a person's sensitive value changes from release to release. None: nothing is assumed or checked.
-
-    `transitions` is a file (from;to[;probability]) or a table of lists: which value may become which others.
-    """
-
-    change: Literal["never", "freely", "transitions"] | None = None
-    transitions: str | dict[str, list[str]] | None = None
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Values:
-        if (self.change == "transitions") != (self.transitions is not None):
-            raise ValueError('change = "transitions" and transitions belong together')
-        return self
 
 
 def _prior_policy(policy: Policy) -> list[str]:
@@ -149,9 +133,18 @@ def _anatomy_policy(policy: Policy) -> list[str]:
 class Method(Section):
     """How to keep the promise with the least loss."""
 
-    name: Literal["auto", "mondrian", "budget", "cohorts", "m-invariance", "cor-split", "signatures", "linkage"] = (
-        "auto"
-    )
+    name: Literal[
+        "auto",
+        "mondrian",
+        "budget",
+        "cohorts",
+        "m-invariance",
+        "cor-split",
+        "signatures",
+        "linkage",
+        "m-distinct",
+        "cohorts-evolving",
+    ] = "auto"
     cuts: Literal["strict", "relaxed"] = "relaxed"
     recode: Literal["nodes", "sets"] = "nodes"
     publish: Literal["generalized", "anatomy"] = "generalized"
@@ -182,18 +175,41 @@ class AuditSection(Section):
     seconds: Annotated[float, Field(gt=0)] = 60.0
 
 
-class Policy(Section):
-    """A whole policy. `folder` is where its files (hierarchies, population) are looked for."""
+class Publication(Section):
+    """What every kind of policy says: the columns, how tables are read and written, and where files are (`folder`)."""
 
     series: Series = Series()
     columns: dict[str, Annotated[Column, BeforeValidator(_column)]]
+    output: Output = Output()
+    input: Input = Input()
+    folder: Path = Field(default=Path(), exclude=True)
+
+    def named(self, role: Role) -> tuple[str, ...]:
+        """Names of the columns with this role, in the order of the policy."""
+        return tuple(name for name, column in self.columns.items() if column.role == role)
+
+    @property
+    def identifier(self) -> str | None:
+        names = self.named("identifier")
+        return names[0] if names else None
+
+    @property
+    def numbers_groups(self) -> bool:
+        """Whether releases outside a series carry a column `group` too."""
+        return False
+
+    def to_dict(self) -> dict[str, Any]:
+        """The policy as plain JSON values, defaults included."""
+        return self.model_dump(mode="json")
+
+
+class Policy(Publication):
+    """A policy that promises a guarantee."""
+
     values: Values = Values()
     guarantee: Guarantee
     method: Method = Method()
-    output: Output = Output()
-    input: Input = Input()
     audit: AuditSection = AuditSection()
-    folder: Path = Field(default=Path(), exclude=True)
 
     @model_validator(mode="after")
     def _consistent(self) -> Policy:
@@ -211,7 +227,8 @@ class Policy(Section):
         if needs_sensitive and not self.named("sensitive"):
             faults.append(f"guarantee.{needs_sensitive[0]} needs a column with the role sensitive")
         faults += _global_policy(self) if self.guarantee.model == "global" else []
-        faults += _persistent_policy(self) if self.guarantee.model in PERSISTENT else []
+        faults += _lasting_policy(self) if self.guarantee.model in (*PERSISTENT, *EVOLVING) else []
+        faults += _rule_policy(self) if self.values.rule is not None else []
         faults += _prior_policy(self)
         faults += _anatomy_policy(self) if self.method.publish == "anatomy" else []
         if self.method.name == "budget" and self.guarantee.model != "global":
@@ -220,18 +237,9 @@ class Policy(Section):
             raise ValueError("; ".join(faults))
         return self
 
-    def named(self, role: Role) -> tuple[str, ...]:
-        """Names of the columns with this role, in the order of the policy."""
-        return tuple(name for name, column in self.columns.items() if column.role == role)
-
     @property
-    def identifier(self) -> str | None:
-        names = self.named("identifier")
-        return names[0] if names else None
-
-    def to_dict(self) -> dict[str, Any]:
-        """The policy as plain JSON values, defaults included."""
-        return self.model_dump(mode="json")
+    def numbers_groups(self) -> bool:
+        return bool(self.guarantee.priors)
 
     def fixed(self) -> dict[str, Any]:
         """The part that a series fixes with its first release: all that bears on the promise."""
@@ -239,15 +247,19 @@ class Policy(Section):
         return {name: everything[name] for name in ("series", "columns", "values", "guarantee", "method")}
 
 
-def _persistent_policy(policy: Policy) -> list[str]:
+def _lasting_policy(policy: Policy) -> list[str]:
+    """What guarantees need whose groups follow people from release to release."""
     model, faults = policy.guarantee.model, []
-    if policy.values.change != "never":
+    if model in EVOLVING and policy.values.change != "transitions":
+        faults.append(f'model "{model}" needs values.change = "transitions": what a value may become is public')
+    if model in PERSISTENT and policy.values.change != "never":
         faults.append(f'model "{model}" needs values.change = "never": it relies on values that stay')
     if policy.identifier is None:
         faults.append(f'model "{model}" needs a column with the role identifier: people must be known again')
     if len(policy.named("sensitive")) != 1:
         faults.append(f'model "{model}" needs exactly one sensitive column; join several into one first')
-    if policy.method.name not in ("auto", *_METHODS_OF[model]):
+    kind = model if model in PERSISTENT else policy.guarantee.view
+    if policy.method.name not in ("auto", *_METHODS_OF[kind]):
         faults.append(f'method "{policy.method.name}" does not plan for model "{model}"; use "auto"')
     if policy.method.suppress:
         faults.append(f'method.suppress must be 0 with model "{model}"')
@@ -260,7 +272,21 @@ _METHODS_OF = {
     "compromise-safety": ("cohorts",),
     "m-invariance": ("m-invariance", "cohorts"),
     "historical-safety": ("cohorts", "cor-split"),
+    "joint": ("cohorts-evolving",),
+    "individual": ("m-distinct",),
 }
+
+
+def _rule_policy(policy: Policy) -> list[str]:
+    """A rule yields transitions from what the policy says of the one sensitive column."""
+    rule, names = policy.values.rule, policy.named("sensitive")
+    if len(names) != 1:
+        return [f"values.transitions by {rule} needs exactly one sensitive column"]
+    spec = policy.columns[names[0]]
+    if spec.hierarchy is None and (rule == "level" or spec.order is None):
+        needed = "a hierarchy" if rule == "level" else "an order or a hierarchy, so that its values are public"
+        return [f"values.transitions by {rule} needs {needed} of column {names[0]!r}"]
+    return []
 
 
 def _global_policy(policy: Policy) -> list[str]:
@@ -281,6 +307,9 @@ def _global_policy(policy: Policy) -> list[str]:
 
 
 PolicyLike = str | Path | Mapping[str, Any] | Policy
+Kind = TypeVar("Kind", bound=Publication)
+# The section that makes a policy of each kind, and the command that publishes under it.
+KINDS = {"guarantee": "reveil publish", "perturb": "reveil perturb", "dp": "reveil count"}
 
 
 def load_policy(source: PolicyLike) -> Policy:
@@ -290,13 +319,31 @@ def load_policy(source: PolicyLike) -> Policy:
     >>> policy.guarantee.k, policy.named("quasi")
     (5, ('age',))
     """
-    if isinstance(source, Policy):
+    return load_as(Policy, source)
+
+
+def load_as(kind: type[Kind], source: str | Path | Mapping[str, Any] | Publication) -> Kind:
+    """A policy of this kind; one of another kind is refused with the command that is meant for it."""
+    if isinstance(source, kind):
         return source
-    if isinstance(source, Mapping):
-        return _validate(dict(source), where="policy")
-    path = Path(source)
-    content = _read_toml(path)
-    return _validate({**content, "folder": path.resolve().parent}, where=path.name)
+    if isinstance(source, Publication):
+        content, where = {name: getattr(source, name) for name in source.model_fields_set}, "policy"
+    elif isinstance(source, Mapping):
+        content, where = dict(source), "policy"
+    else:
+        path = Path(source)
+        content, where = {**_read_toml(path), "folder": path.resolve().parent}, path.name
+    _refuse_other_kinds(kind, content, where)
+    return _validate(kind, content, where)
+
+
+def _refuse_other_kinds(kind: type[Publication], content: Mapping[str, Any], where: str) -> None:
+    others = [name for name in KINDS if name in content and name not in kind.model_fields]
+    own = next(name for name in KINDS if name in kind.model_fields)
+    if others:
+        message = f"has [{others[0]}], which would be ignored here: a table is published in one way"
+        remedy = f"run `{KINDS[others[0]]}` with it, or remove that section for `{KINDS[own]}`"
+        raise InputError([Fault("R224", f"{where}, {name}", message, remedy) for name in others])
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
@@ -315,19 +362,19 @@ def _read_toml(path: Path) -> dict[str, Any]:
         raise InputError(Fault("R200", f"policy {path}", f"is not valid TOML: {error}", "correct that line")) from None
 
 
-def _validate(content: dict[str, Any], where: str) -> Policy:
+def _validate(kind: type[Kind], content: dict[str, Any], where: str) -> Kind:
     try:
-        return Policy.model_validate(content)
+        return kind.model_validate(content)
     except ValidationError as error:
-        raise InputError([_fault(where, item) for item in error.errors()]) from None
+        raise InputError([_fault(kind, where, item) for item in error.errors()]) from None
 
 
-def _fault(where: str, item: Mapping[str, Any]) -> Fault:
+def _fault(kind: type[Publication], where: str, item: Mapping[str, Any]) -> Fault:
     place = [str(part) for part in item["loc"] if not str(part).startswith(("function-", "tuple[", "dict["))]
     key = ".".join(place) or "as a whole"
     message, remedy = item["msg"].removeprefix("Value error, "), "correct this key"
     if item["type"] == "extra_forbidden":
-        message, remedy = "is not a key of the policy", _nearest_key(place)
+        message, remedy = "is not a key of the policy", _nearest_key(kind, place)
     elif item["type"] == "missing":
         message, remedy = "is missing", f"add {key}"
     elif item["type"] == "literal_error":
@@ -336,18 +383,18 @@ def _fault(where: str, item: Mapping[str, Any]) -> Fault:
     return Fault("R201", f"{where}, {key}", message, remedy)
 
 
-def _nearest_key(place: list[str]) -> str:
-    sections: dict[str, type[BaseModel]] = {
-        "series": Series,
-        "values": Values,
-        "guarantee": Guarantee,
-        "method": Method,
-        "output": Output,
-        "input": Input,
-        "audit": AuditSection,
-        "columns": Column,
-    }
-    known = sections.get(place[0], Policy) if len(place) > 1 else Policy
+def _nearest_key(kind: type[Publication], place: list[str]) -> str:
+    """The key that was meant: of the section, of a column, or of the policy itself."""
+    known: type[BaseModel] = kind
+    if len(place) > 1:
+        known = Column if place[0] == "columns" else _section(kind, place[0])
     names = [name for name in known.model_fields if name != "folder"]
     near = difflib.get_close_matches(place[-1], names, n=1)
     return f"did you mean {near[0]}" if near else f"use one of {', '.join(names)}"
+
+
+def _section(kind: type[Publication], name: str) -> type[BaseModel]:
+    """The model of a section; of one step where a section is a list of them."""
+    annotation = kind.model_fields[name].annotation
+    found = [item for item in (annotation, *get_args(annotation)) if isinstance(item, type)]
+    return next((item for item in found if issubclass(item, BaseModel)), kind)

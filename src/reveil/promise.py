@@ -1,4 +1,4 @@
-"""The promise: the [guarantee] section of a policy, which parameters each model needs, and which would be idle."""
+"""The promise: the [values] and [guarantee] sections of a policy, what each model needs, and what would be idle."""
 
 from __future__ import annotations
 
@@ -38,12 +38,48 @@ def plain_text(value: object) -> str:
 
 Exact = Annotated[Fraction, BeforeValidator(exact), PlainSerializer(str)]
 Share = Annotated[Exact, Field(ge=0, le=1)]
+PlainText = Annotated[str, BeforeValidator(plain_text)]
 
 
 class Section(BaseModel):
     """A part of the policy: unknown keys are faults, and nothing changes after it was read."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+Rule = Annotated[int, Field(ge=1, strict=True)]
+Successors = Rule | list[PlainText] | dict[str, Exact]
+
+
+class Values(Section):
+    """How a person's sensitive value changes from release to release. None: nothing is assumed or checked.
+
+    `transitions` is a file (from;to[;probability]), a table of lists (which value may become which others) or of
+    chances, { level = n } (a value stays under its label n levels up in its hierarchy), or { diameter = d } (blocks of
+    d neighbours in the column's order or hierarchy). `closure` says what to do where a -> b and b -> c are allowed and
+    a -> c is not, where that matters: refuse, allow all chains, or assume one change from one appearance to the next.
+    """
+
+    change: Literal["never", "freely", "transitions"] | None = None
+    transitions: str | dict[str, Successors] | None = None
+    closure: Literal["refuse", "transitive", "one-step"] = "refuse"
+
+    @property
+    def rule(self) -> str | None:
+        """The name of the rule that transitions follow, if they are given by one."""
+        if not isinstance(self.transitions, dict):
+            return None
+        return next((name for name, value in self.transitions.items() if isinstance(value, int)), None)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Values:
+        if (self.change == "transitions") != (self.transitions is not None):
+            raise ValueError('change = "transitions" and transitions belong together')
+        if "closure" in self.model_fields_set and self.transitions is None:
+            raise ValueError("closure does nothing without transitions")
+        if self.rule is not None and (self.rule not in ("level", "diameter") or len(self.transitions or ()) > 1):
+            raise ValueError("transitions are values with lists or chances, or a rule: { level = n }, { diameter = d }")
+        return self
 
 
 class Guarantee(Section):
@@ -69,7 +105,7 @@ class Guarantee(Section):
     strategy: Literal["constant-ratio", "geometric", "telescoping", "greedy"] | None = None
     horizon: Annotated[int, Field(ge=1)] | None = None
     rate: Annotated[Exact, Field(gt=0, lt=1)] | None = None
-    protect: Annotated[tuple[Annotated[str, BeforeValidator(plain_text)], ...], Field(min_length=1)] | None = None
+    protect: Annotated[tuple[PlainText, ...], Field(min_length=1)] | None = None
     compromised: Annotated[int, Field(ge=0)] = 1
     tau: Annotated[Share, Field(gt=0)] | None = None
     refill: Annotated[int, Field(ge=1)] | Literal["never"] = "never"
@@ -78,6 +114,7 @@ class Guarantee(Section):
     L: Annotated[int, Field(ge=1)] | None = None  # the paper's name
     h: Annotated[Share, Field(gt=0)] | None = None
     closure: Literal["transitive", "pairwise"] = "transitive"
+    view: Literal["joint", "individual"] = "joint"
 
     @model_validator(mode="after")
     def _consistent(self) -> Guarantee:
@@ -86,6 +123,7 @@ class Guarantee(Section):
             *_idle_parameters(self),
             *_global_parameters(self),
             *_persistent_parameters(self),
+            *_evolving_parameters(self),
         ]
         if faults:
             raise ValueError("; ".join(faults))
@@ -108,9 +146,12 @@ MODELS: dict[str, tuple[str, ...]] = {
     "compromise-safety": ("m",),
     "m-invariance": ("m",),
     "historical-safety": ("m",),
+    "m-distinct": ("m",),
+    "m-distinct-star": ("m",),
 }
 SINGLE_RELEASE = ("k-anonymity", "l-diversity", "t-closeness", "alpha-k", "epsilon-m", "presence", "r-robustness")
 PERSISTENT = ("compromise-safety", "m-invariance", "historical-safety")  # values.change = "never"
+EVOLVING = ("m-distinct", "m-distinct-star")  # values.change = "transitions"
 
 
 def _missing_parameters(g: Guarantee) -> list[str]:
@@ -141,7 +182,7 @@ def _idle_parameters(g: Guarantee) -> list[str]:
         "c": ("l",),
         "distance": ("t",),
         "proximity": ("epsilon",),
-        **({} if g.model in PERSISTENT else {"m": ("epsilon",)}),
+        **({} if g.model in (*PERSISTENT, *EVOLVING) else {"m": ("epsilon",)}),
         "delta_min": ("population",),
         "condition": ("r",),
     }
@@ -176,7 +217,7 @@ def _global_parameters(g: Guarantee) -> list[str]:
 def _persistent_parameters(g: Guarantee) -> list[str]:
     """The parameters of the guarantees for values that never change."""
     owners = {
-        **dict.fromkeys(("compromised", "tau", "refill"), ("compromise-safety",)),
+        **dict.fromkeys(("compromised", "tau", "refill"), ("compromise-safety", *EVOLVING)),
         **dict.fromkeys(("n", "p", "h", "closure"), ("historical-safety",)),
         "L": PERSISTENT,
     }
@@ -187,11 +228,29 @@ def _persistent_parameters(g: Guarantee) -> list[str]:
     ]
     if g.m is None or g.model not in PERSISTENT:
         return faults
-    if g.m < 2:
-        faults.append("m = 1 hides nothing: a group of one shows its value")
+    faults += _unplanned(g, g.m)
+    return faults + (_cohort_parameters(g, g.m) if g.model == "compromise-safety" else _history_parameters(g, g.m))
+
+
+def _unplanned(g: Guarantee, m: int) -> list[str]:
+    """What no planner of groups with m different values can keep."""
+    faults = ["m = 1 hides nothing: a group of one shows its value"] if m < 2 else []
     if g.epsilon is not None or g.t is not None or g.population is not None:
         faults.append(f'epsilon, t and population cannot be planned together with model = "{g.model}"')
-    return faults + (_cohort_parameters(g, g.m) if g.model == "compromise-safety" else _history_parameters(g, g.m))
+    return faults
+
+
+def _evolving_parameters(g: Guarantee) -> list[str]:
+    """The parameters of the guarantees for values that change by rules."""
+    if g.model not in EVOLVING:
+        return [f'view does nothing with model = "{g.model}"'] if "view" in g.model_fields_set else []
+    if g.m is None:
+        return []
+    faults = _unplanned(g, g.m)
+    if g.view == "joint":
+        return faults + _cohort_parameters(g, g.m)
+    idle = [name for name in ("compromised", "tau", "refill") if name in g.model_fields_set]
+    return faults + [f'{name} does nothing with view = "individual": it looks at one person alone' for name in idle]
 
 
 def _cohort_parameters(g: Guarantee, m: int) -> list[str]:

@@ -24,7 +24,8 @@ from reveil.ledger.ledger import Ledger
 from reveil.plan.contract import Plan
 from reveil.plan.loss import Loss
 from reveil.policy import ColumnType, Policy
-from reveil.transitions import read_relation
+from reveil.promise import plain_text
+from reveil.transitions import weights_of
 
 
 def memory_of(
@@ -187,9 +188,8 @@ def _changed_values(encoded: Encoded, number: int, past: History, policy: Policy
     changed = (before >= 0) & (before != now)
     pairs = pl.DataFrame({"a": before[changed], "b": now[changed]}).group_by("a", "b").len("rows")
     if policy.values.transitions is not None:
-        relation = read_relation(policy.values.transitions, policy.folder)
-        texts = [None if value is None else str(value) for value in column.values]
-        known = [texts[b] in relation.get(str(texts[a]), ()) for a, b in pairs.select("a", "b").iter_rows()]
+        relation, texts = weights_of(policy), [plain_text(value) for value in column.values]
+        known = [texts[b] in relation.get(texts[a], ()) for a, b in pairs.select("a", "b").iter_rows()]
         pairs = pairs.filter(~pl.Series(known, dtype=pl.Boolean))
     if pairs.is_empty():
         return None

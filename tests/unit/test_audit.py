@@ -10,12 +10,13 @@ from typer.testing import CliRunner
 
 import reveil
 from reveil.audit.api import audit
-from reveil.audit.knowledge import adversary_from, transition_weights
+from reveil.audit.knowledge import adversary_from
 from reveil.audit.observed import from_groups
 from reveil.audit.report import html, lines
 from reveil.cli import app
 from reveil.demo import compare, exposed_lines
 from reveil.errors import GuaranteeError, InputError
+from reveil.transitions import stated_weights
 
 POLICY = {
     "columns": {"name": "identifier", "age": "quasi", "illness": "sensitive"},
@@ -97,9 +98,9 @@ def test_transition_weights():
     from fractions import Fraction
     from pathlib import Path
 
-    given = transition_weights({"a": {"b": 0.25}}, Path())
+    given = stated_weights({"a": {"b": 0.25}}, Path())
     assert given["a"] == {"b": Fraction(1, 4), "a": Fraction(3, 4)}
-    assert transition_weights({"a": ["b", "c"]}, Path())["a"]["c"] == Fraction(1, 3)
+    assert stated_weights({"a": ["b", "c"]}, Path())["a"]["c"] == Fraction(1, 3)
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from pathlib import Path
@@ -12,10 +12,9 @@ from typing import Any, Literal
 from reveil.errors import Fault, InputError
 from reveil.policy import Policy
 from reveil.promise import exact, plain_text
-from reveil.read import read_table
+from reveil.transitions import Weights, stated_weights, weights_of
 
 Change = Literal["never", "freely", "transitions"]
-Weights = Mapping[str, Mapping[str, Fraction]]  # value -> what it becomes -> probability
 
 
 @dataclass(frozen=True)
@@ -93,18 +92,18 @@ def read_adversary(path: Path) -> dict[str, Any]:
 
 def adversary_from(content: Mapping[str, Any], policy: Policy | None, folder: Path = Path()) -> Adversary:
     """An adversary as stated; what is not stated comes from the policy, or is the strongest that needs no file."""
-    change, transitions = content.get("change"), content.get("transitions")
+    change, stated = content.get("change"), content.get("transitions")
+    weights = None if stated is None else stated_weights(stated, folder)
     if change is None and policy is not None and policy.values.change is not None:
         change = policy.values.change
-        if transitions is None and policy.values.transitions is not None:
-            transitions, folder = policy.values.transitions, policy.folder
+        if stated is None and policy.values.transitions is not None:
+            weights = weights_of(policy)
     if change is None:
-        change = "never" if transitions is None else "transitions"
+        change = "never" if weights is None else "transitions"
     if change not in ("never", "freely", "transitions"):
         message = f"change = {change!r} is not never, freely or transitions"
         raise InputError(Fault("R720", "adversary", message, "choose one of them"))
     chosen: Change = change  # type: ignore[assignment]
-    weights = None if transitions is None else transition_weights(transitions, folder)
     priors = {str(p): _weights(row) for p, row in content.get("priors", {}).items()}
     share = _share(content.get("share", 0))
     listed = tuple(known_from(item) for item in content.get("compromised", ()))
@@ -134,49 +133,3 @@ def known_from(item: Any) -> Known:
     name, _, value = str(item).partition("=")
     person, _, release = name.partition("@")
     return Known(person, value or None, release or None)
-
-
-def transition_weights(source: str | Mapping[str, Any], folder: Path) -> Weights:
-    """The probability of each change. Without probabilities, each value that may follow is equally likely.
-
-    A value may always stay; where probabilities are given, it stays with what is left to 1.
-
-    >>> transition_weights({"flu": ["pneumonia"]}, Path())["flu"]["pneumonia"]
-    Fraction(1, 2)
-    """
-    if isinstance(source, Mapping):
-        rows: list[tuple[str, str, Fraction | None]] = []
-        for value, others in source.items():
-            weights = others if isinstance(others, Mapping) else dict.fromkeys(others)
-            rows += [(str(value), plain_text(b), None if w is None else exact(w)) for b, w in weights.items()]
-        return _normal(rows)
-    frame = read_table(str(folder / source))
-    missing = [name for name in ("from", "to") if name not in frame.columns]
-    if missing:
-        message = f"has no column {missing[0]!r}; its columns are {', '.join(frame.columns)}"
-        raise InputError(Fault("R312", f"transitions {source}", message, "write a first line from;to;probability"))
-    chances: Sequence[Any] = frame["probability"].to_list() if "probability" in frame.columns else [None] * frame.height
-    return _normal(
-        [
-            (plain_text(a), plain_text(b), None if w is None else exact(w))
-            for a, b, w in zip(frame["from"], frame["to"], chances, strict=True)
-        ]
-    )
-
-
-def _normal(rows: Sequence[tuple[str, str, Fraction | None]]) -> Weights:
-    given: dict[str, dict[str, Fraction | None]] = {}
-    for a, b, weight in rows:
-        given.setdefault(a, {})[b] = weight
-        given.setdefault(b, {})
-    table: dict[str, dict[str, Fraction]] = {}
-    for value, others in given.items():
-        stated = {b: w for b, w in others.items() if w is not None}
-        if stated and len(stated) == len(others):
-            rest = Fraction(1) - sum(w for b, w in stated.items() if b != value)
-            stay = {value: rest} if value not in stated and rest > 0 else {}
-            table[value] = {b: w for b, w in stated.items() if w} | stay
-        else:
-            successors = sorted({*others, value})
-            table[value] = {b: Fraction(1, len(successors)) for b in successors}
-    return table

@@ -6,6 +6,7 @@ from importlib import import_module
 
 from reveil.plan.contract import Method
 from reveil.policy import Policy
+from reveil.promise import EVOLVING
 
 METHODS: dict[str, str] = {  # method.name -> module:function
     "mondrian": "mondrian:plan",
@@ -15,6 +16,7 @@ METHODS: dict[str, str] = {  # method.name -> module:function
     "cor-split": "corsplit:plan",
     "signatures": "robust:plan",
     "linkage": "robust:plan_linkage",
+    "m-distinct": "distinct:plan",
 }
 
 AUTO: dict[str, str] = {  # guarantee.model -> the method that `auto` takes; mondrian for all others
@@ -31,6 +33,8 @@ def method(policy: Policy) -> Method:
     name: str = policy.method.name
     if name == "auto":
         name = AUTO.get(policy.guarantee.model, "mondrian")
+        if policy.guarantee.model in EVOLVING:
+            name = "cohorts-evolving" if policy.guarantee.view == "joint" else "m-distinct"
     module, function = METHODS[name].split(":")
     found: Method = getattr(import_module(f"reveil.plan.{module}"), function)
     return found
