@@ -16,13 +16,13 @@ import numpy as np
 import polars as pl
 
 from reveil.plan.contract import Plan
-from reveil.policy import Policy
+from reveil.policy import Publication
 from reveil.recode import GROUP
 
 TYPES = {pl.Int64: "integer", pl.Float64: "number", pl.Date: "date", pl.String: "string", pl.Int32: "integer"}
 
 
-def emit(tables: Mapping[str, pl.DataFrame], counterfeits: pl.DataFrame | None, policy: Policy, folder: Path) -> None:
+def emit(tables: Mapping[str, pl.DataFrame], counterfeits: pl.DataFrame | None, policy: Publication, folder: Path) -> None:
     """Write the public half of a release into an existing folder: one table, or several (anatomy), by name."""
     resources = [
         _resource(folder, write_table(table, folder / f"{name}.{policy.output.format}"), table, policy)
@@ -57,7 +57,7 @@ def write_table(table: pl.DataFrame, path: Path) -> Path:
     return path
 
 
-def _resource(folder: Path, path: Path, table: pl.DataFrame, policy: Policy) -> dict[str, Any]:
+def _resource(folder: Path, path: Path, table: pl.DataFrame, policy: Publication) -> dict[str, Any]:
     content = path.read_bytes()
     csv = path.suffix == ".csv"
     return {
@@ -75,7 +75,7 @@ def _resource(folder: Path, path: Path, table: pl.DataFrame, policy: Policy) -> 
     }
 
 
-def _field(column: pl.Series, policy: Policy) -> dict[str, str]:
+def _field(column: pl.Series, policy: Publication) -> dict[str, str]:
     spec = policy.columns.get(column.name)
     role = {} if spec is None else {"role": spec.role}
     return {"name": column.name, "type": TYPES.get(type(column.dtype), "string"), **role}

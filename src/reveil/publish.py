@@ -36,12 +36,12 @@ from reveil.plan.loss import Loss, loss_of
 from reveil.plan.methods import method
 from reveil.policy import Policy, PolicyLike, load_policy
 from reveil.prior import match_priors
-from reveil.read import ReadOptions, read_table
+from reveil.read import read_table
 from reveil.recode import part, recode
 from reveil.release import Preview, Release
 from reveil.remember import facts_of, history_of, memory_of, refuse_changes, signatures_of
 from reveil.report.make import write_reports
-from reveil.roles import population, prepare
+from reveil.roles import options, population, prepare
 from reveil.verify import Truth, Verification, background, verify
 
 if TYPE_CHECKING:
@@ -98,12 +98,6 @@ def usable(table: Any, policy: Policy, past: History, series: bool, seed: int | 
         raise InputError([*faults, *error.faults]) from None
     stop_if(faults)
     return frame
-
-
-def options(policy: Policy) -> ReadOptions:
-    """How the policy wants its tables read."""
-    wanted = policy.input
-    return ReadOptions(wanted.delimiter, wanted.encoding, wanted.decimal, wanted.nulls, wanted.query, wanted.sheet)
 
 
 def write_release(d: Draft, folder: Path, history: History, number: int | None, progress: Progress) -> Release:

@@ -12,19 +12,31 @@ from collections.abc import Mapping
 import polars as pl
 
 from reveil.errors import Fault, brief, stop_if
-from reveil.policy import Column, ColumnType, Policy
-from reveil.read import read_table
+from reveil.policy import Column, ColumnType, Policy, Publication
+from reveil.read import ReadOptions, read_table
 
 RESERVED = ("group", "person", "release")  # what the columns of a series' releases and of its memory are called
 PLAIN = (pl.String, pl.Boolean, pl.Date, pl.Datetime)  # besides numbers: what a column may hold
 
 
+def options(policy: Publication) -> ReadOptions:
+    """How the policy wants its tables read."""
+    wanted = policy.input
+    return ReadOptions(wanted.delimiter, wanted.encoding, wanted.decimal, wanted.nulls, wanted.query, wanted.sheet)
+
+
 def prepare(
-    frame: pl.DataFrame, policy: Policy, *, series: bool = False, types: Mapping[str, ColumnType] | None = None
+    frame: pl.DataFrame,
+    policy: Publication,
+    *,
+    series: bool = False,
+    types: Mapping[str, ColumnType] | None = None,
+    once: bool = True,
 ) -> pl.DataFrame:
     """The columns that the policy names, in its order and of its types, without the dropped ones.
 
     `types` are those that columns had in earlier releases: where the policy leaves the type open, they keep it.
+    `once`: a person with more than one row is a fault.
 
     >>> from reveil.policy import load_policy
     >>> policy = load_policy({"columns": {"age": "quasi", "note": "drop"}, "guarantee": {"k": 2}})
@@ -36,13 +48,13 @@ def prepare(
     for name, spec in policy.columns.items():
         if name in frame.columns and spec.role != "drop":
             column = _typed(frame[name], spec, faults, (types or {}).get(name))
-            faults += _identifier_faults(column) if spec.role == "identifier" else _missing_faults(column, spec)
+            faults += _identifier_faults(column, once) if spec.role == "identifier" else _missing_faults(column, spec)
             columns.append(column)
     stop_if(faults)
     return pl.DataFrame(columns)
 
 
-def _column_faults(frame: pl.DataFrame, policy: Policy, series: bool) -> list[Fault]:
+def _column_faults(frame: pl.DataFrame, policy: Publication, series: bool) -> list[Fault]:
     faults = []
     for name in policy.columns:
         if name not in frame.columns:
@@ -60,7 +72,7 @@ def _column_faults(frame: pl.DataFrame, policy: Policy, series: bool) -> list[Fa
     faults += [
         Fault("R217", f"column {name!r}", "is a name that a series uses for itself", "rename the column in the table")
         for name, spec in policy.columns.items()
-        if (series or policy.guarantee.priors)
+        if (series or policy.numbers_groups)
         and name in RESERVED
         and spec.role in ("quasi", "sensitive", "insensitive")
     ]
@@ -78,13 +90,13 @@ def _row_faults(frame: pl.DataFrame) -> list[Fault]:
     return [Fault("R212", "table", "has no rows", "check that the right file was given", 0)]
 
 
-def _identifier_faults(column: pl.Series) -> list[Fault]:
+def _identifier_faults(column: pl.Series, once: bool) -> list[Fault]:
     faults = []
     if column.null_count():
         remedy = "fill the identifier in, or remove these rows"
         faults.append(Fault("R213", f"identifier {column.name!r}", "is missing", remedy, column.null_count()))
     known = column.drop_nulls()
-    if known.n_unique() < known.len():
+    if once and known.n_unique() < known.len():
         counts = known.value_counts(name="rows").filter(pl.col("rows") > 1)
         message = f"{counts.height:,} people have more than one row"
         remedy = "keep one row per person and release, for instance the latest"

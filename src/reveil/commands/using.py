@@ -32,9 +32,8 @@ def measure(
     from reveil import terminal
     from reveil.measure import measure as compute
     from reveil.policy import load_policy
-    from reveil.publish import options
     from reveil.read import read_table
-    from reveil.roles import prepare
+    from reveil.roles import options, prepare
 
     loaded = load_policy(policy)
     table, counterfeits, values = _published(Path(published), loaded)
