@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Hashable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -65,10 +66,13 @@ def encode(
     """
     faults: list[Fault] = []
     quasi, columns, others = [], [], []
-    for name in policy.named("quasi"):
-        values = frame[name] if population is None else pl.concat([frame[name], population[name]])
+    names = policy.named("quasi")
+    values = [frame[name] if population is None else pl.concat([frame[name], population[name]]) for name in names]
+    with ThreadPoolExecutor() as columns_at_once:
+        found = [columns_at_once.submit(positions_of, v.name, policy.columns[v.name], v, policy.folder) for v in values]
+    for column in found:
         try:
-            hierarchy, positions = positions_of(name, policy.columns[name], values, policy.folder)
+            hierarchy, positions = column.result()
         except InputError as error:
             faults += error.faults
             continue
@@ -78,11 +82,11 @@ def encode(
     sensitive, codes = [], []
     for name in policy.named("sensitive"):
         try:
-            column, coded = _sensitive(frame[name], policy, (known or {}).get(name, ()))
+            kept, coded = _sensitive(frame[name], policy, (known or {}).get(name, ()))
         except InputError as error:
             faults += error.faults
             continue
-        sensitive.append(column)
+        sensitive.append(kept)
         codes.append(coded)
     if faults:
         raise InputError(faults)

@@ -124,7 +124,7 @@ def write_release(d: Draft, folder: Path, history: History, number: int | None, 
         release=number,
         rows=d.encoded.rows,
         reasons=d.plan.reasons,
-        hashes=store.file_hashes(folder / "public"),
+        hashes=verification.hashes,
     )
     progress("reporting", 0.0)
     seen = (d.frame, table, certificate, d.plan, d.loss, verification, d.policy, history)

@@ -10,12 +10,14 @@ import csv
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from reveil.encode import taxonomy
 from reveil.errors import Fault, GuaranteeError, InputError, stop_if
@@ -65,6 +67,7 @@ class Verification:
     classes: int
     counterfeits: int
     sizes: tuple[int, ...] = field(repr=False)  # of the classes, ascending
+    hashes: Mapping[str, str] = field(default_factory=dict, repr=False)  # SHA-256 of the files that were judged
 
     @property
     def holds(self) -> bool:
@@ -89,16 +92,18 @@ class Verification:
 def verify(public: Path, policy: Policy, history: History, truth: Truth | None = None) -> Verification:
     """Judge the public files of one release; `truth` adds checks against what was put in."""
     try:
-        package, table, counterfeits = read_release(public, policy)
-        files = _files(public, package)
+        with ThreadPoolExecutor(1) as beside:  # bytes are hashed while they are parsed
+            hashing = beside.submit(_hashes, public)
+            package, table, counterfeits = read_release(public, policy)
+        hashes = hashing.result()
     except (OSError, ValueError, LookupError, TypeError, pl.exceptions.PolarsError) as error:
         reason = str(error).partition("\n")[0]
         fault = Fault("R603", f"release in {public}", f"cannot be read: {reason}", "restore it from a backup")
         raise InputError(fault) from None
-    checks = [files, _columns(table, policy)]
+    checks = [_files(hashes, package), _columns(table, policy)]
     if not all(check.holds for check in checks):
-        return Verification(tuple(checks), (), table.height, 0, 0, ())
-    return check_table(table, counterfeits, policy, history, truth, checks)
+        return Verification(tuple(checks), (), table.height, 0, 0, (), hashes)
+    return replace(check_table(table, counterfeits, policy, history, truth, checks), hashes=hashes)
 
 
 def check_table(
@@ -170,17 +175,21 @@ def typed(table: pl.DataFrame, package: Mapping[str, Any], resource: str = "tabl
     )
 
 
-def _files(public: Path, package: Mapping[str, Any]) -> Check:
-    listed = {resource["path"] for resource in package["resources"]} | {"datapackage.json"}
-    extra = sorted({path.name for path in public.iterdir()} - listed)
-    wrong = [
-        resource["path"]
-        for resource in package["resources"]
-        if resource["hash"] != f"sha256:{hashlib.sha256((public / resource['path']).read_bytes()).hexdigest()}"
-    ]
+def _hashes(public: Path) -> dict[str, str]:
+    found = {}
+    for path in sorted(public.iterdir()):
+        with path.open("rb") as file:
+            found[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
+    return found
+
+
+def _files(hashes: Mapping[str, str], package: Mapping[str, Any]) -> Check:
+    stated = {resource["path"]: resource["hash"] for resource in package["resources"]}
+    extra = sorted(set(hashes) - {*stated, "datapackage.json"})
+    wrong = [path for path, hashed in stated.items() if hashed != f"sha256:{hashes[path]}"]
     if extra or wrong:
         return Check("public files", False, f"unexpected {extra}, changed {wrong}")
-    return Check("public files", True, f"{len(listed)} files, each with the hash that the data package states")
+    return Check("public files", True, f"{len(hashes)} files, each with the hash that the data package states")
 
 
 def _strangers(table: pl.DataFrame, policy: Policy) -> Check:
@@ -204,26 +213,39 @@ def _uniform(table: pl.DataFrame, policy: Policy) -> Check:
         return Check("two tables", True, "every group has as many rows in one table as values in the other")
     if not grouped(table, policy):
         return Check("one generalisation per group", True, "groups are the rows that share all generalised cells")
-    shapes = table.select(GROUP, *quasi).unique().height
-    groups = table[GROUP].n_unique()
-    finding = f"{groups:,} groups show {shapes:,} combinations of generalised cells"
-    return Check("one generalisation per group", shapes == groups, finding)
+    groups, numbers = _numbered(table[GROUP])
+    model = np.zeros(len(groups), dtype=np.int64)
+    model[numbers] = np.arange(table.height)  # some row of each group; all others must show the same
+    uneven = np.zeros(len(groups), dtype=bool)
+    for name in quasi:
+        unlike = ~table[name].eq_missing(table[name].gather(model[numbers])).to_numpy()
+        uneven[numbers[unlike]] = True
+    finding = f"{len(groups):,} groups, of which {int(uneven.sum()):,} show more than one combination of cells"
+    return Check("one generalisation per group", not uneven.any(), finding)
+
+
+def _numbered(groups: pl.Series) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The numbers of groups that occur, ascending, and the place of each row's among them."""
+    values = groups.cast(pl.Int64).fill_null(-1).to_numpy()
+    low, high = (int(values.min()), int(values.max())) if len(values) else (0, -1)
+    if high - low > 4 * len(values):
+        return np.unique(values, return_inverse=True)
+    present = np.zeros(high - low + 1, dtype=bool)
+    present[values - low] = True
+    return np.flatnonzero(present) + low, (np.cumsum(present) - 1)[values - low]
 
 
 def _view(table: pl.DataFrame, counterfeits: pl.DataFrame | None, policy: Policy, truth: Truth | None) -> View:
     quasi = table.select(policy.named("quasi"))
-    by_number = grouped(table, policy)
-    keys = table.select(GROUP) if by_number else quasi
-    numbers = keys.unique(maintain_order=not by_number)
-    if by_number:
-        numbers = numbers.sort(GROUP)
-    numbers = numbers.with_row_index("\0class")
-    classes = keys.join(numbers, on=keys.columns, how="left", nulls_equal=True, maintain_order="left")["\0class"]
-    members, signatures, invented = None, None, np.zeros(numbers.height, dtype=np.int64)
-    if by_number:
-        lookup = numbers.rename({"\0class": "class"}).with_columns(
-            pl.col(GROUP).cast(pl.Int64), pl.col("class").cast(pl.Int64)
-        )
+    members, signatures = None, None
+    if not grouped(table, policy):
+        kinds = quasi.unique(maintain_order=True).with_row_index("\0class")
+        joined = quasi.join(kinds, on=quasi.columns, how="left", nulls_equal=True, maintain_order="left")
+        classes, invented = joined["\0class"].cast(pl.Int64).to_numpy(), np.zeros(kinds.height, dtype=np.int64)
+    else:
+        groups, classes = _numbered(table[GROUP])
+        invented = np.zeros(len(groups), dtype=np.int64)
+        lookup = pl.DataFrame({GROUP: groups, "class": np.arange(len(groups))})
         if counterfeits is not None:
             joined = lookup.join(counterfeits.cast({GROUP: pl.Int64}), on=GROUP, how="left", maintain_order="left")
             invented = joined["count"].fill_null(0).to_numpy()
@@ -232,12 +254,12 @@ def _view(table: pl.DataFrame, counterfeits: pl.DataFrame | None, policy: Policy
             members = people.join(lookup, on=GROUP, how="left", maintain_order="left").select("person", "class")
         if policy.method.publish == "anatomy" and policy.guarantee.priors:
             columns = {prior.name: prior.match(table) for prior in load(policy)}
-            signatures = pl.DataFrame({"class": classes.cast(pl.Int64), **columns})
+            signatures = pl.DataFrame({"class": classes, **columns})
         elif truth is not None and truth.signatures is not None:
             known = truth.signatures.with_columns(pl.col(GROUP).cast(pl.Int64))
             signatures = known.join(lookup, on=GROUP, how="left", maintain_order="left").drop(GROUP)
     return View(
-        classes=classes.cast(pl.Int64).to_numpy(),
+        classes=classes,
         quasi=quasi,
         sensitive={name: table[name] for name in policy.named("sensitive")},
         counterfeits=invented,

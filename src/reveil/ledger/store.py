@@ -322,11 +322,6 @@ def read_recorded(folder: Path, name: str, entry: Entry) -> bytes | None:
     return data if hashlib.sha256(data).hexdigest() == entry["sha256"] else None
 
 
-def file_hashes(folder: Path) -> dict[str, str]:
-    """The SHA-256 of each file of a folder, by its path in it."""
-    return {str(path.relative_to(folder)): describe(path)["sha256"] for path in sorted(files_in(folder))}
-
-
 def new_folder(path: Path) -> Path:
     """An empty folder for a release outside any series; existing files are never overwritten."""
     try:

@@ -67,7 +67,9 @@ def exposure(frame: pl.DataFrame, texts: Texts, sizes: Iterable[int], plan: Plan
 
 def text_values(frame: pl.DataFrame, names: Iterable[str]) -> Texts:
     """The different values of those columns that are text."""
-    return {name: frame[name].drop_nulls().unique() for name in names if frame[name].dtype == pl.String}
+    texts = [name for name in names if frame.schema[name] == pl.String]
+    found = frame.select(pl.col(texts).drop_nulls().unique().implode())  # all columns at the same time
+    return {name: found[name].explode(empty_as_null=False) for name in texts}
 
 
 def exact_sizes(known: pl.DataFrame, texts: Texts) -> Sizes:
@@ -80,8 +82,10 @@ def exact_sizes(known: pl.DataFrame, texts: Texts) -> Sizes:
     [1, 1, 2]
     """
     key, room = np.zeros(known.height, dtype=np.int64), 1
-    for column in known.iter_columns():
-        digits, base = _digits(column, texts)
+    named = [name for name in known.columns if known.schema[name] == pl.String]
+    numbered = known.with_columns(pl.col(name).cast(pl.Enum(texts[name])).to_physical() for name in named)
+    for column in numbered.iter_columns():
+        digits, base = _digits(column)
         room *= base
         if room >= 1 << 62:
             return known.group_by(known.columns).len()["len"].to_numpy().astype(np.int64)
@@ -91,12 +95,8 @@ def exact_sizes(known: pl.DataFrame, texts: Texts) -> Sizes:
     return np.diff(ends, prepend=-1)
 
 
-def _digits(column: pl.Series, texts: Texts) -> tuple[Sizes, int]:
+def _digits(column: pl.Series) -> tuple[Sizes, int]:
     """Each value as a whole number below a base; equal values, and only they, have equal numbers."""
-    if column.dtype == pl.String:
-        distinct = texts[column.name]
-        codes = column.cast(pl.Enum(distinct)).to_physical().cast(pl.Int64)
-        return codes.fill_null(len(distinct)).to_numpy(), len(distinct) + 1
     if column.dtype.is_float():
         ranks = column.rank("dense").cast(pl.Int64).fill_null(0)
         return ranks.to_numpy(), len(column) + 1
