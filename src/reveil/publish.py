@@ -12,6 +12,7 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -257,10 +258,12 @@ class Series:
         d = self.draft(table, past, seed, progress)
         staged = self.ledger.stage()
         try:
-            release = write_release(d, staged, past, past.head + 1, progress)
-            memory = memory_of(d.encoded, d.plan, past, d.frame, self.policy, self.ledger.key)
-            for name, content in memory.items():
-                self.ledger.write_memory(staged, name, content)
+            with ThreadPoolExecutor(1) as beside:
+                remembering = beside.submit(self._remember, d, past, staged)
+                try:
+                    release = write_release(d, staged, past, past.head + 1, progress)
+                finally:
+                    memory = remembering.result()  # where both fail, the disk is the reason to tell
             if self.policy.audit.gate:
                 books = {column.name: list(column.values) for column in d.encoded.sensitive}
                 pass_gate(self.ledger, self.policy, staged, memory["members"], books, progress)
@@ -272,6 +275,13 @@ class Series:
         finally:
             self.ledger.discard(staged)
         return release.at(self.ledger.reveal(record.number))
+
+    def _remember(self, d: Draft, past: History, staged: Path) -> dict[str, pl.DataFrame]:
+        """Write what later releases must know into the staged release."""
+        memory = memory_of(d.encoded, d.plan, past, d.frame, self.policy, self.ledger.key)
+        for name, content in memory.items():
+            self.ledger.write_memory(staged, name, content)
+        return memory
 
     def verify(self, number: int | None = None) -> Mapping[int, Verification | ReveilError]:
         """Check recorded releases again: their files against the ledger, and their bytes against the promise."""
