@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from reveil.publish import Series, anonymize, check, open_series
     from reveil.release import Release
     from reveil.simulate import Scenario, simulate
+    from reveil.updategraph import UpdateGraph, update_graph
 
 # Heavy parts are imported when they are first used, so that `import reveil` and `reveil --help` are quick.
 _WHERE = {
@@ -34,6 +35,7 @@ _WHERE = {
     "ReveilError": "errors",
     "Scenario": "simulate",
     "Series": "publish",
+    "UpdateGraph": "updategraph",
     "anonymize": "publish",
     "audit": "audit.api",
     "check": "publish",
@@ -41,6 +43,7 @@ _WHERE = {
     "measure": "measure",
     "open_series": "publish",
     "simulate": "simulate",
+    "update_graph": "updategraph",
 }
 
 __all__ = [
@@ -51,6 +54,7 @@ __all__ = [
     "ReveilError",
     "Scenario",
     "Series",
+    "UpdateGraph",
     "anonymize",
     "audit",
     "check",
@@ -58,6 +62,7 @@ __all__ = [
     "measure",
     "open_series",
     "simulate",
+    "update_graph",
 ]
 
 
