@@ -43,6 +43,8 @@ GUARANTEES: dict[str, Entry] = {
     "compromise-safety": Entry(lambda g: g.model == "compromise-safety", "cohorts:build_cohorts"),
     "m-invariance": Entry(lambda g: g.model == "m-invariance", "invariance:build_invariance"),
     "historical-safety": Entry(lambda g: g.model == "historical-safety", "correlation:build_history"),
+    "m-distinct": Entry(lambda g: g.model == "m-distinct", "distinct:build_distinct"),
+    "m-distinct-star": Entry(lambda g: g.model == "m-distinct-star", "distinct:build_distinct"),
 }
 
 

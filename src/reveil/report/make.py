@@ -7,6 +7,7 @@ the table (see `discreet`). Both are one file each, without scripts and without 
 
 - a number, a text, true or false, null: a line of a table, under its name;
 - a list of two or more numbers: a line plot, in order;
+- what `UpdateGraph.to_dict` yields: a picture of the graph;
 - a dict of numbers: bars (up to 16, none negative), otherwise a table;
 - a dict of single values: a table;
 - a dict of up to 8 lists of numbers: a line plot for each;
@@ -83,7 +84,7 @@ def render(content: Content) -> str:
 
     return _template().render(
         content=content,
-        css=Markup(_asset("report.css")),  # ours, and no value ever gets into it
+        css=Markup(asset("report.css")),  # ours, and no value ever gets into it
         plots=_plots(content),
         risk=[(label, _written(a), _written(b)) for label, a, b in facts(content.exposure)],
         small=[(line.label, _percent(line.before), _percent(line.after)) for line in content.exposure.small],
@@ -96,10 +97,10 @@ def _template() -> jinja2.Template:
     import jinja2
 
     rules = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
-    return rules.from_string(_asset("report.html.j2"))
+    return rules.from_string(asset("report.html.j2"))
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
     return files("reveil.report").joinpath(name).read_text(encoding="utf-8")
 
 

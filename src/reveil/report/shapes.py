@@ -10,6 +10,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from reveil.report.graph import is_graph, picture
 from reveil.report.plots import Bar, bars, line, number
 
 BARS = 16  # entries of a dict that are drawn as bars; more are a table
@@ -50,6 +51,8 @@ def _shape(name: str, value: Any) -> Markup:
 
 
 def _mapping(name: str, value: Mapping[str, Any]) -> Markup:
+    if is_graph(value):
+        return picture(value)
     if value and all(_is_number(item) for item in value.values()):
         positive = all(item >= 0 for item in value.values())
         if positive and len(value) <= BARS:
