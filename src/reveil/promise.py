@@ -275,9 +275,22 @@ def lowest_tau(g: Guarantee) -> Fraction:
     leaver and c - 1 known newcomers leave r - c + 1 places for the leaver's value.
     """
     assert g.m is not None
+    return Fraction(1, max(1, _choices(g, g.m)))
+
+
+def _choices(g: Guarantee, size: int) -> int:
     refilled = g.refill if isinstance(g.refill, int) and g.compromised else None
-    choices = g.m - g.compromised if refilled is None else min(g.m - g.compromised, refilled - g.compromised + 1)
-    return Fraction(1, max(1, choices))
+    return size - g.compromised if refilled is None else min(size - g.compromised, refilled - g.compromised + 1)
+
+
+def repeats(g: Guarantee, size: int) -> int:
+    """How many of the `size` places of a cohort may show the same value, where values change.
+
+    >>> promise = Guarantee(model="m-distinct", m=6)  # tau is 1/5: one person may be known
+    >>> repeats(promise, 6), repeats(promise, 11)
+    (1, 2)
+    """
+    return int((lowest_tau(g) if g.tau is None else g.tau) * _choices(g, size))
 
 
 def _history_parameters(g: Guarantee, m: int) -> list[str]:

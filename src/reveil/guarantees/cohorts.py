@@ -113,21 +113,27 @@ def _between(ordered: Ints, low: Ints, high: Ints) -> Ints:
     return np.searchsorted(ordered, high) - np.searchsorted(ordered, low)
 
 
-def closed(found: Components, refilled: Refills) -> Flags:
-    """Which components are closed cohorts."""
+def together(found: Components, refilled: Refills) -> Flags:
+    """Components that each release shows as one group of people and counterfeits, newcomers being in vacant places."""
     t = found.trail
     good = np.ones(found.count, dtype=bool)
     keys = found.of_group * (int(t.release.max(initial=0)) + 1) + t.release
     repeated = np.unique(keys, return_counts=True)
     good[repeated[0][repeated[1] > 1] // (int(t.release.max(initial=0)) + 1)] = False
-    good[found.of_group[t.distinct() != t.rows]] = False
     good[found.of_group[np.bincount(t.group, minlength=t.groups) + t.counterfeits != t.rows]] = False
+    good[refilled.component[refilled.missed > 0]] = False
+    good[refilled.component[refilled.joined > refilled.vacant]] = False
+    return good
+
+
+def closed(found: Components, refilled: Refills) -> Flags:
+    """Which components are closed cohorts."""
+    t, good = found.trail, together(found, refilled)
+    good[found.of_group[t.distinct() != t.rows]] = False
     signature = t.signatures()
     any_of = np.zeros(found.count, dtype=np.int64)
     any_of[found.of_group] = signature
     good[found.of_group[any_of[found.of_group] != signature]] = False
-    good[refilled.component[refilled.missed > 0]] = False
-    good[refilled.component[refilled.joined > refilled.vacant]] = False
     return good
 
 

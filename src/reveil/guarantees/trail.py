@@ -33,6 +33,7 @@ class Trail:
     value: Ints
     value_rows: Ints
     now: int  # the first group of the release that is judged
+    book: tuple[Any, ...] = ()  # the values by number
 
     @property
     def groups(self) -> int:
@@ -61,6 +62,7 @@ class Trail:
             self.value[values],
             self.value_rows[values],
             int(groups[: self.now].sum()),
+            self.book,
         )
 
     def signatures(self) -> Ints:
@@ -85,7 +87,7 @@ def trail(view: View, history: History, column: str) -> Trail | None:
         return None
     base, past = _past(history, column)
     sizes = view.sizes()
-    codes = _codes(view.sensitive[column], history.codebook.get(column, ()))
+    codes, book = _codes(view.sensitive[column], history.codebook.get(column, ()))
     width = int(codes.max(initial=0)) + 1
     keys, shown = np.unique(view.classes * width + codes, return_counts=True)
     release = int(history.head) + 1
@@ -99,6 +101,7 @@ def trail(view: View, history: History, column: str) -> Trail | None:
         value=np.concatenate([past.value, keys % width]),
         value_rows=np.concatenate([past.value_rows, shown.astype(np.int64)]),
         now=base,
+        book=book,
     )
 
 
@@ -130,15 +133,16 @@ def _ints(values: pl.Series) -> Ints:
     return values.cast(pl.Int64).to_numpy()
 
 
-def _codes(published: pl.Series, book: Sequence[Any]) -> Ints:
-    """The code of each published value; values that the series has not shown before get the next numbers."""
-    code = {_key(value): number for number, value in enumerate(book)}
-    distinct = published.unique()
+def _codes(published: pl.Series, known: Sequence[Any]) -> tuple[Ints, tuple[Any, ...]]:
+    """The code of each published value, and the values by code; those that are new to the series get the next ones."""
+    code = {_key(value): number for number, value in enumerate(known)}
+    book, distinct = list(known), published.unique()
     numbers = [code.setdefault(_key(value), len(code)) for value in distinct.to_list()]
+    book += [value for value, number in zip(distinct.to_list(), numbers, strict=True) if number >= len(known)]
     lookup = pl.DataFrame({"value": distinct, "code": numbers}, schema_overrides={"code": pl.Int64})
     shown = pl.DataFrame({"value": published})
     found = shown.join(lookup, on="value", how="left", nulls_equal=True, maintain_order="left")
-    return _ints(found["code"])
+    return _ints(found["code"]), tuple(book)
 
 
 def _key(value: Any) -> Any:

@@ -1,0 +1,131 @@
+"""The joint view of values that change: the judge against enumeration of all worlds."""
+
+from __future__ import annotations
+
+import importlib.util
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reveil.guarantees.contract import Background
+from reveil.guarantees.jointly import build_joint, can_follow, shared
+from reveil.policy import load_policy
+
+
+def load(path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+oracle = load(Path(__file__).parents[1] / "oracle" / "evolving.py")
+lasting = load(Path(__file__).parent / "lasting.py")
+
+
+def judge(chance, known, *, m=None, model="m-distinct", **more):
+    columns = {"name": "identifier", "age": "quasi", "illness": "sensitive"}
+    table = {a: {b: str(w) for b, w in row.items()} for a, row in chance.items()}
+    values = {"change": "transitions", "transitions": table}
+    if model == "m-distinct":
+        values["closure"] = "one-step"
+    guarantee = {"model": model, "m": m or known + 2, "compromised": known, **more}
+    (found,) = build_joint(load_policy({"columns": columns, "values": values, "guarantee": guarantee}), Background())
+    return found
+
+
+@st.composite
+def relations(draw, letters="abcdef"):
+    """Chances of every change: some impossible, some likely. A value may always stay."""
+    values = letters[: draw(st.integers(3, len(letters)))]
+    chance = {}
+    for a in values:
+        weights = {b: draw(st.sampled_from([0, 0, 0, 1, 1, 2, 5])) for b in values if b != a}
+        weights[a] = draw(st.integers(1, 4))
+        chance[a] = {b: w for b, w in weights.items() if w}
+    return chance  # in proportion: only ratios within a line matter
+
+
+@st.composite
+def cohorts(draw, refilled):
+    """A cohort over a few releases: places change as they may, people leave for good, newcomers take vacant places."""
+    chance = draw(relations())
+    size, releases = draw(st.sampled_from([(3, 2), (3, 3), (4, 2), *([] if refilled else [(3, 4), (4, 3)])]))
+    rows = [draw(st.sampled_from(sorted(chance))) for _ in range(size)]
+    people = list(range(draw(st.integers(2, size))))
+    following = len(people)
+    series = [(tuple(people), tuple(rows))]
+    for _ in range(releases - 1):
+        rows = [draw(st.sampled_from(sorted(chance[value]))) for value in rows]
+        people = [p for p in people if draw(st.integers(0, 2))] or people[:1]
+        if refilled and following < 6:
+            joining = draw(st.integers(0, min(size - len(people), 6 - following)))
+            people += range(following, following + joining)
+            following += joining
+        series.append((tuple(people), tuple(sorted(rows))))
+    return series, chance
+
+
+def chances(chance):
+    weights = np.array([[chance[a].get(b, 0) for b in sorted(chance)] for a in sorted(chance)], dtype=float)
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def verdict(series, chance, known, **more):
+    return lasting.judged(judge(chance, known, **more), [[group] for group in series])[-1]
+
+
+@given(cohorts(refilled=False), st.integers(0, 1))
+@settings(max_examples=400, deadline=None)
+def test_the_worst_guess_is_that_of_all_worlds(case, known):
+    series, chance = case
+    found, truth = verdict(series, chance, known), oracle.worst_guess(series, chance, known)
+    assert found.details["not closed"] == 0
+    assert found.worst >= truth
+    size = len(series[0][1])
+    enough = [max(rows.count(v) for v in rows) for people, rows in series if len(people) > known]
+    if enough and max(enough) == max(rows.count(v) for _, rows in series for v in rows) and size - max(enough) >= known:
+        assert found.worst == truth
+
+
+@given(cohorts(refilled=True), st.integers(0, 2))
+@settings(max_examples=150, deadline=None)
+def test_refills_never_tell_more_than_the_judge_says(case, known):
+    series, chance = case
+    if len(series[0][1]) - known < 2:
+        return
+    found = verdict(series, chance, known)
+    assert found.details["not closed"] == 0
+    assert found.worst >= oracle.worst_guess(series, chance, known)
+
+
+@given(cohorts(refilled=True), st.integers(0, 2), st.integers(1, 2))
+@settings(max_examples=150, deadline=None)
+def test_withholding_a_cohort_tells_no_more_than_the_bound(case, known, most):
+    series, chance = case
+    size, book = len(series[0][1]), sorted(chance)
+    if size - known < 2:
+        return
+    truth = oracle.withheld_guess(series, chance, most, known)
+    rows = np.array([book.index(value) for value in series[-1][1]])
+    ceiling = shared(rows, chances(chance), most)
+    assert (truth is None) == (ceiling == 0)
+    if truth is not None:
+        top = max(rows.count(v) for _, rows in series for v in rows)
+        found = lasting.judged(judge(chance, known), [[group] for group in series])[-1]
+        if found.worst < 1:  # above, it says nothing about a single place
+            assert float(truth) <= float(max(found.worst / top, Fraction(1, size - known))) * ceiling * (1 + 1e-9)
+
+
+@given(relations("abcd"), st.data())
+@settings(max_examples=200, deadline=None)
+def test_what_can_follow_is_what_has_a_world(chance, data):
+    rows = st.lists(st.sampled_from(sorted(chance)), min_size=3, max_size=4)
+    before = data.draw(rows)
+    after = data.draw(st.lists(st.sampled_from(sorted(chance)), min_size=len(before), max_size=len(before)))
+    book = sorted(chance)
+    codes = [np.array([book.index(v) for v in values]) for values in (before, after)]
+    assert can_follow(*codes, chances(chance)) == oracle.possible([((0,), before), ((0,), after)], chance)
