@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from reveil.certificate import Certificate
     from reveil.errors import ReveilError
     from reveil.measure import measure
+    from reveil.perturb.api import perturb
     from reveil.policy import Policy, load_policy
     from reveil.publish import Series, anonymize, check, open_series
     from reveil.release import Release
@@ -42,6 +43,7 @@ _WHERE = {
     "load_policy": "policy",
     "measure": "measure",
     "open_series": "publish",
+    "perturb": "perturb.api",
     "simulate": "simulate",
     "update_graph": "updategraph",
 }
@@ -61,6 +63,7 @@ __all__ = [
     "load_policy",
     "measure",
     "open_series",
+    "perturb",
     "simulate",
     "update_graph",
 ]

@@ -22,7 +22,9 @@ from reveil.recode import GROUP
 TYPES = {pl.Int64: "integer", pl.Float64: "number", pl.Date: "date", pl.String: "string", pl.Int32: "integer"}
 
 
-def emit(tables: Mapping[str, pl.DataFrame], counterfeits: pl.DataFrame | None, policy: Publication, folder: Path) -> None:
+def emit(
+    tables: Mapping[str, pl.DataFrame], counterfeits: pl.DataFrame | None, policy: Publication, folder: Path
+) -> None:
     """Write the public half of a release into an existing folder: one table, or several (anatomy), by name."""
     resources = [
         _resource(folder, write_table(table, folder / f"{name}.{policy.output.format}"), table, policy)

@@ -17,6 +17,10 @@ FORBIDDEN = {  # module or package -> what it may not import, directly or throug
     "reveil.guarantees": ("reveil.plan", "reveil.recode", "reveil.emit", "reveil.publish", "reveil.ledger"),
     "reveil.plan": ("reveil.guarantees", "reveil.verify", "reveil.ledger", "reveil.emit", "reveil.publish"),
     "reveil.ledger": ("reveil.plan", "reveil.guarantees", "reveil.publish", "reveil.policy"),
+    "reveil.perturb.checks": (
+        *("reveil.perturb.apply", "reveil.perturb.noise", "reveil.perturb.swapping", "reveil.perturb.pram"),
+        *("reveil.perturb.microaggregation", "reveil.perturb.condensation", "reveil.emit", "reveil.plan"),
+    ),
     "reveil.audit": ("reveil.plan", "reveil.guarantees", "reveil.encode", "reveil.recode", "reveil.emit"),
 }
 

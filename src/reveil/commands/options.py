@@ -25,7 +25,7 @@ app = typer.Typer(
 Home = Annotated[
     Path | None, typer.Option(help="Folder of the series' private memory. Default: .reveil beside the policy.")
 ]
-PolicyFile = Annotated[Path, typer.Option("--policy", help="The policy file.")]
+PolicyFile = Annotated[Path, typer.Option("--policy", "-p", help="The policy file.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors and results that were asked for.")]
 Seed = Annotated[int | None, typer.Option(help="Make it repeatable. Keep the seed secret: it undoes the shuffling.")]

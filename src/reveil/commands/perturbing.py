@@ -1,0 +1,63 @@
+"""Changed values instead of general ones: perturb."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from reveil.commands.options import POLICY, Json, PolicyFile, Quiet, Seed, Source, app
+
+if TYPE_CHECKING:
+    from reveil.perturb.api import Perturbed
+
+
+@app.command()
+def perturb(
+    source: Source,
+    out: Annotated[Path, typer.Option("--out", "-o", help="New folder for the release.")],
+    policy: PolicyFile = POLICY,
+    seed: Seed = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """One release with noise, swapped, averaged or synthetic values, as the policy's [[perturb]] steps say."""
+    from reveil import terminal
+    from reveil.perturb.api import perturb as make
+
+    with terminal.progress(quiet) as show:
+        made = make(source, policy, seed=seed, out=out, progress=show)
+    if json:
+        terminal.say_json(made.to_dict())
+    elif not quiet:
+        _show(made)
+
+
+def _show(made: Perturbed) -> None:
+    from reveil import terminal
+
+    terminal.say(f"{made.table.height:,} rows, changed as the policy says. Checked in the published bytes:")
+    terminal.say(terminal.table(("", "what", "finding"), [("holds", c.name, c.finding) for c in made.checks]))
+    near = [(row["column"], *(value for name, value in row.items() if name != "column")) for row in _wide(made)]
+    if near:
+        header = ("column", "unchanged", "within 1%", "within 5%", "within 10% of a deviation")
+        terminal.say("\nHow near the original is to what is published (share of rows):")
+        terminal.say(terminal.table(header, near))
+    found = made.report["record linkage"]
+    terminal.say(
+        f"Linked to the right original row by distance: {found['right links']:.1%} of {found['rows tried']:,} rows"
+        f" tried ({found['by chance']:.2%} by chance)."
+    )
+    for note in made.notes:
+        terminal.say(f"Note: {note}")
+    if made.path is not None:
+        terminal.say(f"\nHand over only   {made.path / 'public'}")
+        terminal.say(f"Keep to yourself {made.path / 'private'}   (read report.html first)")
+
+
+def _wide(made: Perturbed) -> list[dict[str, object]]:
+    """Interval disclosure with the same columns for numbers and categories."""
+    rows = made.report["interval disclosure"]
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return [{name: row.get(name, "") for name in names} for row in rows]
