@@ -23,6 +23,7 @@ from reveil.errors import InfeasibleError
 from reveil.history import History
 from reveil.plan import admit, candidates, cuts, mondrian, values
 from reveil.plan.contract import Plan, silent
+from reveil.plan.trees import lay_end_to_end
 from reveil.policy import load_policy
 
 TREE = {"north": {"cold": ["a", "b"], "mild": ["c"]}, "south": ["d", "e", "f"]}
@@ -103,11 +104,11 @@ def test_wide_codes_give_the_same_groups_as_narrow_ones() -> None:
     """Rows of 16 bits where codes fit, of 32 otherwise."""
     policy = policy_of({"k": 3})
     encoded = encode(table_of(random_rows(5, 400), {}), policy)
-    trees = mondrian._columns(mondrian.lay_end_to_end(encoded, policy))
+    trees = lay_end_to_end(encoded, policy)
     tests = admit.tests(encoded, policy)
     found = []
     for kind in (np.int16, np.int32):
-        rows, order = mondrian._rows(encoded)
+        rows, order = mondrian.rows_of(encoded)
         rows = rows.astype(kind)
         starts, _ = cuts.split(trees, tests, rows, order, 0, len(order), 0, True, 0)
         found.append((starts.tolist(), order.tolist()))
@@ -250,9 +251,9 @@ def test_thresholds_are_met_exactly(guarantee: dict[str, Any], passes: list[int]
 def small(rows: list[tuple[int, str, str, int]]) -> tuple[Any, Any, Any, Any, Any]:
     policy = policy_of({"k": 2})
     encoded = encode(table_of(rows, {}), policy)
-    trees = mondrian._columns(mondrian.lay_end_to_end(encoded, policy))
+    trees = lay_end_to_end(encoded, policy)
     tests = admit.tests(encoded, policy)
-    matrix, order = mondrian._rows(encoded)
+    matrix, order = mondrian.rows_of(encoded)
     return trees, tests, matrix, order, candidates.scratch_for(trees, tests, matrix)
 
 

@@ -18,7 +18,17 @@ from numpy.typing import NDArray
 from reveil.encode import Encoded, Sensitive
 from reveil.errors import Fault, InputError
 from reveil.hierarchies.tree import Hierarchy
-from reveil.plan import kernels
+from reveil.plan.values import (
+    DISTINCT,
+    EMD_EQUAL,
+    EMD_ORDERED,
+    EMD_TREE,
+    ENTROPY,
+    FREQUENCY,
+    NEARNESS,
+    RECURSIVE,
+    Tests,
+)
 from reveil.policy import Policy
 from reveil.promise import Guarantee
 
@@ -77,7 +87,7 @@ def monotone(guarantee: Guarantee) -> bool:
     return guarantee.epsilon is None
 
 
-def tests(encoded: Encoded, policy: Policy, published: NDArray[Any] | None = None) -> kernels.Tests:
+def tests(encoded: Encoded, policy: Policy, published: NDArray[Any] | None = None) -> Tests:
     """The conditions of the policy for this table, or for those of its rows that are published."""
     g, rows = policy.guarantee, slice(None) if published is None else published
     found = [
@@ -86,8 +96,8 @@ def tests(encoded: Encoded, policy: Policy, published: NDArray[Any] | None = Non
         for test in _column_tests(g, column, encoded.codes[rows, number])
     ]
     every = [test for _, test in found]
-    sized = [test.l for test in every if test.kind in (kernels.DISTINCT, kernels.NEARNESS, kernels.RECURSIVE)]
-    return kernels.Tests(
+    sized = [test.l for test in every if test.kind in (DISTINCT, NEARNESS, RECURSIVE)]
+    return Tests(
         least=min(LARGEST, max([g.k or 1, *sized])),
         most=_presence(g),
         kind=_ints(test.kind for test in every),
@@ -119,12 +129,12 @@ def _column_tests(g: Guarantee, column: Sensitive, codes: NDArray[np.int32]) -> 
     total = np.bincount(codes, minlength=domain).astype(np.int64)
     same = np.arange(domain, dtype=np.int64)
     if g.l is not None:
-        kinds = {"distinct": kernels.DISTINCT, "entropy": kernels.ENTROPY, "recursive": kernels.RECURSIVE}
+        kinds = {"distinct": DISTINCT, "entropy": ENTROPY, "recursive": RECURSIVE}
         threshold = g.c if g.diversity == "recursive" and g.c is not None else g.l
         # Strictly below c is below the next fraction; a group that reaches the next fraction after l reaches l.
         yield _Test(kinds[g.diversity], neighbours(threshold)[1], ceil(g.l), same, total)
     if g.alpha is not None:
-        yield _Test(kernels.FREQUENCY, neighbours(g.alpha)[0], 1, same, total)
+        yield _Test(FREQUENCY, neighbours(g.alpha)[0], 1, same, total)
     if g.t is not None:
         yield _closeness(g, g.t, column, total)
     if g.epsilon is not None and g.m is not None:
@@ -132,7 +142,7 @@ def _column_tests(g: Guarantee, column: Sensitive, codes: NDArray[np.int32]) -> 
             raise InputError(not_numeric(column.name))
         slot, values = _in_order(column, np.arange(domain))
         near = _near(values, g.epsilon, g.proximity == "relative")
-        yield _Test(kernels.NEARNESS, Fraction(1), g.m, slot, total[np.argsort(slot)], near=near)
+        yield _Test(NEARNESS, Fraction(1), g.m, slot, total[np.argsort(slot)], near=near)
 
 
 def _closeness(g: Guarantee, t: Fraction, column: Sensitive, total: Array) -> _Test:
@@ -143,12 +153,12 @@ def _closeness(g: Guarantee, t: Fraction, column: Sensitive, total: Array) -> _T
     if distance == "hierarchical" and column.hierarchy is not None:
         leaves = {value: position for position, value in enumerate(column.hierarchy.leaves)}
         slot = _ints(leaves[value] for value in column.values)
-        return _Test(kernels.EMD_TREE, t, 1, slot, _by_slot(total, slot, len(leaves)), tree=column.hierarchy)
+        return _Test(EMD_TREE, t, 1, slot, _by_slot(total, slot, len(leaves)), tree=column.hierarchy)
     if distance == "ordered":
         # The scale is made of the values of this table; values of earlier releases have no place on it.
         slot, values = _in_order(column, np.flatnonzero(total))
-        return _Test(kernels.EMD_ORDERED, t, 1, slot, _by_slot(total, slot, len(values)))
-    return _Test(kernels.EMD_EQUAL, t, 1, np.arange(len(total), dtype=np.int64), total)
+        return _Test(EMD_ORDERED, t, 1, slot, _by_slot(total, slot, len(values)))
+    return _Test(EMD_EQUAL, t, 1, np.arange(len(total), dtype=np.int64), total)
 
 
 def _in_order(column: Sensitive, codes: NDArray[Any]) -> tuple[Array, list[Any]]:

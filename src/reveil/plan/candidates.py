@@ -11,13 +11,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reveil.plan.trees import F64, RUN, RUN_BUT_MISSING, SET, Trees, run_loss, smallest_node
 from reveil.plan.values import I32, I64, ZERO, Rows, Tests, allocating, kernel, room_for, sort_by
-
-F64 = NDArray[np.float64]
-
-NODE, RUN, RUN_BUT_MISSING, SET = range(4)  # how a column is published; missing (position 0) joins no run
 
 EXACT_BELOW = 1024  # segments up to this size weigh cuts by the loss of all columns, larger ones by the cut column
 CANDIDATES = 16  # cuts kept per column and segment: the first is weighed exactly, the others are tried if that fails
@@ -25,21 +21,6 @@ LANES = 64  # rows that one round of vector instructions handles; local copies a
 # How much of a segment's size a cut uses up is the entropy of its two shares. Here its inverse, by the smaller share
 # in 1/2048ths of the whole.
 THRIFT = np.array([-1 / (q * np.log(q) + (1 - q) * np.log(1 - q)) for q in (np.arange(1025) + 0.5) / 2049])
-
-
-class Trees(NamedTuple):
-    """The hierarchies of all quasi-identifiers, end to end. Node and leaf numbers are local to their column."""
-
-    first: I64  # where the nodes of a column start; one more entry than columns
-    node: I32  # first leaf, last leaf, parent
-    cost: F64  # loss of a node
-    first_leaf: I64
-    leaf_node: I32
-    scale: F64  # place of a leaf between 0 and 1
-    free: NDArray[np.bool_]  # any run of neighbours may be published
-    form: I64  # what is published: NODE, RUN, RUN_BUT_MISSING or SET
-    step: F64  # loss of each further value of a set, times the weight of the column
-    weight: F64
 
 
 class Scratch(NamedTuple):
@@ -86,34 +67,6 @@ def scratch_for(trees: Trees, tests: Tests, rows: Rows) -> Scratch:
         tally,
         touched,
     )
-
-
-@kernel
-def smallest_node(trees: Trees, c: int, a: int, b: int) -> int:
-    """The smallest node of column c that covers positions a..b."""
-    base = trees.first[c]
-    v = trees.leaf_node[trees.first_leaf[c] + a]
-    while trees.node[base + v, 1] < b or trees.node[base + v, 0] > a:
-        v = trees.node[base + v, 2]
-    return v
-
-
-@kernel
-def run_cost(trees: Trees, c: int, a: int, b: int) -> float:
-    """Loss of publishing positions a..b of column c as a run or as a node."""
-    form = trees.form[c]
-    if form == RUN or (form == RUN_BUT_MISSING and (a > 0 or b == 0)):
-        base = trees.first_leaf[c]
-        return trees.scale[base + b] - trees.scale[base + a]
-    if a == b:
-        return 0.0
-    return trees.cost[trees.first[c] + smallest_node(trees, c, a, b)]
-
-
-@kernel
-def run_loss(trees: Trees, c: int, a: int, b: int) -> float:
-    """The same, times the weight of the column."""
-    return trees.weight[c] * run_cost(trees, c, a, b)
 
 
 @kernel

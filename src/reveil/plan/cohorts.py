@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 
 from reveil.encode import Encoded
 from reveil.history import History
-from reveil.plan import kernels, mondrian, places
+from reveil.plan import mondrian, places
 from reveil.plan.contract import Plan, Progress, silent
 from reveil.plan.eligible import OFTEN_ENOUGH, TOO_FREQUENT, group_size, keep_eligible
 from reveil.plan.forecast import AHEAD, trade_offs
 from reveil.plan.past import Past, read_past, sort_by
+from reveil.plan.trees import Trees, lay_end_to_end
 from reveil.policy import Method, Policy
 from reveil.promise import Guarantee
 
@@ -51,7 +52,7 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     past = read_past(history, int(encoded.persons.max(initial=-1)) + 1, encoded.sensitive[0].name)
     known, lost, often = _who(past, encoded.persons, policy)
     standing = _standing(past, encoded, np.flatnonzero(known & ~lost & ~often))
-    trees = mondrian.lay_end_to_end(encoded, policy)
+    trees = lay_end_to_end(encoded, policy)
     groups = np.full(encoded.rows, -1, dtype=np.int32)
     groups[standing.order] = np.repeat(np.arange(len(standing.here), dtype=np.int32), np.diff(standing.first))
     newcomers = rng.permutation(np.flatnonzero(~known))
@@ -119,7 +120,7 @@ def _refill(
     standing: Standing,
     encoded: Encoded,
     newcomers: I64,
-    trees: kernels.Trees,
+    trees: Trees,
     policy: Policy,
     size: int,
     rng: np.random.Generator,
@@ -176,7 +177,7 @@ def _nobody_late_left(past: Past, standing: Standing, encoded: Encoded) -> NDArr
     return np.asarray(past.joined[standing.here] == present)
 
 
-def found_cohorts(encoded: Encoded, rows: I64, trees: kernels.Trees, policy: Policy, size: int, seed: int) -> I32:
+def found_cohorts(encoded: Encoded, rows: I64, trees: Trees, policy: Policy, size: int, seed: int) -> I32:
     """Group rows into cohorts of near people with different values, numbered from 0.
 
     The table is cut into small regions in which no value has more than one in `size` rows, and each region is parted.

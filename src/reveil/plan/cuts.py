@@ -14,16 +14,14 @@ import numpy as np
 from reveil.plan.candidates import (
     EXACT_BELOW,
     Scratch,
-    Trees,
     best_cut,
     bounds_of,
     find_cuts,
-    run_loss,
     scratch_for,
     segment_cost,
-    smallest_node,
     weigh_cuts,
 )
+from reveil.plan.trees import Trees, run_loss, smallest_node
 from reveil.plan.values import I32, Order, Rows, Tests, admits, kernel
 
 

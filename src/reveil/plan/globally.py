@@ -23,9 +23,11 @@ from reveil import budget
 from reveil.encode import Encoded
 from reveil.errors import Fault, InfeasibleError, InputError
 from reveil.history import History
-from reveil.plan import admit, infeasible, kernels, outlook, spend
+from reveil.plan import admit, infeasible, outlook, spend
 from reveil.plan.contract import Plan, Progress
-from reveil.plan.mondrian import PARTS, lay_end_to_end
+from reveil.plan.mondrian import PARTS, rows_of
+from reveil.plan.trees import Trees, lay_end_to_end
+from reveil.plan.values import Order, Rows, Tests, admits, room_for
 from reveil.policy import Policy
 from reveil.promise import plain_text
 
@@ -42,7 +44,7 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     progress(compiling() or "adding up the past", 0.0)
     pace = pace_of(policy)
     (purse, left), tests = purse_of(encoded, history, policy, pace), _tests(encoded, policy)
-    rows, order = np.hstack([encoded.positions, encoded.codes]), np.arange(encoded.rows, dtype=np.int64)
+    rows, order = rows_of(encoded)
     keep = publishable(encoded, history, purse, pace, policy)
     rows, order = rows[keep], order[keep]
     _refuse_conditions(tests, rows, order, encoded, policy)
@@ -62,10 +64,10 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
 
 def compiling() -> str | None:
     """What to tell people while Numba compiles, or None when the compiled code is already there."""
-    compiled: Any = spend.split
+    compiled: Any = spend.split_into
     if not hasattr(compiled, "signatures"):  # NUMBA_DISABLE_JIT
         return None
-    cached = Path(compiled._cache.cache_path).glob("spend.split-*.nbi")
+    cached = Path(compiled._cache.cache_path).glob("spend.split_into-*.nbi")
     newest = max((file.stat().st_mtime for file in cached), default=0.0)
     if compiled.signatures or newest >= Path(spend.__file__).stat().st_mtime:
         return None
@@ -80,7 +82,7 @@ def pace_of(policy: Policy) -> budget.Pace:
     return budget.Pace(g.l, g.strategy, g.horizon, g.rate)
 
 
-def _tests(encoded: Encoded, policy: Policy) -> kernels.Tests:
+def _tests(encoded: Encoded, policy: Policy) -> Tests:
     """The other conditions of the policy. No group is smaller than l, even where nothing in it is protected."""
     tests = admit.tests(encoded, _without_l(policy))
     return tests._replace(least=max(tests.least, ceil(policy.guarantee.l or 1)))
@@ -119,8 +121,8 @@ def purse_of(
     slot, slots = _slots(encoded, policy)
     line, lines = _lines(encoded, history)
     offsets = _offsets(history)
-    first, visits = _visits(history, line, lines, offsets)
-    kinds, target = _targets(first, visits, offsets, history.head + 1, pace)
+    visits = _visits(history, line, lines, offsets)
+    kinds, target = _targets(visits, pace)
     need, worst = np.empty((lines + 1, max(1, slots))), np.empty(lines + 1)
     past = _past(encoded, history, slot, offsets, shared=slots < int((slot >= 0).sum()))
     part = max(1, -(-lines // (4 * (cpu_count() or 1))))
@@ -128,7 +130,7 @@ def purse_of(
         jobs = [
             threads.submit(
                 spend.fill_needs,
-                *(first, visits, past, target, kinds, begin, min(begin + part, lines + 1)),
+                *(visits, past, target, kinds, begin, min(begin + part, lines + 1)),
                 *(encoded.rows, need, worst),
             )
             for begin in range(0, lines + 1, part)
@@ -196,35 +198,38 @@ def _offsets(history: History) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 
-def _visits(
-    history: History, line: NDArray[np.int64], lines: int, offsets: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """The earlier groups of each person; one more person, the newcomer, has none."""
+def _visits(history: History, line: NDArray[np.int64], lines: int, offsets: NDArray[np.int64]) -> NDArray[np.int32]:
+    """The group that each person was in, by release, or -1; one more person, the newcomer, was in none."""
+    visits = np.full((history.head, lines + 1), -1, dtype=np.int32)
     if history.members.is_empty():
-        return np.zeros(lines + 2, dtype=np.int64), np.empty(0, dtype=np.int32)
+        return visits
     person, release, group = (history.members[name].to_numpy() for name in ("person", "release", "group"))
-    first, visits = spend.visits_of(person, release, group, line, lines + 1, offsets)
-    return first, visits
+    step = max(1, len(person) // (4 * (cpu_count() or 1)))
+
+    def place(begin: int) -> None:
+        some = slice(begin, begin + step)
+        spend.place_visits(person[some], release[some], group[some], line, offsets, visits)
+
+    with ThreadPoolExecutor(cpu_count() or 1) as threads:
+        list(threads.map(place, range(0, len(person), step)))
+    return visits
 
 
-def _targets(
-    first: NDArray[np.int64], visits: NDArray[np.int32], offsets: NDArray[np.int64], now: int, pace: budget.Pace
-) -> tuple[NDArray[np.int64], spend.Target]:
+def _targets(visits: NDArray[np.int32], pace: budget.Pace) -> tuple[NDArray[np.int64], spend.Target]:
     """What must remain after this release: of each line, its kind; and the survival that belongs to each kind.
 
     A horizon is shared out among the releases that somebody can be in, from the first one on. Without a horizon, the
     number of a person's releases counts.
     """
-    counts = np.diff(first)
+    now = len(visits) + 1
     if pace.strategy == "constant-ratio":
         horizon = max(pace.horizon or 1, now)
-        kinds = np.full(len(counts), now - 1, dtype=np.int64)
-        if len(visits):
-            earliest = np.minimum.reduceat(visits, first[:-1][counts > 0])
-            kinds[counts > 0] = np.searchsorted(offsets, earliest, side="right") - 2  # releases count from 1
+        kinds = np.full(visits.shape[1], now - 1, dtype=np.int64)
+        for release in reversed(range(now - 1)):
+            kinds[visits[release] >= 0] = release  # so that the first one remains
         survivals = [pace.target(now - came + 1, horizon - came + 1) for came in range(1, now + 1)]
     else:
-        kinds = counts
+        kinds = (visits >= 0).sum(axis=0)
         survivals = [pace.target(step) for step in range(1, now + 1)]
     small = np.array([target.denominator < 1 << 20 for target in survivals])
     top = [float(t.numerator if s else t) for t, s in zip(survivals, small, strict=True)]
@@ -310,13 +315,9 @@ def _escapes(encoded: Encoded, purse: spend.Purse, keep: NDArray[np.bool_]) -> N
     return escapes
 
 
-def _refuse_conditions(
-    tests: kernels.Tests, rows: NDArray[np.int32], order: NDArray[np.int64], encoded: Encoded, policy: Policy
-) -> None:
+def _refuse_conditions(tests: Tests, rows: Rows, order: Order, encoded: Encoded, policy: Policy) -> None:
     """Conditions besides the budget must hold for all rows as one group; else no way of cutting satisfies them."""
-    widest = max([1, *np.diff(tests.first_code)]) + 1
-    count, work = np.zeros(widest, dtype=np.int64), np.zeros(widest, dtype=np.int64)
-    if len(rows) and kernels.admits(tests, rows, order, 0, len(rows), count, work):
+    if len(rows) and admits(tests, rows, order, 0, len(rows), *room_for(tests)):
         return
     if len(rows) < tests.least:
         message = f"{len(rows):,} rows can be published, and no group may have fewer than {tests.least}"
@@ -325,18 +326,18 @@ def _refuse_conditions(
 
 
 def _cut(
-    trees: kernels.Trees,
-    tests: kernels.Tests,
+    trees: Trees,
+    tests: Tests,
     purse: spend.Purse,
-    rows: NDArray[np.int32],
-    order: NDArray[np.int64],
+    rows: Rows,
+    order: Order,
     relaxed: bool,
     progress: Progress,
 ) -> NDArray[np.int64]:
     """Where groups begin. The table is first cut into parts, then each part on its own, in threads."""
     n = len(order)
     progress("planning", 0.0)
-    parts = np.sort(spend.split(trees, tests, purse, rows, order, 0, n, max(n // PARTS, 4096), False))
+    parts = spend.split(trees, tests, purse, rows, order, 0, n, max(n // PARTS, 4096), False)
     found = []
     with ThreadPoolExecutor(cpu_count() or 1) as threads:
         jobs = [
@@ -346,4 +347,4 @@ def _cut(
         for done, job in enumerate(jobs, 1):
             found.append(job.result())
             progress("planning", done / len(jobs))
-    return np.sort(np.concatenate(found))
+    return np.concatenate(found)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from reveil.encode import Encoded, Sensitive
 from reveil.errors import Fault, brief
-from reveil.plan import admit, kernels
+from reveil.plan import admit, values
 from reveil.policy import Policy
 from reveil.promise import Guarantee
 
@@ -81,11 +81,11 @@ def _presence_faults(g: Guarantee, rows: int, people: int) -> Iterator[Fault]:
         yield Fault("R405", "guarantee.population", message, "choose bounds around this share", rows)
 
 
-def without_excess(tests: kernels.Tests, rows: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np.bool_]:
+def without_excess(tests: values.Tests, rows: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np.bool_]:
     """Which rows to keep: the fewest rows of too frequent values are left out, chosen at random among their like."""
     keep = np.ones(len(rows), dtype=bool)
     for test in range(len(tests.kind)):
-        if tests.kind[test] not in (kernels.FREQUENCY, kernels.ENTROPY, kernels.RECURSIVE):
+        if tests.kind[test] not in (values.FREQUENCY, values.ENTROPY, values.RECURSIVE):
             continue
         codes = rows[:, tests.column[test]]  # -1: people of a population table, who have no value here
         counts = np.bincount(codes[keep & (codes >= 0)], minlength=int(np.diff(tests.first_code)[test]))
@@ -96,7 +96,7 @@ def without_excess(tests: kernels.Tests, rows: NDArray[np.int32], rng: np.random
     return keep
 
 
-def _largest_cap(tests: kernels.Tests, test: int, counts: NDArray[Any]) -> int:
+def _largest_cap(tests: values.Tests, test: int, counts: NDArray[Any]) -> int:
     """The largest number of rows that each value may keep so that the test is passed; 0 when there is none."""
     low, high = 0, int(counts.max(initial=0))
     while low < high:
@@ -108,10 +108,10 @@ def _largest_cap(tests: kernels.Tests, test: int, counts: NDArray[Any]) -> int:
     return low
 
 
-def _passes(tests: kernels.Tests, test: int, counts: NDArray[Any]) -> bool:
+def _passes(tests: values.Tests, test: int, counts: NDArray[Any]) -> bool:
     column = int(tests.column[test])
     rows = np.zeros((int(counts.sum()), column + 1), dtype=np.int32)
     rows[:, column] = np.repeat(np.arange(len(counts)), counts)
     count, work = np.zeros(len(counts) + 1, dtype=np.int64), np.zeros(len(counts) + 1, dtype=np.int64)
     order = np.arange(len(rows))
-    return len(rows) > 0 and bool(kernels.admits_values(tests, test, rows, order, 0, len(rows), len(rows), count, work))
+    return len(rows) > 0 and bool(values.admits_values(tests, test, rows, order, 0, len(rows), len(rows), count, work))

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from reveil.encode import Encoded
 from reveil.history import History
-from reveil.plan import kernels, mondrian, split
+from reveil.plan import split
 from reveil.plan.buckets import Buckets, fill
 from reveil.plan.contract import Plan, Progress
 from reveil.plan.eligible import OFTEN_ENOUGH, TOO_FREQUENT, eligible_counts, group_size
 from reveil.plan.past import Past, read_past
+from reveil.plan.trees import Trees, lay_end_to_end
 from reveil.policy import Policy
 
 I32 = NDArray[np.int32]
@@ -35,7 +36,7 @@ class Parted:
     base: I64  # number of each bucket's first group
     groups: I32  # of each row, -1 for rows left out
     reasons: dict[str, int]
-    trees: kernels.Trees
+    trees: Trees
 
 
 def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progress: Progress) -> Plan:
@@ -76,14 +77,14 @@ def part(encoded: Encoded, history: History, policy: Policy, seed: int, progress
 
     buckets = fill(past, past.latest[persons[old]], old, codes, fresh, len(column.values), size, keep)
     progress("planning", 0.4)
-    trees = mondrian.lay_end_to_end(encoded, policy)
+    trees = lay_end_to_end(encoded, policy)
     base = np.cumsum(buckets.height) - buckets.height
     groups = _split(buckets, base, encoded.positions, trees)
     reasons = {OFTEN_ENOUGH: int(often.sum()), TOO_FREQUENT: int((groups < 0).sum() - often.sum())}
     return Parted(past, buckets, base, groups, {why: rows for why, rows in reasons.items() if rows}, trees)
 
 
-def _split(buckets: Buckets, base: I64, positions: I32, trees: kernels.Trees) -> I32:
+def _split(buckets: Buckets, base: I64, positions: I32, trees: Trees) -> I32:
     groups = np.full(len(positions), -1, dtype=np.int32)
     order = buckets.order.copy()
     near = positions[order]

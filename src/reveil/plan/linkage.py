@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from reveil.plan.kernels import Trees, run_cost
+from reveil.plan.trees import Trees, run_cost
 
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from reveil.encode import Encoded
 from reveil.errors import InfeasibleError
-from reveil.hierarchies.tree import Hierarchy
 from reveil.history import History
-from reveil.plan import admit, candidates, cuts, infeasible, kernels, values
+from reveil.plan import admit, cuts, infeasible, values
 from reveil.plan.contract import Plan, Progress
 from reveil.plan.repair import repair
+from reveil.plan.trees import SET, Trees, lay_end_to_end
 from reveil.policy import Policy
 
 PARTS = 64  # independent segments that a large table is first cut into
@@ -31,7 +31,7 @@ PARTS = 64  # independent segments that a large table is first cut into
 
 def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progress: Progress) -> Plan:
     """Group the rows of one table under its single-release conditions."""
-    trees = _columns(lay_end_to_end(encoded, policy))
+    trees = lay_end_to_end(encoded, policy)
     kept, tests, withheld = _admissible(encoded, policy, seed)
     strict = policy.method.cuts == "strict" or not admit.monotone(policy.guarantee) or encoded.population is not None
     allowance = max(0, floor(policy.method.suppress * encoded.rows) - withheld)
@@ -58,53 +58,10 @@ def _once_more(work: _Work, parts: list[_Part], encoded: Encoded, policy: Policy
     return _Work(work.trees, work.tests, (work.rows, work.order), work.relaxed, 0)
 
 
-def lay_end_to_end(encoded: Encoded, policy: Policy) -> kernels.Trees:
-    """All hierarchies as one set of arrays."""
-    quasi = encoded.quasi
-    return kernels.Trees(
-        first=np.cumsum([0, *(len(h.labels) for h in quasi)], dtype=np.int64),
-        lo=np.concatenate([h.lo for h in quasi]),
-        hi=np.concatenate([h.hi for h in quasi]),
-        parent=np.concatenate([h.parent for h in quasi]),
-        cost=np.concatenate([_cost_above_leaves(h) for h in quasi]),
-        first_leaf=np.cumsum([0, *(len(h) for h in quasi)], dtype=np.int64),
-        leaf_node=np.concatenate([h.leaf_node for h in quasi]),
-        scale=np.concatenate([h.scale for h in quasi]),
-        free=np.array([h.free for h in quasi]),
-        missing=np.array([h.has_missing for h in quasi]),
-        sets=policy.method.recode == "sets",
-        weight=np.array([policy.columns[h.name].weight for h in quasi]),
-    )
-
-
-def _cost_above_leaves(hierarchy: Hierarchy) -> NDArray[np.float64]:
-    """What a node loses beyond its leaves: the loss of a leaf itself (a bucket) is not for planning to avoid."""
-    return np.where(hierarchy.lo == hierarchy.hi, 0.0, hierarchy.cost)
-
-
-def _columns(trees: kernels.Trees) -> candidates.Trees:
-    """The same hierarchies as the kernels of this planner read them."""
-    leaves = np.diff(trees.first_leaf)
-    taxonomy = candidates.SET if trees.sets else candidates.NODE
-    run = np.where(trees.missing, candidates.RUN_BUT_MISSING, candidates.RUN)
-    return candidates.Trees(
-        first=trees.first,
-        node=np.column_stack([trees.lo, trees.hi, trees.parent]),
-        cost=trees.cost,
-        first_leaf=trees.first_leaf,
-        leaf_node=trees.leaf_node,
-        scale=trees.scale,
-        free=trees.free,
-        form=np.where(trees.free, run, taxonomy),
-        step=trees.weight / np.maximum(1, leaves - 1),
-        weight=trees.weight,
-    )
-
-
 Rows = tuple[values.Rows, NDArray[np.int32]]
 
 
-def _rows(encoded: Encoded) -> Rows:
+def rows_of(encoded: Encoded) -> Rows:
     """Positions and sensitive codes side by side, in 16 bits if they fit: half the memory to move.
 
     People of the population who are not rows have the number -1 - i.
@@ -135,7 +92,7 @@ def _admissible(encoded: Encoded, policy: Policy, seed: int) -> tuple[Rows, valu
     too frequent values are withheld, or the table is refused.
     """
     tests = admit.tests(encoded, policy)
-    rows, order = _rows(encoded)
+    rows, order = rows_of(encoded)
     if _admitted(tests, rows, order):
         return (rows, order), tests, 0
     if policy.method.infeasible == "withhold":
@@ -163,12 +120,12 @@ Task = tuple[int, int, int]  # rows s..t, of which so many may be withheld
 class _Work:
     """One run of the kernels over a table: cut into ever smaller parts, in threads; their number changes nothing."""
 
-    def __init__(self, trees: candidates.Trees, tests: values.Tests, rows: Rows, relaxed: bool, allowance: int) -> None:
+    def __init__(self, trees: Trees, tests: values.Tests, rows: Rows, relaxed: bool, allowance: int) -> None:
         self.trees, self.tests, self.relaxed, self.allowance = trees, tests, relaxed, allowance
         self.rows, self.order = rows
         n = len(self.order)
         self.small = max(n // PARTS, 4096)
-        sets = bool((trees.form == candidates.SET).any())
+        sets = bool((trees.form == SET).any())
         self.window = int(np.clip(2_000_000 // max(1, n), 8, 64)) if relaxed and not sets else 0
 
     def run(self, progress: Progress) -> list[_Part]:

@@ -14,7 +14,9 @@ from reveil import budget
 from reveil.encode import Encoded
 from reveil.errors import Fault
 from reveil.history import History
-from reveil.plan import kernels, spend
+from reveil.plan import spend
+from reveil.plan.trees import Trees
+from reveil.plan.values import Order, Rows, Tests
 from reveil.policy import Policy
 
 AHEAD = 8  # releases that are looked ahead
@@ -59,11 +61,11 @@ def _most_frequent(encoded: Encoded, policy: Policy) -> tuple[Any, Fraction]:
 
 
 def standing_alone(
-    trees: kernels.Trees,
-    tests: kernels.Tests,
+    trees: Trees,
+    tests: Tests,
     purse: spend.Purse,
-    rows: NDArray[np.int32],
-    order: NDArray[np.int64],
+    rows: Rows,
+    order: Order,
     starts: NDArray[np.int64],
     floor: float,
     relaxed: bool,

@@ -12,8 +12,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from reveil.plan.buckets import assign
-from reveil.plan.kernels import Trees, run_cost
 from reveil.plan.split import split
+from reveil.plan.trees import Trees, run_cost
 
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]

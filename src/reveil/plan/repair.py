@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reveil.plan.candidates import F64, Trees, run_loss
+from reveil.plan.trees import F64, Trees, run_loss
 from reveil.plan.values import I32, I64, ZERO, Rows, Tests, admits, kernel, room_for
 
 

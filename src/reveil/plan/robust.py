@@ -22,9 +22,10 @@ from numpy.typing import NDArray
 from reveil.encode import Encoded
 from reveil.errors import Fault, InfeasibleError
 from reveil.history import History
-from reveil.plan import admit, kernels, linkage
+from reveil.plan import admit, cuts, linkage
 from reveil.plan.contract import Plan, Progress
-from reveil.plan.mondrian import lay_end_to_end
+from reveil.plan.mondrian import rows_of
+from reveil.plan.trees import lay_end_to_end
 from reveil.policy import Policy
 from reveil.prior import Prior, load
 from reveil.promise import Guarantee
@@ -178,13 +179,11 @@ class _Work:
         rows, bounds = np.concatenate(parts), np.cumsum([0, *map(len, parts)])
         needed = Guarantee(model="alpha-k", alpha=alpha, k=self.size)
         tests = admit.tests(self.encoded, self.policy.model_copy(update={"guarantee": needed}))
-        matrix = np.hstack([self.encoded.positions, self.encoded.codes])[rows]
-        order = rows.copy()
+        matrix, order = rows_of(self.encoded)[0][rows], rows.copy()
 
-        def one(number: int) -> NDArray[np.int64]:
+        def one(number: int) -> NDArray[np.int32]:
             s, t = int(bounds[number]), int(bounds[number + 1])
-            starts, _ = kernels.split(self.trees, tests, matrix, order, s, t, stop, False, 0)
-            return np.sort(starts)
+            return cuts.split(self.trees, tests, matrix, order, s, t, stop, False, 0)[0]
 
         with ThreadPoolExecutor(cpu_count() or 1) as threads:
             found = []

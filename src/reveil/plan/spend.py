@@ -7,14 +7,16 @@ share are quotients of whole numbers so small that different ones differ by more
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from reveil.plan import kernels
-from reveil.plan.kernels import F64, I32, I64, Tests, Trees
+from reveil.plan.candidates import EXACT_BELOW, Scratch, best_cut, find_cuts, scratch_for, segment_cost, weigh_cuts
+from reveil.plan.cuts import cut_range, partition
+from reveil.plan.trees import F64, Trees
+from reveil.plan.values import I32, I64, ZERO, Order, Rows, Tests, admits, allocating, kernel, sort_by
 
 # Quotients a/b and c/n differ by at least 1/(b * n) unless they are equal. Up to here that is more than rounding does:
 # groups of two rows or more reach this product in at most 44 releases, and the margin below is 2e-14 then.
@@ -55,25 +57,15 @@ class Target(NamedTuple):
     whole: NDArray[np.bool_]
 
 
-@njit(cache=True, nogil=True)
-def visits_of(person: Ints, release: Ints, group: Ints, line: I64, lines: int, offset: I64) -> tuple[I64, I32]:
-    """The groups of each line, side by side: found[first[i]:first[i + 1]]. Withheld rows are left out."""
-    first = np.zeros(lines + 2, dtype=np.int64)
+@kernel
+def place_visits(person: Ints, release: Ints, group: Ints, line: I64, offset: I64, visits: I32) -> None:
+    """Enter the group of each member in `visits` (releases x lines). Withheld rows are left out."""
     for i in range(len(person)):
         if group[i] >= 0 and line[person[i]] >= 0:
-            first[line[person[i]] + 2] += 1
-    for k in range(2, lines + 2):
-        first[k] += first[k - 1]
-    found = np.empty(first[lines + 1], dtype=np.int32)
-    for i in range(len(person)):
-        if group[i] >= 0 and line[person[i]] >= 0:
-            place = line[person[i]] + 1
-            found[first[place]] = offset[release[i]] + group[i]
-            first[place] += 1
-    return first[: lines + 1], found
+            visits[release[i] - 1, line[person[i]]] = offset[release[i]] + group[i]
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def shelve(release: Ints, group: Ints, code: Ints, held: Ints, slot: I64, offset: I64, size: F64) -> Past:
     """The protected values of each group, side by side, from one line for each value of each group."""
     first = np.zeros(len(size) + 2, dtype=np.int64)
@@ -95,7 +87,7 @@ def shelve(release: Ints, group: Ints, code: Ints, held: Ints, slot: I64, offset
     return Past(size, first[: len(size) + 1], slots, ratio, np.empty((0, 0)))
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def tabulate(past: Past, slots: int) -> F64:
     """The ratios of all groups as a table: faster to multiply by where groups have many values."""
     table = np.ones((len(past.size), slots))
@@ -105,31 +97,25 @@ def tabulate(past: Past, slots: int) -> F64:
     return table
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def fill_needs(
-    first: I64,
-    visits: I32,
-    past: Past,
-    target: Target,
-    kind: I64,
-    begin: int,
-    end: int,
-    rows: int,
-    need: F64,
-    worst: F64,
+    visits: I32, past: Past, target: Target, kind: I64, begin: int, end: int, rows: int, need: F64, worst: F64
 ) -> None:
-    """The needs of people begin..end, who were in the groups visits[first[i]:first[i + 1]]."""
+    """The needs of people begin..end, who were in the groups visits[:, i] (-1: not in this release)."""
     for i in range(begin, end):
-        k = kind[i]
-        product = target.bottom[k] * rows
-        for v in range(first[i], first[i + 1]):
-            product *= past.size[visits[v]]
-        margin = ROUNDING * (first[i + 1] - first[i] + 4)
+        k, product, present = kind[i], target.bottom[kind[i]] * rows, 0
+        for r in range(len(visits)):
+            if visits[r, i] >= 0:
+                product *= past.size[visits[r, i]]
+                present += 1
+        margin = ROUNDING * (present + 4)
         exact = target.whole[k] and product < EXACT
         line = need[i]
         line[:] = target.top[k] / target.bottom[k] * (1.0 - margin if exact else 1.0 + margin)
-        for v in range(first[i], first[i + 1]):
-            g = visits[v]
+        for r in range(len(visits)):
+            g = visits[r, i]
+            if g < 0:
+                continue
             if len(past.table) > 0:
                 for j in range(len(line)):
                     line[j] *= past.table[g, j]
@@ -142,7 +128,7 @@ def fill_needs(
         worst[i] = high
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def fill_least(purse: Purse, codes: I32) -> None:
     """A lower bound for the size of each row's group: its own value occurs there."""
     for i in range(len(codes)):
@@ -154,14 +140,14 @@ def fill_least(purse: Purse, codes: I32) -> None:
         purse.least[i] = least
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def smallest(need: float) -> float:
     """A lower bound for the size of a group in which a value occurs, for one person."""
     return min(2.0**30, np.ceil(1.0 / (1.0 - need) * (1 - 1e-9))) if need < 1.0 else 2.0**30
 
 
-@njit(cache=True, nogil=True)
-def affords(purse: Purse, rows: I32, order: I64, s: int, t: int, count: I64, work: I64) -> bool:
+@kernel
+def affords(purse: Purse, rows: Rows, order: Order, s: int, t: int, count: I64, work: I64) -> bool:
     """Whether everybody in rows s..t can bear every value that occurs there."""
     size = t - s
     worst = 0.0
@@ -182,71 +168,98 @@ def affords(purse: Purse, rows: I32, order: I64, s: int, t: int, count: I64, wor
             share = (size - count[work[j]]) / size
             count[work[j]] = 0
             if good and slot >= 0 and share < worst:
-                for i in range(s, t):
-                    if purse.need[purse.line[order[i]], slot] > share:
-                        good = False
-                        break
+                good = all_bear(purse, order, s, t, slot, share)
         if not good:
             return False
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
+def all_bear(purse: Purse, order: Order, s: int, t: int, slot: int, share: float) -> bool:
+    """Whether nobody in rows s..t needs more than this share to be without the value of a slot."""
+    for i in range(s, t):
+        row = order[i]
+        if purse.worst[row] > share and purse.need[purse.line[row], slot] > share:
+            return False
+    return True
+
+
+@allocating
+def room_for(purse: Purse, tests: Tests, trees: Trees, rows: Rows) -> Scratch:
+    """Scratch memory that is also enough for the codes of all sensitive columns."""
+    scratch = scratch_for(trees, tests, rows)
+    codes = len(scratch.tally)
+    for c in range(len(purse.column)):
+        codes = max(codes, purse.first_code[c + 1] - purse.first_code[c] + 1)
+    return Scratch(
+        scratch.rows_at, scratch.present, scratch.nodes, scratch.below, scratch.mark, scratch.clock, scratch.low,
+        scratch.high, scratch.loss, scratch.best, scratch.cuts, scratch.inside, scratch.local,
+        np.zeros(codes, dtype=np.int64), np.zeros(codes, dtype=np.int64),
+    )  # fmt: skip
+
+
+class Spare(NamedTuple):
+    """Room for a segment in another order."""
+
+    rows: Rows
+    order: Order
+    place: I64
+    need: F64
+
+
 def split(
-    trees: Trees, tests: Tests, purse: Purse, rows: I32, order: I64, start: int, end: int, stop: int, relaxed: bool
+    trees: Trees, tests: Tests, purse: Purse, rows: Rows, order: Order, start: int, end: int, stop: int, relaxed: bool
 ) -> I64:
     """Cut rows start..end into groups, top down, where they have more than `stop` rows. Returns where groups begin."""
-    columns, widest = len(trees.free), 1
-    for c in range(columns):
-        widest = max(widest, trees.first[c + 1] - trees.first[c])
-    for test in range(len(tests.kind)):
-        widest = max(widest, tests.first_code[test + 1] - tests.first_code[test])
-    for c in range(len(purse.column)):
-        widest = max(widest, purse.first_code[c + 1] - purse.first_code[c])
-    count = np.zeros(widest + 1, dtype=np.int64)
-    work = np.zeros(2 * widest + 2, dtype=np.int64)
-    node_count = np.zeros(2 * widest + 2, dtype=np.int64)
-    seen = np.zeros(widest + 1, dtype=np.int32)
-    best = np.zeros((columns, kernels.CANDIDATES))
-    cuts = np.zeros((columns, kernels.CANDIDATES, 3), dtype=np.int64)
-    box = np.zeros((4, columns), dtype=np.int32)
-    spare = np.empty((end - start, rows.shape[1]), dtype=np.int32)
-    spare_order = np.empty(end - start, dtype=np.int64)
-    bounds = [start]
-    bounds.pop()
-    stack = [(start, end)]
-    while len(stack) > 0:
-        s, t = stack.pop()
+    size = end - start
+    starts, ends, place = (np.empty(size + 1, dtype=np.int64) for _ in range(3))
+    spare = Spare(np.empty_like(rows[start:end]), np.empty_like(order[start:end]), place, np.empty(size))
+    scratch = room_for(purse, tests, trees, rows)
+    groups = split_into(trees, tests, purse, rows, order, start, end, stop, relaxed, scratch, spare, starts, ends)
+    return starts[:groups].copy()
+
+
+@kernel
+def split_into(
+    trees: Trees, tests: Tests, purse: Purse, rows: Rows, order: Order, start: int, end: int, stop: int, relaxed: bool,
+    scratch: Scratch, spare: Spare, starts: I64, ends: I64,
+) -> int:  # fmt: skip
+    """The loop of `split`: fills `starts`, returns the number of groups."""
+    groups, s = 0, start
+    ends[0], depth = end, 1  # of the segments still to be cut; the last begins at s
+    while depth > 0:
+        t = ends[depth - 1]
         cut = s
         if t - s > stop and t - s >= 2 * tests.least:
-            cut = cut_segment(
-                trees, tests, purse, rows, order, s, t, count, work, node_count, seen, best, cuts, box, spare,
-                spare_order,
-            )  # fmt: skip
+            cut = cut_segment(trees, tests, purse, rows, order, s, t, scratch)
             if cut == s and relaxed:
-                cut = cut_by_need(trees, tests, purse, rows, order, s, t, count, work, seen, spare, spare_order)
-        if cut == s:
-            bounds.append(s)
+                cut = cut_by_need(trees, tests, purse, rows, order, s, t, scratch, spare)
+        if cut > s:
+            ends[depth] = cut
+            depth += 1
         else:
-            stack.append((s, cut))
-            stack.append((cut, t))
-    return np.array(bounds)
+            starts[groups] = s
+            groups += 1
+            depth -= 1
+            s = t
+    return groups
 
 
-@njit(cache=True, nogil=True)
-def fits(tests: Tests, purse: Purse, rows: I32, order: I64, s: int, cut: int, t: int, count: I64, work: I64) -> bool:
+@kernel
+def fits(tests: Tests, purse: Purse, rows: Rows, order: Order, s: int, cut: int, t: int, scratch: Scratch) -> bool:
     """Whether both sides of a cut may be published."""
+    count, work = scratch.tally, scratch.touched
     return (
         min(cut - s, t - cut) >= tests.least
         and affords(purse, rows, order, s, cut, count, work)
         and affords(purse, rows, order, cut, t, count, work)
-        and kernels.admits(tests, rows, order, s, cut, count, work)
-        and kernels.admits(tests, rows, order, cut, t, count, work)
+        and admits(tests, rows, order, s, cut, count, work)
+        and admits(tests, rows, order, cut, t, count, work)
     )
 
 
-@njit(cache=True, nogil=True)
-def hopeful(purse: Purse, rows: I32, order: I64, s: int, t: int, c: int, a: int, b: int) -> bool:
+@kernel
+def hopeful(purse: Purse, rows: Rows, order: Order, s: int, t: int, c: int, a: int, b: int) -> bool:
     """Whether both sides of a cut at positions a..b of column c are large enough for everybody's own value."""
     inside = 0
     most_inside = most_outside = 0
@@ -259,91 +272,88 @@ def hopeful(purse: Purse, rows: I32, order: I64, s: int, t: int, c: int, a: int,
     return most_inside <= inside and most_outside <= t - s - inside
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def cut_segment(
-    trees: Trees, tests: Tests, purse: Purse, rows: I32, order: I64, s: int, t: int, count: I64, work: I64,
-    node_count: I64, seen: I32, best: F64, cuts: I64, box: I32, spare: I32, spare_order: I64,
-) -> int:  # fmt: skip
+    trees: Trees, tests: Tests, purse: Purse, rows: Rows, order: Order, s: int, t: int, scratch: Scratch
+) -> int:
     """Cut rows s..t in two where that loses least, in place. Returns where; s when no cut can be afforded."""
-    columns, size = len(trees.free), t - s
+    size, best = t - s, scratch.best
     bound = 2**30
     for i in range(s, t):
         bound = min(bound, purse.least[order[i]])
     if 2 * bound > size:
         return s
     least = max(tests.least, bound)
-    exact = size <= kernels.EXACT_BELOW
-    now = kernels.segment_cost(trees, rows, s, t, seen) if exact else 0.0
-    for c in range(columns):
-        best[c, :] = 0.0
-        kept = kernels.find_cuts(trees, c, rows, s, t, least, False, count, work, node_count, best, cuts)
-        for j in range(kept if exact else 0):
-            if j < kernels.WEIGHED:
-                after = kernels.weigh(trees, rows, s, t, c, cuts[c, j, 0], cuts[c, j, 1], least, box, seen)
-                best[c, j] = now * size - after
-            else:
-                best[c, j] *= 1e-9
+    now = find_cuts(trees, rows, s, t, least, False, scratch)
+    if size <= EXACT_BELOW and now > 0:
+        weigh_cuts(trees, rows, s, t, now, least, scratch)
     while True:
-        c, j = 0, 0
-        for x in range(columns):
-            for y in range(kernels.CANDIDATES):
-                if best[x, y] > best[c, j]:
-                    c, j = x, y
+        c, j = best_cut(best)
         if best[c, j] <= 0:
             return s
         best[c, j] = 0.0
-        a, b, inside = cuts[c, j]
-        if 8 * inside < size and size > kernels.EXACT_BELOW and not trees.free[c]:
-            middle = kernels.halve(trees, c, rows, s, t, count)
-            if middle >= 0:
-                a, b = 0, middle
+        a, b = cut_range(trees, rows, s, t, c, j, scratch)
         if not hopeful(purse, rows, order, s, t, c, a, b):
             continue
-        cut = kernels.partition(rows, order, s, t, c, a, b, spare, spare_order)
-        if fits(tests, purse, rows, order, s, cut, t, count, work):
+        cut = partition(rows, order, s, t, c, a, b)
+        if fits(tests, purse, rows, order, s, cut, t, scratch):
             return cut
 
 
-@njit(cache=True, nogil=True)
+@kernel
+def order_by_need(purse: Purse, rows: Rows, order: Order, s: int, t: int, spare: Spare) -> bool:
+    """Put rows s..t in order of need, the largest first. Returns whether needs differ at all."""
+    size = t - s
+    low = high = purse.worst[order[s]]
+    for i in range(size):
+        need = purse.worst[order[s + i]]
+        low, high = min(low, need), max(high, need)
+        spare.need[i] = -need
+        spare.place[i] = i
+    if low == high:
+        return False
+    sort_by(spare.place, size, spare.need, ZERO)
+    for i in range(size):
+        spare.order[i] = order[s + spare.place[i]]
+        for c in range(rows.shape[1]):
+            spare.rows[i, c] = rows[s + spare.place[i], c]
+    for i in range(size):
+        order[s + i] = spare.order[i]
+        for c in range(rows.shape[1]):
+            rows[s + i, c] = spare.rows[i, c]
+    return True
+
+
+@kernel
 def cut_by_need(
-    trees: Trees, tests: Tests, purse: Purse, rows: I32, order: I64, s: int, t: int, count: I64, work: I64,
-    seen: I32, spare: I32, spare_order: I64,
-) -> int:  # fmt: skip
+    trees: Trees, tests: Tests, purse: Purse, rows: Rows, order: Order, s: int, t: int, scratch: Scratch, spare: Spare
+) -> int:
     """Part those who need large groups from those who do not. Returns where, s for not at all.
 
     Those with much left would otherwise be generalised for the sake of those with little. Nobody's region grows by it.
     It is done where it lowers the loss at once, or leaves the others more than two groups to cut.
     """
     size = t - s
-    needs = np.empty(size)
-    for i in range(size):
-        needs[i] = -purse.worst[order[s + i]]
-    by_need = np.argsort(needs, kind="mergesort")
-    if needs[by_need[0]] == needs[by_need[size - 1]]:
+    if not order_by_need(purse, rows, order, s, t, spare):
         return s
-    before = size * kernels.segment_cost(trees, rows, s, t, seen)
-    for i in range(size):
-        spare[i] = rows[s + by_need[i]]
-        spare_order[i] = order[s + by_need[i]]
-    rows[s:t] = spare[:size]
-    order[s:t] = spare_order[:size]
+    before = size * segment_cost(trees, rows, s, t, scratch.rows_at)
     for part in (1, 4, 8, 16, 24, 32, 40, 48):  # in 64ths: as few of the tight ones as can bear each other
         cut = s + max(1, size * part // 64)
         while cut < t and purse.worst[order[cut]] == purse.worst[order[cut - 1]]:
             cut += 1
         if t - cut < tests.least or not large_enough(purse, order, s, cut, t):
             continue
-        if not fits(tests, purse, rows, order, s, cut, t, count, work):
+        if not fits(tests, purse, rows, order, s, cut, t, scratch):
             continue
-        after = (cut - s) * kernels.segment_cost(trees, rows, s, cut, seen)
-        after += (t - cut) * kernels.segment_cost(trees, rows, cut, t, seen)
+        after = (cut - s) * segment_cost(trees, rows, s, cut, scratch.rows_at)
+        after += (t - cut) * segment_cost(trees, rows, cut, t, scratch.rows_at)
         if after < before - 1e-9 or t - cut > 2 * smallest(purse.worst[order[cut]]):
             return cut
     return s
 
 
-@njit(cache=True, nogil=True)
-def large_enough(purse: Purse, order: I64, s: int, cut: int, t: int) -> bool:
+@kernel
+def large_enough(purse: Purse, order: Order, s: int, cut: int, t: int) -> bool:
     """Whether rows s..cut and cut..t are enough for everybody's own value."""
     good = True
     for i in range(s, t):
@@ -351,24 +361,21 @@ def large_enough(purse: Purse, order: I64, s: int, cut: int, t: int) -> bool:
     return good
 
 
-@njit(cache=True, nogil=True)
 def refine(
-    trees: Trees, tests: Tests, purse: Purse, rows: I32, order: I64, bounds: I64, relaxed: bool
+    trees: Trees, tests: Tests, purse: Purse, rows: Rows, order: Order, bounds: I64, relaxed: bool
 ) -> tuple[I64, float, float]:
     """Cut groups further, in place. Returns where they begin now, and the loss of all rows before and after."""
-    widest = 1
-    for c in range(len(trees.free)):
-        widest = max(widest, trees.first_leaf[c + 1] - trees.first_leaf[c])
-    seen = np.zeros(widest + 1, dtype=np.int32)
-    starts = [bounds[0]]
-    starts.pop()
-    before = after = 0.0
+    starts = [split(trees, tests, purse, rows, order, int(s), int(t), 0, relaxed) for s, t in pairwise(bounds)]
+    finer = np.concatenate(starts)
+    ends = np.append(finer, bounds[-1])
+    return finer, total_cost(trees, rows, bounds), total_cost(trees, rows, ends)
+
+
+@allocating
+def total_cost(trees: Trees, rows: Rows, bounds: I64) -> float:
+    """Loss of all rows between the first and the last of these bounds of groups."""
+    seen = np.zeros(trees.first_leaf[-1], dtype=np.int32)
+    total = 0.0
     for g in range(len(bounds) - 1):
-        s, t = bounds[g], bounds[g + 1]
-        before += (t - s) * kernels.segment_cost(trees, rows, s, t, seen)
-        parts = np.sort(split(trees, tests, purse, rows, order, s, t, 0, relaxed))
-        for j in range(len(parts)):
-            end = parts[j + 1] if j + 1 < len(parts) else t
-            after += (end - parts[j]) * kernels.segment_cost(trees, rows, parts[j], end, seen)
-            starts.append(parts[j])
-    return np.array(starts), before, after
+        total += (bounds[g + 1] - bounds[g]) * segment_cost(trees, rows, bounds[g], bounds[g + 1], seen)
+    return total

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from reveil.plan.kernels import run_cost
+from reveil.plan.trees import run_cost
 
 WEIGHED = 4  # up to this height, every column is tried and weighed by the loss of all columns
 
