@@ -286,11 +286,14 @@ def _choices(g: Guarantee, size: int) -> int:
 def repeats(g: Guarantee, size: int) -> int:
     """How many of the `size` places of a cohort may show the same value, where values change.
 
+    Diversity of single releases (l, alpha) is kept by cohorts in which all values differ.
+
     >>> promise = Guarantee(model="m-distinct", m=6)  # tau is 1/5: one person may be known
     >>> repeats(promise, 6), repeats(promise, 11)
     (1, 2)
     """
-    return int((lowest_tau(g) if g.tau is None else g.tau) * _choices(g, size))
+    most = int((lowest_tau(g) if g.tau is None else g.tau) * _choices(g, size))
+    return most if g.l is None and g.alpha is None else min(1, most)
 
 
 def _history_parameters(g: Guarantee, m: int) -> list[str]:

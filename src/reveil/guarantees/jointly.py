@@ -221,10 +221,11 @@ def last_steps(found: Components, good: Flags, chance: NDArray[np.float64], g: G
         lines = np.hstack([rows[before], rows[first[now[mine]][:, None] + inside]])
         distinct, index = np.unique(lines, axis=0, return_inverse=True)
         halves = [np.ascontiguousarray(half) for half in (distinct[:, :size], distinct[:, size:])]
-        kept = np.ones(len(distinct), dtype=bool), np.zeros(len(distinct)), np.ones(len(distinct), dtype=np.int64)
-        judge_steps(*halves, repeats(g, size), chance, *kept)
-        for all_of, some_of in zip((steps.possible, steps.ceiling, steps.overlap), kept, strict=True):
-            all_of[mine] = some_of[index.ravel()]
+        follows, bound = np.ones(len(distinct), dtype=bool), np.zeros(len(distinct))
+        overlap = np.ones(len(distinct), dtype=np.int64)
+        judge_steps(halves[0], halves[1], repeats(g, size), chance, follows, bound, overlap)
+        each = index.ravel()
+        steps.possible[mine], steps.ceiling[mine], steps.overlap[mine] = follows[each], bound[each], overlap[each]
     return steps
 
 

@@ -24,7 +24,7 @@ from reveil.plan.forecast import AHEAD, trade_offs
 from reveil.plan.past import Past, read_past, sort_by
 from reveil.plan.trees import Trees, lay_end_to_end
 from reveil.policy import Method, Policy
-from reveil.promise import Guarantee
+from reveil.promise import EVOLVING, Guarantee
 
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
@@ -57,7 +57,7 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     groups[standing.order] = np.repeat(np.arange(len(standing.here), dtype=np.int32), np.diff(standing.first))
     newcomers = rng.permutation(np.flatnonzero(~known))
     size = group_size(policy.guarantee)
-    home = _refill(past, standing, encoded, newcomers, trees, policy, size, rng)
+    home = refill_places(past, standing, encoded, newcomers, trees, policy, size, rng)
     groups[newcomers[home >= 0]] = home[home >= 0]
     progress("planning", 0.5)
     rest = newcomers[home < 0]
@@ -72,7 +72,7 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
         counterfeit_groups=fakes[0],
         counterfeit_codes=fakes[1][:, None],
         reasons={reason: rows for reason, rows in reasons.items() if rows},
-        statistics=_statistics(standing, home, groups, len(fakes[0])) | _outlook(past, history, known, policy),
+        statistics=statistics_of(standing, home, groups, len(fakes[0])) | outlook(past, history, known, policy),
     )
 
 
@@ -115,7 +115,7 @@ def least_refill(g: Guarantee) -> int:
     return max(g.refill, needed)
 
 
-def _refill(
+def refill_places(
     past: Past,
     standing: Standing,
     encoded: Encoded,
@@ -129,7 +129,7 @@ def _refill(
     least = least_refill(policy.guarantee)
     vacant = np.diff(standing.first_vacant)
     open_ = np.flatnonzero(vacant >= least)
-    if policy.guarantee.model == "compromise-safety" and policy.guarantee.compromised > 1:
+    if policy.guarantee.model in ("compromise-safety", *EVOLVING) and policy.guarantee.compromised > 1:
         open_ = open_[_nobody_late_left(past, standing, encoded)[open_]]
     home = np.full(len(newcomers), -1, dtype=np.int32)
     if not len(open_) or len(newcomers) < least:
@@ -199,9 +199,9 @@ def found_cohorts(encoded: Encoded, rows: I64, trees: Trees, policy: Policy, siz
     return cohorts
 
 
-def _outlook(past: Past, history: History, known: NDArray[np.bool_], policy: Policy) -> dict[str, Any]:
+def outlook(past: Past, history: History, known: NDArray[np.bool_], policy: Policy) -> dict[str, Any]:
     """What this and other settings will cost in the long run, if people go on leaving as they did."""
-    if policy.guarantee.model != "compromise-safety":
+    if policy.guarantee.model not in ("compromise-safety", *EVOLVING):
         return {}
     before = int((past.seen == history.head).sum()) if history.head else 0
     churn = 1 - min(1.0, float(known.sum()) / before) if before else USUAL_CHURN
@@ -211,7 +211,7 @@ def _outlook(past: Past, history: History, known: NDArray[np.bool_], policy: Pol
     }
 
 
-def _statistics(standing: Standing, home: I32, groups: I32, fakes: int) -> dict[str, int | float]:
+def statistics_of(standing: Standing, home: I32, groups: I32, fakes: int) -> dict[str, int | float]:
     filled = int((home >= 0).sum())
     published = int((groups >= 0).sum())
     return {

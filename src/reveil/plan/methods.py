@@ -17,6 +17,7 @@ METHODS: dict[str, str] = {  # method.name -> module:function
     "signatures": "robust:plan",
     "linkage": "robust:plan_linkage",
     "m-distinct": "distinct:plan",
+    "cohorts-evolving": "evolving:plan",
 }
 
 AUTO: dict[str, str] = {  # guarantee.model -> the method that `auto` takes; mondrian for all others

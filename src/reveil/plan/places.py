@@ -107,7 +107,7 @@ def refill(trees, boxes, centre, first_vacant, vacant, least, m, positions, keys
                 continue
             number = 0
             for j in range(first_vacant[g], first_vacant[g + 1]):
-                if counts[vacant[j]] > 0:
+                if counts[vacant[j]] > 0 and vacant[j] not in codes[:number]:
                     codes[number] = vacant[j]
                     number += 1
             if number < least:
@@ -179,8 +179,9 @@ def unfilled(first_vacant, vacant, home, codes):  # type: ignore[no-untyped-def]
     for i in range(len(home)):
         if home[i] >= 0:
             for j in range(first_vacant[home[i]], first_vacant[home[i] + 1]):
-                if vacant[j] == codes[i]:
+                if vacant[j] == codes[i] and not taken[j]:
                     taken[j] = True
+                    break
     owner = np.empty(len(vacant), np.int32)
     for g in range(len(first_vacant) - 1):
         owner[first_vacant[g] : first_vacant[g + 1]] = g

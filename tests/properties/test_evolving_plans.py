@@ -1,0 +1,133 @@
+"""The planner of the joint view on random small series: judged release by release, and against all possible worlds."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reveil.encode import Encoded, encode
+from reveil.guarantees.contract import Background
+from reveil.guarantees.registry import judges
+from reveil.plan.contract import silent
+from reveil.plan.methods import method
+from reveil.policy import load_policy
+from reveil.remember import memory_of
+
+
+def load(path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+oracle = load(Path(__file__).parents[1] / "oracle" / "evolving.py")
+plans = load(Path(__file__).parent / "test_lasting_plans.py")
+FAMILIES = {v: dict.fromkeys(family, 1) for family in ("ab", "cd", "ef", "gh") for v in family}
+MIXED = {v: {w: 6 if w == v else 1 for w in "abcdefgh"} for v in "abcdefgh"}
+UNEVEN = {v: {w: 9 if w == v else 1 + "abcdefgh".index(w) % 3 for w in "abcdefgh"} for v in "abcdefgh"}
+CASES = {
+    "star": (FAMILIES, {"model": "m-distinct-star", "m": 3}),
+    "star, refilled": (FAMILIES, {"model": "m-distinct-star", "m": 3, "refill": 2}),
+    "star, two known": (FAMILIES, {"model": "m-distinct-star", "m": 4, "compromised": 2}),
+    "families": (FAMILIES, {"model": "m-distinct", "m": 3, "compromised": 0}),
+    "mixed": (MIXED, {"model": "m-distinct", "m": 4, "tau": "1/2"}),
+    "mixed, refilled": (MIXED, {"model": "m-distinct", "m": 4, "refill": 2, "tau": "1/2"}),
+    "mixed, large": (MIXED, {"model": "m-distinct", "m": 3, "k": 5}),
+    "uneven, nobody known": (UNEVEN, {"model": "m-distinct", "m": 3, "compromised": 0, "refill": 1}),
+    "uneven, tight": (UNEVEN, {"model": "m-distinct", "m": 3}),
+}
+
+
+def policy_of(name, infeasible="withhold"):
+    chance, guarantee = CASES[name]
+    table = {a: {b: f"{w}/{sum(row.values())}" for b, w in row.items()} for a, row in chance.items()}
+    return load_policy(
+        {
+            "columns": plans.COLUMNS,
+            "values": {"change": "transitions", "transitions": table},
+            "guarantee": guarantee,
+            "method": {"infeasible": infeasible},
+        }
+    )
+
+
+@st.composite
+def populations(draw, name):
+    """People who come, go and come back, whose values change as they may."""
+    people, releases = draw(st.integers(8, 26)), draw(st.integers(2, 4))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    chance = CASES[name][0]
+    values = list(rng.choice(sorted(chance), size=people))
+    arrival = rng.integers(-2, releases, size=people)
+    town, age = rng.choice(["x", "y", "z"], size=people), rng.integers(20, 60, size=people)
+    tables = []
+    for release in range(releases):
+        here = np.flatnonzero((arrival <= release) & (rng.random(people) < 0.8))
+        for p in here:
+            line = chance[values[p]]
+            weights = np.array(list(line.values()), dtype=float)
+            values[p] = rng.choice(list(line), p=weights / weights.sum())
+        names = {"name": [f"p{p}" for p in here], "age": age[here], "town": town[here]}
+        tables.append(
+            pl.DataFrame({**names, "illness": [values[p] for p in here]}, schema_overrides={"illness": pl.String})
+        )
+    return tables
+
+
+def publish(tables, policy):
+    """Plan a series; yields each release's plan, its verdicts, and its groups as the oracle sees them."""
+    frames, book, numbers = [], {}, {}
+    for release, table in enumerate(tables, 1):
+        if table.is_empty():
+            continue
+        e = encode(table, policy, book)
+        persons = np.array([numbers.setdefault(n, len(numbers)) for n in table["name"]], dtype=np.int64)
+        e = Encoded(e.quasi, e.positions, e.sensitive, e.codes, None, persons)
+        past = plans.history(frames, book, len(numbers))
+        plan = method(policy)(e, past, policy, seed=release, progress=silent)
+        view = plans.view_of(e, plan)
+        verdicts = [v for judge in judges(policy, Background()) for v in judge.judge(view, past)]
+        yield e, plan, verdicts, plans.shown(e, plan)
+        memory = memory_of(e, plan, past, table, policy, bytes(32))
+        number = len(frames) + 1
+        frames.append({k: f.with_columns(pl.lit(number, dtype=pl.Int32).alias("release")) for k, f in memory.items()})
+        book = {"illness": list(e.sensitive[0].values)}
+
+
+@pytest.mark.parametrize("name", CASES)
+@given(st.data())
+@settings(max_examples=25, deadline=None)
+def test_every_planned_release_holds_in_all_worlds(name, data):
+    tables, policy = data.draw(populations(name)), policy_of(name)
+    series, book = [], ()
+    for e, plan, verdicts, groups in publish(tables, policy):
+        assert all(v.holds for v in verdicts), [v.statement for v in verdicts]
+        assert sum(plan.reasons.values()) == plan.withheld
+        assert sum(len(people) for people, _ in groups) + plan.withheld == e.rows
+        assert all(people for people, _ in groups)
+        series.append(groups)
+        book = e.sensitive[0].values
+    (judge,) = [judge for judge in judges(policy, Background()) if judge.name == policy.guarantee.model]
+    code = {value: number for number, value in enumerate(book)}
+    chance = {code[a]: {code[b]: w for b, w in row.items()} for a, row in CASES[name][0].items() if a in code}
+    for part in plans.parts(series):
+        cohort = [groups[0] for groups in part]
+        assert all(len(groups) == 1 for groups in part)
+        size, people = len(cohort[0][1]), {p for members, _ in cohort for p in members}
+        if size ** len(cohort) <= 27 and len(people) <= 5:  # others have too many worlds to list
+            assert oracle.worst_guess(cohort, chance, policy.guarantee.compromised) <= judge.tau
+
+
+@given(st.data())
+@settings(max_examples=25, deadline=None)
+def test_cohorts_of_families_never_end(data):
+    for _, plan, _, _ in publish(data.draw(populations("star")), policy_of("star")):
+        assert not any(reason.startswith("cohort ended") for reason in plan.reasons)
+        assert plan.statistics.get("cohorts that will not be shown again", 0) == 0
