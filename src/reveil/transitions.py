@@ -7,7 +7,7 @@ may become is its *candidate update set* (CUS).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -134,7 +134,7 @@ def stated_weights(source: str | Mapping[str, Any], folder: Path) -> Weights:
         for value, others in source.items():
             weights = others if isinstance(others, Mapping) else dict.fromkeys(others)
             rows += [(str(value), plain_text(b), None if w is None else exact(w)) for b, w in weights.items()]
-        return _normal(rows, "transitions")
+        return _normal(rows, "transitions", source)
     where = f"transitions {source}"
     frame = read_table(str(folder / source))
     missing = [name for name in ("from", "to") if name not in frame.columns]
@@ -152,8 +152,8 @@ def stated_weights(source: str | Mapping[str, Any], folder: Path) -> Weights:
     return _normal(listed, where)
 
 
-def _normal(rows: Sequence[tuple[str, str, Fraction | None]], where: str) -> Weights:
-    given: dict[str, dict[str, Fraction | None]] = {}
+def _normal(rows: Sequence[tuple[str, str, Fraction | None]], where: str, named: Iterable[str] = ()) -> Weights:
+    given: dict[str, dict[str, Fraction | None]] = {value: {} for value in named}
     for a, b, weight in rows:
         given.setdefault(a, {})[b] = weight
         given.setdefault(b, {})

@@ -1,0 +1,204 @@
+"""m-Distinct planned for random small series of changing values: judged by the verifier and by the definitions."""
+
+from __future__ import annotations
+
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reveil.encode import Encoded, encode
+from reveil.errors import InfeasibleError
+from reveil.guarantees.contract import Background
+from reveil.guarantees.registry import judges
+from reveil.plan import entries
+from reveil.plan.contract import silent
+from reveil.plan.methods import method
+from reveil.policy import load_policy
+from reveil.remember import memory_of, refuse_changes
+from reveil.transitions import weights_of
+
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "oracle")]
+
+from test_lasting_plans import history, shown, view_of  # noqa: E402
+from updates import is_distinct, path_chances  # noqa: E402
+
+COLUMNS = {"name": "identifier", "age": "quasi", "town": "quasi", "illness": "sensitive"}
+BLOCKS = {a: list(block) for block in ("abc", "def", "ghi") for a in block}
+TREE = {"a": list("bcdefg"), "b": list("cd"), "e": list("fg")}  # a group's label may become more exact
+FOREST = {"b": list("cd"), "e": list("fg")}  # two kinds only, but three values without overlap
+NESTED = {"a": list("bcdef"), "b": list("cdef"), "c": list("def"), "d": list("ef"), "e": ["f"]}
+ACROSS = {"a": ["c", "d"], "b": ["d", "e"], "f": ["c", "e"], "g": ["d"]}
+CHAIN = {"a": ["b"], "b": ["c"], "c": ["d"], "d": ["e"], "e": ["f"], "f": ["a"]}
+CHANCES = {"a": {"b": "1/10"}, "b": {"a": "1/5"}, "c": {"d": "1/10"}, "e": {"f": "1/2"}, "g": {}}
+CASES = {
+    "blocks": (BLOCKS, {"m": 3}),
+    "blocks, k": (BLOCKS, {"m": 2, "k": 4}),
+    "blocks, star": (BLOCKS, {"m": 3, "model": "m-distinct-star"}),
+    "tree": (TREE, {"m": 3}),
+    "forest, star": (FOREST, {"m": 3, "model": "m-distinct-star"}),
+    "nested": (NESTED, {"m": 3}),
+    "across": (ACROSS, {"m": 2}),
+    "chances": (CHANCES, {"m": 3}),
+    "chances, star": (CHANCES, {"m": 2, "model": "m-distinct-star", "k": 3}),
+    "across, star": (ACROSS, {"m": 2, "model": "m-distinct-star"}),
+}
+
+
+@st.composite
+def populations(draw, table):
+    """People who come, go, return and move, and whose values change by the relation."""
+    people, releases = draw(st.integers(5, 26)), draw(st.integers(2, 4))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    values = sorted({*table, *(b for others in table.values() for b in others)})
+    value = rng.choice(values, size=people)
+    arrival, tables = rng.integers(-2, releases, size=people), []
+    for release in range(releases):
+        here = (arrival <= release) & (rng.random(people) < 0.8)
+        for p in np.flatnonzero(here):
+            if rng.random() < 0.5:
+                value[p] = rng.choice([value[p], *table.get(value[p], ())])
+        tables.append(
+            pl.DataFrame(
+                {
+                    "name": [f"p{i}" for i in range(people)],
+                    "age": rng.integers(20, 60, size=people),
+                    "town": rng.choice(["x", "y", "z"], size=people),
+                    "illness": value,
+                }
+            ).filter(pl.Series(here))
+        )
+    return tables
+
+
+def publish(tables, policy):
+    """Plan a series; yields each release's plan, its verdict, and its groups as the oracle sees them."""
+    frames, book, numbers = [], {}, {}
+    for release, table in enumerate(tables, 1):
+        if table.is_empty():
+            continue
+        e = encode(table, policy, book)
+        persons = np.array([numbers.setdefault(n, len(numbers)) for n in table["name"]], dtype=np.int64)
+        e = Encoded(e.quasi, e.positions, e.sensitive, e.codes, None, persons)
+        past = history(frames, book, len(numbers))
+        refuse_changes(e, past, policy)
+        plan = method(policy)(e, past, policy, seed=release, progress=silent)
+        judge = next(judge for judge in judges(policy, Background()) if judge.name == policy.guarantee.model)
+        (verdict,) = judge.judge(view_of(e, plan), past)
+        yield e, plan, verdict, [(who, tuple(e.sensitive[0].values[c] for c in codes)) for who, codes in shown(e, plan)]
+        memory = memory_of(e, plan, past, table, policy, bytes(32))
+        number = len(frames) + 1
+        frames.append({k: f.with_columns(pl.lit(number, dtype=pl.Int32).alias("release")) for k, f in memory.items()})
+        book = {"illness": list(e.sensitive[0].values)}
+
+
+def policy_of(table, promise, **more):
+    return load_policy(
+        {
+            "columns": COLUMNS,
+            "values": {"change": "transitions", "transitions": table, **more},
+            "guarantee": {"model": "m-distinct", "view": "individual", **promise},
+        }
+    )
+
+
+@pytest.mark.parametrize("name", CASES)
+@given(data=st.data())
+@settings(max_examples=30, deadline=None)
+def test_planned_series_keep_the_promise(name, data):
+    table, promise = CASES[name]
+    tables = data.draw(populations(table))
+    policy = policy_of(table, promise)
+    if promise.get("model") == "m-distinct-star" and name != "blocks, star":
+        policy = policy.model_copy(update={"method": policy.method.model_copy(update={"infeasible": "withhold"})})
+    m, star = policy.guarantee.m, policy.guarantee.model == "m-distinct-star"
+    chance = weights_of(policy)
+    allowed = {a: {b for b, c in others.items() if c} | {a} for a, others in chance.items()}
+    series = []
+    for encoded, plan, verdict, groups in publish(tables, policy):
+        assert verdict.holds, verdict.statement
+        assert len(plan.groups) == encoded.rows
+        assert plan.withheld == sum(plan.reasons.values())
+        if not star:
+            assert plan.withheld == 0
+        series.append(groups)
+        assert is_distinct(series, m, allowed, star)
+    if star:
+        chains = {}
+        for release in series:
+            for people, values in release:
+                for person in people:
+                    chains.setdefault(person, []).append(dict.fromkeys(values, 1))
+        for seen in chains.values():
+            assert max(max(found.values()) for found in path_chances(seen, chance)) <= Fraction(1, m)
+
+
+@given(data=st.data())
+@settings(max_examples=20, deadline=None)
+def test_steps_as_stated_or_closed(data):
+    tables = data.draw(populations(CHAIN))
+    for closure in ("one-step", "transitive"):
+        policy = policy_of(CHAIN, {"m": 2}, closure=closure)
+        allowed = {a: set(others) for a, others in weights_of(policy).items()}
+        series = []
+        for _, plan, verdict, groups in publish(tables, policy):
+            assert verdict.holds and plan.withheld == 0
+            series.append(groups)
+        assert is_distinct(series, 2, allowed)
+
+
+def test_refusals_say_why():
+    table = pl.DataFrame({"name": list("pqrs"), "age": [1, 2, 3, 4], "town": ["x"] * 4, "illness": list("abca")})
+    with pytest.raises(InfeasibleError, match=r"R450.*'a'.*lower m"):
+        list(publish([table], policy_of(TREE, {"m": 3, "model": "m-distinct-star"})))
+    with pytest.raises(InfeasibleError, match=r"R451.*7 values.*must show 8"):
+        list(publish([table], policy_of(TREE, {"m": 8})))
+    chances = {"a": {"b": "1/10"}, "c": {}}
+    later = table.with_columns(illness=pl.Series(["b", "a", "c", "c"]))
+    first = table.with_columns(illness=pl.Series(["a", "a", "c", "c"]))
+    with pytest.raises(InfeasibleError, match=r"R452.*likelier than 1/2"):
+        list(publish([first, later], policy_of(chances, {"m": 2, "model": "m-distinct-star"})))
+
+
+@given(st.integers(0, 2**32))
+@settings(max_examples=60, deadline=None)
+def test_buckets_are_settled_and_parted_for_any_sets(seed):
+    """Every entry gets as many rows, no value more than that; groups have one row of each entry and no value twice."""
+    rng = np.random.default_rng(seed)
+    width, size = int(rng.integers(3, 9)), int(rng.integers(2, 4))
+    sets = rng.random((size, width)) < 0.5
+    sets[np.arange(size), rng.permutation(width)[:size]] = True  # different values for all entries
+    covered = np.flatnonzero(sets.any(axis=0))
+    counts = np.bincount(rng.choice(covered, size=int(rng.integers(1, 15))), minlength=width)[None].astype(np.int64)
+    free = rng.integers(0, 4, size=width)
+    first, entry = np.array([0, size]), np.arange(size)
+    before, new = counts.copy(), free.copy()
+    args = (first, entry, sets, counts, free, np.arange(width), free.copy(), 0, rng.permutation(width))
+    height, value, real = entries.settle(*args)
+    tall = int(height[0])
+    assert len(value) == size * tall
+    assert (counts >= before).all() and (counts[0] - before[0] == new - free).all()
+    assert np.bincount(value[real], minlength=width).tolist() == counts[0].tolist()
+    assert np.bincount(value).max() <= tall
+    assert all(sets[e, v] for e in range(size) for v in value[e * tall : (e + 1) * tall])
+    from reveil.plan.trees import lay_end_to_end
+
+    rows = len(value)
+    table = pl.DataFrame(
+        {"name": range(rows), "age": rng.integers(0, 9, rows), "town": ["x"] * rows, "illness": ["a"] * rows}
+    )
+    policy = policy_of(BLOCKS, {"m": 2})
+    encoded = encode(table, policy, {})
+    order, group = np.arange(rows), np.full(rows, -1, dtype=np.int32)
+    near, one = encoded.positions.copy(), np.array([0])
+    trees = lay_end_to_end(encoded, policy)
+    entries.part_all(trees, order, near, value, width, one, np.array([size]), height, group, one, one)
+    assert (near == encoded.positions[order]).all()
+    for g in range(tall):
+        assert len(set(value[group == g].tolist())) == size
+        assert sorted((np.flatnonzero(group == g) // tall).tolist()) == list(range(size))
