@@ -19,10 +19,10 @@ from reveil.audit.model import Model
 from reveil.audit.observed import I64, Bools
 from reveil.audit.search import Found, search
 from reveil.audit.uniform import Floats, uniform_shares
-from reveil.audit.witness import shown_possible
+from reveil.audit.worlds import compiled, lasting_choices
 
 Progress = Callable[[str, float], None]
-MANY, COUNTED = 500, 8  # components; factors of one that counting mostly settles
+MANY = 500  # components
 KEPT = 100_000  # beliefs kept as exact fractions; those of larger series become shares at once
 
 
@@ -62,14 +62,14 @@ def infer(
     components. `world` is a value for everybody that is known to fit, where values never change.
     """
     progress("excluding", 0.0)
-    start = time.monotonic()
+    compiled()
     state = State.start(model)
     state.narrow()
+    start = time.monotonic()
     found = Inference(state, np.ones(len(model.app_factor), dtype=bool), np.full(len(model.opt_cell), np.nan))
+    settled = np.zeros(model.observed.people, dtype=bool)
     if model.change == "never" and model.observed.located:
-        progress("equalities", 0.0)
-        _equate(found, start + seconds / 2)
-    settled = None if world is None or model.change != "never" else shown_possible(state, world)
+        settled = _settle(found, start + seconds, world, people, progress)
     _components(found, limits or Limits(), start + seconds, people, beliefs, settled, progress)
     _fill_shares(found)
     return found
@@ -84,17 +84,60 @@ def members(state: State) -> list[list[int]]:
     return [part.tolist() for part in np.split(order, cuts)] if len(order) else []
 
 
-def _equate(found: Inference, end: float) -> None:
-    """Equalities until nothing new follows from them, or until half the time is up."""
+def _settle(found: Inference, end: float, world: I64 | None, people: Sequence[int] | None, progress: Progress) -> Bools:
+    """Lasting values: equalities and worlds next to a known one, until nothing new follows. By person: all settled."""
     state = found.state
-    changed = True
-    while changed:
-        changed = False
-        parts = members(state)
-        least = 1 if len(parts) <= MANY else COUNTED  # of many components, small ones are left to counting
-        for factors in parts:
-            if len(factors) > least and time.monotonic() < end:
-                changed = state.equate(equalities(state, factors)) or changed
+    progress("equalities", 0.0)
+    parts = members(state)
+    if len(parts) <= MANY:  # of more components, only those are looked at that moving people does not settle
+        _equate(state, parts, end)
+    while True:
+        progress("worlds", 0.0)
+        settled, news = _near_worlds(state, end, world, people)
+        parts = [part for part in members(state) if _unsettled(state, part, settled)]
+        news = _equate(state, parts, end) or news
+        if not news or time.monotonic() > end:
+            return settled
+
+
+def _equate(state: State, parts: Sequence[Sequence[int]], end: float) -> bool:
+    """Equalities in these components, as often as something new follows from them. Says whether anything did."""
+    news, again = False, list(parts)
+    while again:
+        changed = [
+            part for part in again if len(part) > 1 and time.monotonic() < end and state.equate(equalities(state, part))
+        ]
+        again, news = changed, news or bool(changed)
+    return news
+
+
+def _unsettled(state: State, factors: Sequence[int], settled: Bools) -> bool:
+    m, o = state.model, state.model.observed
+    apps = (m.factor_apps[m.factor_start[f] : m.factor_start[f + 1]] for f in factors)
+    return any(not settled[o.app_person[mine]].all() for mine in apps)
+
+
+def _near_worlds(state: State, end: float, world: I64 | None, people: Sequence[int] | None) -> tuple[Bools, bool]:
+    """Who is settled by worlds next to a known one (found, where none is given), and whether anything was excluded."""
+    m = state.model
+    settled = state.fixed_people()
+    choices = lasting_choices(state)
+    if not len(choices.person):
+        return settled, False
+    if world is not None:
+        choices.begin_with(world, m.cell_value[m.opt_cell[choices.label]])
+    elif not choices.place(end):
+        return settled, False
+    choices.settle(end, None if people is None else np.isin(choices.person, np.array(people)))
+    settled[choices.person[~choices.open_people]] = True
+    dead = np.nonzero(choices.dead)[0]
+    for i in dead:
+        state.remove(int(choices.label[i]), SEARCH, int(choices.person[choices.owner[i]]))
+    if len(dead):
+        changed = np.zeros(m.observed.people, dtype=bool)
+        changed[choices.person[choices.owner[dead]]] = True
+        state.narrow(np.zeros(m.factors, dtype=bool), changed)
+    return settled, bool(len(dead))
 
 
 def _components(
@@ -103,9 +146,10 @@ def _components(
     end: float,
     people: Sequence[int] | None,
     beliefs: bool,
-    settled: Bools | None,
+    settled: Bools,
     progress: Progress,
 ) -> None:
+    """Count, or search, component by component: those first in which something is not settled yet."""
     state, cache = found.state, dict[Any, Any]()
     wanted = None if people is None else set(people)
     person = state.model.observed.app_person
@@ -114,24 +158,25 @@ def _components(
     if state.model.change != "transitions":
         alone[[factors[0] for factors in parts if len(factors) == 1]] = True
     found.share, uniform = uniform_shares(state, alone)
-    for number, factors in enumerate(parts):
+    known = [bool(alone[part[0]]) or not _unsettled(state, part, settled) for part in parts]
+    for number, at in enumerate(np.argsort(known, kind="stable").tolist()):
+        factors, done = parts[at], known[at]
         if number % 64 == 0:
             progress("components", number / len(parts))
-        single = bool(alone[factors[0]])
-        if single and (uniform[factors[0]] or not beliefs):
+        if alone[factors[0]] and (uniform[factors[0]] or not beliefs):
             _count(found, "uniform" if uniform[factors[0]] else "filters")  # the filter of one factor is complete
             continue
         chains = chains_of(state, factors)
         if wanted is not None and not wanted & {int(person[c[0]]) for c in chains}:
-            _leave(found, chains, single)
+            _leave(found, chains, done)
             continue
         exact = None
-        if time.monotonic() < end:
+        if time.monotonic() < end and (beliefs or not done):
             exact = solve_cached(state, chains, replace(limits, deadline=end), cache)
         if exact is not None:
             _take_exact(found, exact, chains)
-        elif single or (settled is not None and all(settled[person[c[0]]] for c in chains)):
-            _count(found, "filters" if single else "possible")
+        elif done:
+            _count(found, "filters" if alone[factors[0]] else "possible")
             found.pending.append(chains)
         else:
             _search(found, chains, end)
@@ -168,9 +213,9 @@ def _count(found: Inference, method: str) -> None:
     found.methods[method] = found.methods.get(method, 0) + 1
 
 
-def _leave(found: Inference, chains: list[Chain], single: bool) -> None:
-    _count(found, "filters" if single else "not looked at")
-    if not single:
+def _leave(found: Inference, chains: list[Chain], done: bool) -> None:
+    _count(found, "not looked at")
+    if not done:
         found.decided[[a for chain in chains for a in chain]] = False
 
 

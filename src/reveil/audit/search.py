@@ -1,4 +1,4 @@
-"""A search for worlds where counting is too long: CP-SAT, one component at a time.
+"""A search for worlds where counting is too long, one component at a time: by moves from a world, then by CP-SAT.
 
 Each world that is found shows that everything in it is possible. When no world contains any of what is left, all of
 that is certainly excluded. When the time is up, what is left stays undecided.
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from reveil.audit.certain import State
 from reveil.audit.exact import Chain, Limits, Problem, problem_of
+from reveil.audit.worlds import problem_choices
 
 Fact = tuple[int, int]  # appearance, value (-1 absent)
 PATHS = 60_000  # of a whole component
@@ -24,7 +25,6 @@ class Found:
     possible: frozenset[Fact]
     facts: frozenset[Fact]
     finished: bool
-    world: tuple[int, ...]  # one world: the number of each chain's path
 
     @property
     def excluded(self) -> frozenset[Fact]:
@@ -36,28 +36,37 @@ def search(state: State, chains: Sequence[Chain], seconds: float) -> Found | Non
     problem = problem_of(state, chains, Limits(paths=2_000))
     if problem is None or sum(map(len, problem.paths)) > PATHS:
         return None
-    return sweep(problem, state, seconds)
+    return sweep(problem, state, time.monotonic() + seconds)
 
 
-def sweep(problem: Problem, state: State, seconds: float) -> Found:
-    end = time.monotonic() + seconds
+def sweep(problem: Problem, state: State, end: float) -> Found:
     facts = [
         [_facts(chain, path.values) for path in paths]
         for chain, paths in zip(problem.chains, problem.paths, strict=True)
     ]
     everything = frozenset(fact for paths in facts for path in paths for fact in path)
-    possible: set[Fact] = set()
-    first: tuple[int, ...] = ()
+    possible, left = (set[Fact](), everything) if problem.left else _by_moves(problem, facts, end)
+    if not left - possible:
+        return Found(frozenset(possible), everything, True)
     while possible != everything and (left := end - time.monotonic()) > 0:
         status, world = _world(problem, state, facts, possible, left)
         if status == "none":
-            return Found(frozenset(possible), everything, True, first)
+            return Found(frozenset(possible), everything, True)
         if status == "unknown":
             break
-        first = first or world
         for paths, chosen in zip(facts, world, strict=True):
             possible |= set(paths[chosen])
-    return Found(frozenset(possible), everything, possible == everything, first)
+    return Found(frozenset(possible), everything, possible == everything)
+
+
+def _by_moves(problem: Problem, facts: list[list[list[Fact]]], end: float) -> tuple[set[Fact], frozenset[Fact]]:
+    """Facts that worlds near one another have, and all that may still be possible."""
+    choices = problem_choices(problem)
+    if choices.place(end):
+        choices.settle(end)
+    listed = [fact for paths in facts for fact in paths]
+    seen = {fact for path, shown in zip(listed, choices.seen, strict=True) if shown for fact in path}
+    return seen, frozenset(fact for path, dead in zip(listed, choices.dead, strict=True) if not dead for fact in path)
 
 
 def _facts(chain: Chain, values: Sequence[int | None]) -> list[Fact]:

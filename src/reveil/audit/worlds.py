@@ -1,0 +1,534 @@
+"""Worlds next to a known one. They settle what is possible, and a search that comes to its end settles what is not.
+
+Everybody has *choices* (a value, or a course of values over time), each of which takes rows from cells. From a world,
+one person is made to choose differently. Where a cell then has more takers than rows, one of the others must go, and
+so on, until everything fits or every way has been tried. Only people near the first one are touched, so series of any
+size are settled piece by piece.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from reveil.audit.certain import State
+from reveil.audit.exact import Problem
+from reveil.audit.observed import I64, Bools
+
+FOUND, NONE, UNKNOWN = 1, 0, -1
+EFFORT = (50, 1_000)  # moves tried for one choice, in rounds over all that is open
+DEEPEST = 400  # people moved at once
+AT_ONCE = 100_000  # moves between two looks at the clock, at least
+MOVER, OLD, BADS, CELL, PLACE, PRICE, TRIED, LOCKS, FIELDS = range(9)  # of a frame
+LEVEL, HELD, SIZE = range(3)  # frames, locks and bad cells in use
+
+
+@dataclass(eq=False)
+class Choices:
+    """People with a choice, what each choice takes, and a world (-1: nothing chosen yet)."""
+
+    person: I64  # who they are, by number here
+    start: I64  # choices of person p: start[p] to start[p + 1]
+    label: I64  # what each choice stands for
+    path_start: I64
+    path: I64  # cells that choice i takes: path[path_start[i]:path_start[i + 1]]
+    rows: I64  # free rows of each cell
+    single: bool  # two choices of a person never take the same cell
+    token: I64  # the value of each choice, numbered within components
+    kind: I64  # of each token: exchanging two tokens of a kind maps worlds to worlds
+    chosen: I64
+    seen: Bools  # choices that some world makes
+    dead: Bools  # choices that no world makes
+
+    @cached_property
+    def owner(self) -> I64:
+        return np.repeat(np.arange(len(self.person)), np.diff(self.start))
+
+    @cached_property
+    def users(self) -> tuple[I64, I64]:
+        """Choices that take cell c: users[1][users[0][c]:users[0][c + 1]]."""
+        takes = np.repeat(np.arange(len(self.label)), np.diff(self.path_start))
+        order = np.argsort(self.path, kind="stable")
+        return np.searchsorted(self.path[order], np.arange(len(self.rows) + 1)).astype(np.int64), takes[order]
+
+    @property
+    def open_people(self) -> Bools:
+        """People with a choice that is neither seen nor dead."""
+        still = np.zeros(len(self.person), dtype=bool)
+        still[self.owner[~(self.seen | self.dead)]] = True
+        return still
+
+    def begin(self, chosen: I64) -> None:
+        """Start from this world."""
+        self.chosen[:] = chosen
+        self.seen[chosen] = True
+
+    def begin_with(self, values: I64, value_of: I64) -> None:
+        """Start from the world in which people have these values; `value_of` each choice."""
+        right = value_of == values[self.person[self.owner]]
+        chosen = np.full(len(self.person), -1, dtype=np.int64)
+        chosen[self.owner[right]] = np.nonzero(right)[0]
+        self.begin(chosen)
+
+    def place(self, end: float, effort: int = EFFORT[-1]) -> bool | None:
+        """Find a world: people join one by one. False: there is none. None: not found in time."""
+        outcome = self._explore(end, effort, np.ones(len(self.person), dtype=bool), placing=True)
+        if outcome == NONE:
+            return False
+        if outcome == UNKNOWN:
+            return None
+        self.seen[self.chosen] = True
+        return True
+
+    def settle(self, end: float, wanted: Bools | None = None, effort: Sequence[int] = EFFORT) -> None:
+        """From a world: look for others that make the open choices of these people, until each is seen or dead."""
+        for most in effort:
+            still = self.open_people if wanted is None else self.open_people & wanted
+            if still.any():
+                self._explore(end, most, still, placing=False)
+
+    def _explore(self, end: float, most: int, who: Bools, *, placing: bool) -> int:
+        takes = np.zeros(len(self.label), dtype=bool)
+        takes[self.chosen[self.chosen >= 0]] = True
+        load = np.bincount(self.path[np.repeat(takes, np.diff(self.path_start))], minlength=len(self.rows))
+        numbers = np.nonzero(who)[0]
+        at_once = max(1, AT_ONCE // most)
+        for first in range(0, len(numbers), at_once):
+            if time.monotonic() > end:
+                return UNKNOWN
+            outcome: int = explore(
+                numbers[first : first + at_once], placing, self.owner, self.start, self.path_start, self.path,
+                *self.users, self.rows, self.single, self.token, self.kind, self.chosen, load, self.seen, self.dead,
+                most,
+            )  # fmt: skip
+            if placing and outcome != FOUND:
+                return outcome
+        return FOUND
+
+
+def compiled() -> None:
+    """Compile what the search needs, so that this does not count as time of the search."""
+    none, zero, blank = np.zeros(0, dtype=np.int64), np.zeros(1, dtype=np.int64), np.zeros(0, dtype=bool)
+    explore(
+        none, False, none, zero, zero, none, zero, none, none, True, none, none, none, none, blank, blank, 1,
+    )  # fmt: skip
+
+
+def lasting_choices(state: State) -> Choices:
+    """Where values never change and groups are known: a choice is a value, labelled by the first option that has it."""
+    m, o = state.model, state.model.observed
+    open_apps = (state.open_options > 1) & ~m.implied[m.app_factor]
+    people = np.unique(o.app_person[open_apps])
+    fixed = state.alive & (state.open_options == 1)[m.opt_app]
+    rows = m.cell_cap - np.bincount(m.opt_cell[fixed], minlength=len(m.cell_cap))
+    start, label, path_start, path = list_choices(
+        people, o.person_start, m.app_factor, m.implied, m.opt_start, m.opt_cell, m.cell_value, state.alive
+    )
+    factor = np.repeat(np.arange(m.factors), np.diff(m.cell_start))
+    first = path[path_start[:-1]]
+    name = state.components()[factor[first]] * len(o.values) + m.cell_value[first]
+    _, token = np.unique(name, return_inverse=True)
+    cells, where = np.unique(path, return_index=True)
+    taker = np.repeat(token, np.diff(path_start))[where]
+    who = np.repeat(people, np.diff(start))
+    kind = alike(token, who, taker, factor[cells], rows[cells])
+    return _fresh(people, start, label, path_start, path, rows, True, token, kind)
+
+
+def alike(token: I64, person: I64, cell_token: I64, cell_factor: I64, cell_rows: I64) -> I64:
+    """The kind of each token: alike are those that the same people may have, and that have as many rows in the same
+    factors (compared by sums of random 128-bit numbers)."""
+    sums = np.zeros((token.max(initial=-1) + 1, 2), dtype=np.uint64)
+    for column, seed in enumerate((1, 2)):
+        rng = np.random.default_rng(seed)
+        salt = rng.integers(0, 1 << 63, size=4, dtype=np.uint64)
+        np.add.at(sums[:, column], token, scrambled(person, salt[0], salt[1]))
+        np.add.at(
+            sums[:, column],
+            cell_token,
+            scrambled(scrambled(cell_factor, salt[2], salt[3]) + cell_rows.astype(np.uint64), salt[0], salt[2]),
+        )
+    _, kind = np.unique(sums, axis=0, return_inverse=True)
+    return kind.astype(np.int64).ravel()
+
+
+def scrambled(numbers: NDArray[Any], salt: np.uint64, other: np.uint64) -> NDArray[np.uint64]:
+    """64 bits that look random (splitmix)."""
+    z = numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + salt
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9) + other
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    found: NDArray[np.uint64] = z ^ (z >> np.uint64(31))
+    return found
+
+
+def _fresh(
+    person: I64, start: I64, label: I64, path_start: I64, path: I64, rows: I64, single: bool, token: I64, kind: I64
+) -> Choices:
+    blank = np.zeros(len(label), dtype=bool)
+    nobody = np.full(len(person), -1, dtype=np.int64)
+    return Choices(person, start, label, path_start, path, rows, single, token, kind, nobody, blank, blank.copy())
+
+
+def problem_choices(problem: Problem) -> Choices:
+    """One component as it is counted: a choice is a path, labelled by its number in the whole component."""
+    cells = {c: n for n, c in enumerate(problem.free)}
+    paths = [path for options in problem.paths for path in options]
+    lengths = [len(path.cells) for path in paths]
+    return _fresh(
+        np.arange(len(problem.chains)),
+        np.concatenate([[0], np.cumsum([len(options) for options in problem.paths])]).astype(np.int64),
+        np.arange(len(paths)),
+        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        np.array([cells[c] for path in paths for c in path.cells], dtype=np.int64),
+        np.array(list(problem.free.values()), dtype=np.int64),
+        False,
+        np.arange(len(paths)),
+        np.arange(len(paths)),
+    )
+
+
+@njit(cache=True, nogil=True)
+def list_choices(
+    people: I64,
+    person_start: I64,
+    app_factor: I64,
+    implied: Bools,
+    opt_start: I64,
+    opt_cell: I64,
+    cell_value: I64,
+    alive: Bools,
+) -> tuple[I64, I64, I64, I64]:
+    """The open values of each person and the cells that each takes (start, label, path start, path)."""
+    start = np.zeros(len(people) + 1, dtype=np.int64)
+    size = 0
+    for n in range(len(people)):
+        first, last, apps = person_start[people[n]], person_start[people[n] + 1], 0
+        for a in range(first, last):
+            apps += not implied[app_factor[a]]
+        start[n + 1] = start[n]
+        for o in range(opt_start[first], opt_start[first + 1]):
+            start[n + 1] += alive[o]
+        size += (start[n + 1] - start[n]) * apps
+    label = np.empty(start[-1], dtype=np.int64)
+    path_start = np.zeros(start[-1] + 1, dtype=np.int64)
+    path = np.empty(size, dtype=np.int64)
+    i, at = 0, 0
+    for n in range(len(people)):
+        first, last = person_start[people[n]], person_start[people[n] + 1]
+        for o in range(opt_start[first], opt_start[first + 1]):
+            if not alive[o]:
+                continue
+            label[i] = o
+            for a in range(first, last):
+                if not implied[app_factor[a]]:
+                    for x in range(opt_start[a], opt_start[a + 1]):
+                        if cell_value[opt_cell[x]] == cell_value[opt_cell[o]]:
+                            path[at] = opt_cell[x]
+                            at += 1
+            i += 1
+            path_start[i] = at
+    return start, label, path_start, path[:at]
+
+
+@njit(cache=True, nogil=True)
+def explore(
+    who: I64,
+    placing: bool,
+    owner: I64,
+    start: I64,
+    path_start: I64,
+    path: I64,
+    user_start: I64,
+    users: I64,
+    rows: I64,
+    single: bool,
+    token: I64,
+    kind: I64,
+    chosen: I64,
+    load: I64,
+    seen: Bools,
+    dead: Bools,
+    most: int,
+) -> int:
+    """Try the open choices of these people. Placing: give each one; NONE if somebody can have none."""
+    longest = 1
+    for i in range(len(path_start) - 1):
+        longest = max(longest, path_start[i + 1] - path_start[i])
+    locked = np.zeros(len(chosen), dtype=np.bool_)
+    busy = np.zeros(len(kind), dtype=np.int64)  # people who are locked, by the token that they have
+    locks = np.empty(len(chosen) + 1, dtype=np.int64)
+    frames = np.empty((DEEPEST + 2, FIELDS), dtype=np.int64)
+    bad = np.empty((DEEPEST + 3) * longest, dtype=np.int64)
+    for p in who:
+        unsure = False
+        for i in range(start[p], start[p + 1]):
+            if dead[i] or (seen[i] and not placing):
+                continue
+            outcome = reach(
+                i, owner, start, path_start, path, user_start, users, rows, single, token, kind, chosen, load, dead,
+                most, locked, busy, locks, frames, bad,
+            )  # fmt: skip
+            if outcome == UNKNOWN:
+                unsure = True
+            elif outcome == NONE:
+                spread(i, dead, owner, start, token, kind)
+            elif placing:
+                break
+            else:
+                n = 0
+                while frames[n, MOVER] >= 0:
+                    spread(chosen[frames[n, MOVER]], seen, owner, start, token, kind)
+                    n += 1
+        if placing and chosen[p] < 0:
+            return UNKNOWN if unsure else NONE
+    return FOUND
+
+
+@njit(cache=True, nogil=True)
+def spread(i: int, mark: Bools, owner: I64, start: I64, token: I64, kind: I64) -> None:
+    """What is said of one choice is true of those that are alike."""
+    for j in range(start[owner[i]], start[owner[i] + 1]):
+        mark[j] = mark[j] or kind[token[j]] == kind[token[i]]
+
+
+@njit(cache=True, nogil=True)
+def reach(
+    wanted: int,
+    owner: I64,
+    start: I64,
+    path_start: I64,
+    path: I64,
+    user_start: I64,
+    users: I64,
+    rows: I64,
+    single: bool,
+    token: I64,
+    kind: I64,
+    chosen: I64,
+    load: I64,
+    dead: Bools,
+    most: int,
+    locked: Bools,
+    busy: I64,
+    locks: I64,
+    frames: I64,
+    bad: I64,
+) -> int:
+    """A world with this choice, found by moving others out of its way; everything is put back if none is found.
+
+    A frame is a move and a cell that then has too many takers: of those who are not locked, one must leave it.
+    """
+    at = np.zeros(3, dtype=np.int64)
+    move(owner[wanted], wanted, path_start, path, rows, token, chosen, load, locked, busy, locks, frames, bad, at)
+    tried, cut = 0, False
+    while True:
+        tried += 1
+        c = tightest(bad, at[SIZE], owner, user_start, users, rows, chosen, load, locked)
+        if c < 0 or tried > most:
+            release(0, token, chosen, locked, busy, locks, at)
+            if c < 0:
+                frames[at[LEVEL], MOVER] = -1  # ends the list of those who moved
+                return FOUND
+            for f in range(at[LEVEL] - 1, -1, -1):
+                put_back(f, path_start, path, chosen, load, frames)
+            return UNKNOWN
+        f = at[LEVEL] - 1
+        frames[f, CELL], frames[f, PRICE], frames[f, TRIED], frames[f, LOCKS] = c, -1, -1, at[HELD]
+        frames[f, PLACE] = user_start[c]
+        if at[LEVEL] > DEEPEST:
+            frames[f, PLACE], cut = user_start[c + 1], True
+        while not advance(
+            owner, start, path_start, path, user_start, users, rows, single, token, kind, chosen, load, dead, locked,
+            busy, locks, frames, bad, at,
+        ):  # fmt: skip
+            f = at[LEVEL] - 1
+            release(frames[f, LOCKS] - 1, token, chosen, locked, busy, locks, at)  # with the mover's own
+            put_back(f, path_start, path, chosen, load, frames)
+            at[SIZE], at[LEVEL] = frames[f, BADS], f
+            if f == 0:
+                return UNKNOWN if cut else NONE
+
+
+@njit(cache=True, nogil=True)
+def advance(
+    owner: I64,
+    start: I64,
+    path_start: I64,
+    path: I64,
+    user_start: I64,
+    users: I64,
+    rows: I64,
+    single: bool,
+    token: I64,
+    kind: I64,
+    chosen: I64,
+    load: I64,
+    dead: Bools,
+    locked: Bools,
+    busy: I64,
+    locks: I64,
+    frames: I64,
+    bad: I64,
+    at: I64,
+) -> bool:
+    """The next way to relieve the cell of the last frame; False if all were tried.
+
+    Who was tried in all ways stays for the rest of the frame: locked, if leaving the cell means choosing differently.
+    """
+    f = at[LEVEL] - 1
+    c = frames[f, CELL]
+    while frames[f, PLACE] < user_start[c + 1]:
+        u = users[frames[f, PLACE]]
+        q = owner[u]
+        if chosen[q] == u and not locked[q]:
+            j, price = cheapest(
+                q, c, frames[f, PRICE], frames[f, TRIED], start, path_start, path, rows, token, kind, chosen, load,
+                dead, busy,
+            )  # fmt: skip
+            if j >= 0:
+                frames[f, PRICE], frames[f, TRIED] = price, j
+                move(q, j, path_start, path, rows, token, chosen, load, locked, busy, locks, frames, bad, at)
+                return True
+            if single:
+                lock(q, token, chosen, locked, busy, locks, at)
+        frames[f, PLACE] += 1
+        frames[f, PRICE], frames[f, TRIED] = -1, -1
+    return False
+
+
+@njit(cache=True, nogil=True)
+def move(
+    p: int,
+    new: int,
+    path_start: I64,
+    path: I64,
+    rows: I64,
+    token: I64,
+    chosen: I64,
+    load: I64,
+    locked: Bools,
+    busy: I64,
+    locks: I64,
+    frames: I64,
+    bad: I64,
+    at: I64,
+) -> None:
+    """Somebody chooses differently, and keeps to it; cells with too many takers are noted."""
+    f = at[LEVEL]
+    frames[f, MOVER], frames[f, OLD], frames[f, BADS] = p, chosen[p], at[SIZE]
+    if chosen[p] >= 0:
+        for x in range(path_start[chosen[p]], path_start[chosen[p] + 1]):
+            load[path[x]] -= 1
+    for x in range(path_start[new], path_start[new + 1]):
+        load[path[x]] += 1
+        if load[path[x]] > rows[path[x]]:
+            bad[at[SIZE]] = path[x]
+            at[SIZE] += 1
+    chosen[p] = new
+    lock(p, token, chosen, locked, busy, locks, at)
+    at[LEVEL] += 1
+
+
+@njit(cache=True, nogil=True)
+def lock(p: int, token: I64, chosen: I64, locked: Bools, busy: I64, locks: I64, at: I64) -> None:
+    """Somebody keeps to their choice."""
+    locked[p], locks[at[HELD]] = True, p
+    busy[token[chosen[p]]] += 1
+    at[HELD] += 1
+
+
+@njit(cache=True, nogil=True)
+def release(first: int, token: I64, chosen: I64, locked: Bools, busy: I64, locks: I64, at: I64) -> None:
+    """Locks from this one on are undone."""
+    for n in range(first, at[HELD]):
+        locked[locks[n]] = False
+        busy[token[chosen[locks[n]]]] -= 1
+    at[HELD] = first
+
+
+@njit(cache=True, nogil=True)
+def put_back(f: int, path_start: I64, path: I64, chosen: I64, load: I64, frames: I64) -> None:
+    p, old = frames[f, MOVER], frames[f, OLD]
+    for x in range(path_start[chosen[p]], path_start[chosen[p] + 1]):
+        load[path[x]] -= 1
+    if old >= 0:
+        for x in range(path_start[old], path_start[old + 1]):
+            load[path[x]] += 1
+    chosen[p] = old
+
+
+@njit(cache=True, nogil=True)
+def tightest(
+    bad: I64, size: int, owner: I64, user_start: I64, users: I64, rows: I64, chosen: I64, load: I64, locked: Bools
+) -> int:
+    """Of the cells with too many takers, the one that leaves the least choice of who must go; -1 if there is none."""
+    best, fewest = -1, 1 << 40
+    for n in range(size - 1, -1, -1):
+        c = bad[n]
+        if load[c] <= rows[c]:
+            continue
+        spare = rows[c] - load[c]
+        for x in range(user_start[c], user_start[c + 1]):
+            spare += chosen[owner[users[x]]] == users[x] and not locked[owner[users[x]]]
+        if spare < fewest:
+            best, fewest = c, spare
+            if spare < 0:
+                break
+    return best
+
+
+@njit(cache=True, nogil=True)
+def cheapest(
+    q: int,
+    c: int,
+    price: int,
+    tried: int,
+    start: I64,
+    path_start: I64,
+    path: I64,
+    rows: I64,
+    token: I64,
+    kind: I64,
+    chosen: I64,
+    load: I64,
+    dead: Bools,
+    busy: I64,
+) -> tuple[int, int]:
+    """The next choice of somebody that leaves cell c, those first that overfill the fewest cells; -1 after the last.
+
+    Of choices that are alike, and that nobody who is locked has, one stands for all.
+    """
+    first, last = start[q], start[q + 1]
+    cost = np.full(last - first, -1, dtype=np.int64)
+    for j in range(first, last):
+        if j == chosen[q] or dead[j]:
+            continue
+        cost[j - first] = 0
+        for x in range(path_start[j], path_start[j + 1]):
+            if path[x] == c:
+                cost[j - first] = -1
+                break
+            cost[j - first] += load[path[x]] >= rows[path[x]]
+    best, least = -1, 1 << 40
+    for j in range(first, last):
+        mine = cost[j - first]
+        later = mine > price or (mine == price and j > tried)
+        if mine < 0 or mine >= least or not later:
+            continue
+        if not busy[token[j]]:
+            for i in range(first, last):
+                other = cost[i - first]
+                before = other >= 0 and (other < mine or (other == mine and i < j))
+                if before and kind[token[i]] == kind[token[j]] and not busy[token[i]]:
+                    mine = least
+                    break
+        if mine < least:
+            best, least = j, mine
+    return best, least
