@@ -21,6 +21,7 @@ from reveil.errors import Fault, InputError, brief
 from reveil.hierarchies import scales
 from reveil.hierarchies.files import nested_paths, read_paths
 from reveil.hierarchies.tree import Hierarchy, grow
+from reveil.method import GLOBAL_SCHEMES, Method
 from reveil.policy import Column, Policy
 from reveil.promise import EVOLVING
 from reveil.transitions import domain
@@ -76,7 +77,7 @@ def encode(
         except InputError as error:
             faults += error.faults
             continue
-        quasi.append(hierarchy)
+        quasi.append(_as_published(hierarchy, policy.method))
         columns.append(positions[: frame.height])
         others.append(positions[frame.height :])
     sensitive, codes = [], []
@@ -97,6 +98,13 @@ def encode(
         codes=np.column_stack(codes) if codes else np.empty((frame.height, 0), dtype=np.int32),
         population=None if population is None else np.ascontiguousarray(np.column_stack(others)),
     )
+
+
+def _as_published(hierarchy: Hierarchy, method: Method) -> Hierarchy:
+    """What the method may publish of a hierarchy: nothing between value and `*`, nodes only, or all of it."""
+    if method.recode == "suppress":
+        return hierarchy.flat()
+    return hierarchy.tied() if hierarchy.free and method.name in GLOBAL_SCHEMES else hierarchy
 
 
 def positions_of(name: str, spec: Column, values: pl.Series, folder: Path) -> tuple[Hierarchy, Codes]:

@@ -23,6 +23,7 @@ from pydantic import (
 )
 
 from reveil.errors import Fault, InputError
+from reveil.method import Method, scheme_faults
 from reveil.promise import EVOLVING, PERSISTENT, SINGLE_RELEASE, Exact, Guarantee, Section, Share, Values
 
 Role = Literal["identifier", "quasi", "sensitive", "insensitive", "drop"]
@@ -130,28 +131,6 @@ def _anatomy_policy(policy: Policy) -> list[str]:
     return faults
 
 
-class Method(Section):
-    """How to keep the promise with the least loss."""
-
-    name: Literal[
-        "auto",
-        "mondrian",
-        "budget",
-        "cohorts",
-        "m-invariance",
-        "cor-split",
-        "signatures",
-        "linkage",
-        "m-distinct",
-        "cohorts-evolving",
-    ] = "auto"
-    cuts: Literal["strict", "relaxed"] = "relaxed"
-    recode: Literal["nodes", "sets"] = "nodes"
-    publish: Literal["generalized", "anatomy"] = "generalized"
-    infeasible: Literal["refuse", "withhold"] = "refuse"
-    suppress: Share = Fraction(0)
-
-
 class Output(Section):
     format: Literal["csv", "parquet"] = "csv"
 
@@ -230,6 +209,7 @@ class Policy(Publication):
         faults += _lasting_policy(self) if self.guarantee.model in (*PERSISTENT, *EVOLVING) else []
         faults += _rule_policy(self) if self.values.rule is not None else []
         faults += _prior_policy(self)
+        faults += scheme_faults(self.method, self.guarantee)
         faults += _anatomy_policy(self) if self.method.publish == "anatomy" else []
         if self.method.name == "budget" and self.guarantee.model != "global":
             faults.append('method "budget" plans for guarantee.model = "global" only')

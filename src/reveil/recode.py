@@ -94,7 +94,7 @@ def group_labels(encoded: Encoded, plan: Plan, policy: Policy) -> dict[str, Labe
     if plan.population_groups is not None and encoded.population is not None:
         groups = np.concatenate([groups, plan.population_groups])
         positions = np.concatenate([positions, encoded.population])
-    low, high = boxes(groups, positions, plan.count)
+    low, high = plan.boxes or boxes(groups, positions, plan.count)
     labels = {}
     kept = groups >= 0
     for number, hierarchy in enumerate(encoded.quasi):

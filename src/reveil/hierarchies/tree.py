@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -36,6 +36,7 @@ class Hierarchy:
     scale: NDArray[np.float64]  # where each leaf begins between 0 and 1; loss of a free run is the difference
     free: bool
     has_missing: bool
+    paths: tuple[Path, ...]  # of each leaf, as stated: chains are not collapsed
     span: Callable[[Hashable, Hashable], str] | None = None  # label of a free run, from its two ends
 
     def __len__(self) -> int:
@@ -57,6 +58,54 @@ class Hierarchy:
     def by_label(self) -> Mapping[str, tuple[int, int]]:
         """The interval of positions that each node label stands for."""
         return {label: (int(a), int(b)) for label, a, b in zip(self.labels, self.lo, self.hi, strict=True)}
+
+    @cached_property
+    def children(self) -> tuple[tuple[int, ...], ...]:
+        """The nodes right below each node."""
+        below: list[list[int]] = [[] for _ in self.labels]
+        for node in range(1, len(self.labels)):
+            below[self.parent[node]].append(node)
+        return tuple(map(tuple, below))
+
+    @cached_property
+    def levels(self) -> Positions:
+        """The node of each leaf at each stated level: level 0 is the leaf itself, the last is the root.
+
+        Levels are counted from the root, so a short branch repeats its leaf on the levels below it.
+        """
+        depth = max(map(len, self.paths), default=0)
+        found = np.zeros((depth + 1, len(self)), dtype=np.int32)
+        for level in range(depth):
+            kept, first = depth - level, 0
+            shown = [(path[:kept], len(path) <= kept) for path in self.paths]  # a leaf is not the branch of its name
+            for last in range(len(self)):  # leaves under one label are neighbours
+                if last + 1 == len(self) or shown[last] != shown[last + 1]:
+                    found[level, first : last + 1] = self.node(first, last)
+                    first = last + 1
+        return found
+
+    def tied(self) -> Hierarchy:
+        """The same with nodes only: no run of neighbours may be published."""
+        return replace(self, free=False, span=None)
+
+    def flat(self) -> Hierarchy:
+        """The same leaves with nothing between a leaf and the root: a value is published, or suppressed as `*`."""
+        leaves = [self.labels[node] for node in self.leaf_node]
+        places = np.arange(len(self), dtype=np.int32)
+        last = np.array([len(self) - 1], dtype=np.int32)
+        return Hierarchy(
+            name=self.name,
+            leaves=self.leaves,
+            lo=np.concatenate([places[:1], places]),
+            hi=np.concatenate([last, places]),
+            parent=np.zeros(len(self) + 1, dtype=np.int32),
+            labels=(self.labels[0], *leaves),
+            cost=np.concatenate([self.cost[:1], self.cost[self.leaf_node]]),
+            scale=self.scale,
+            free=False,
+            has_missing=self.has_missing,
+            paths=tuple((label,) for label in leaves),
+        )
 
     def node(self, a: int, b: int) -> int:
         """The smallest node that covers positions a..b."""
@@ -123,6 +172,7 @@ def grow(
         scale=begin,
         free=free,
         has_missing=missing,
+        paths=tuple(("",) if leaf is None else paths[leaf] for leaf in leaves),
         span=span,
     )
 

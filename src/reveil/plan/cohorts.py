@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 
 from reveil.encode import Encoded
 from reveil.history import History
+from reveil.method import Method
 from reveil.plan import mondrian, places
 from reveil.plan.contract import Plan, Progress, silent
 from reveil.plan.eligible import OFTEN_ENOUGH, TOO_FREQUENT, group_size, keep_eligible
 from reveil.plan.forecast import AHEAD, trade_offs
 from reveil.plan.past import Past, read_past, sort_by
 from reveil.plan.trees import Trees, lay_end_to_end
-from reveil.policy import Method, Policy
+from reveil.policy import Policy
 from reveil.promise import EVOLVING, Guarantee
 
 I32 = NDArray[np.int32]

@@ -29,6 +29,8 @@ class Plan:
     counterfeit_groups: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, dtype=np.int32))
     counterfeit_codes: NDArray[np.int32] = field(default_factory=lambda: np.empty((0, 0), dtype=np.int32))
     population_groups: NDArray[np.int32] | None = None  # of each person of the population table
+    boxes: tuple[NDArray[np.int32], NDArray[np.int32]] | None = None
+    """First and last position that each group shows (groups x columns); None: the smallest around its rows."""
     reasons: Mapping[str, int] = field(default_factory=dict)  # why rows are withheld -> how many
     statistics: Mapping[str, Any] = field(default_factory=dict)
 
@@ -36,6 +38,7 @@ class Plan:
         """The same plan with group numbers in random order, so that they say nothing about how it was made."""
         new = rng.permutation(self.count).astype(np.int32)
         people = self.population_groups
+        shown = None if self.boxes is None else (self.boxes[0][np.argsort(new)], self.boxes[1][np.argsort(new)])
 
         def number(groups: NDArray[np.int32]) -> NDArray[np.int32]:
             return np.where(groups >= 0, new[groups], np.int32(-1)) if len(groups) and len(new) else groups
@@ -45,6 +48,7 @@ class Plan:
             groups=number(self.groups),
             counterfeit_groups=number(self.counterfeit_groups),
             population_groups=None if people is None else number(people),
+            boxes=shown,
         )
 
     def to_dict(self) -> dict[str, Any]:

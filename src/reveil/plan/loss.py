@@ -41,7 +41,7 @@ def loss_of(encoded: Encoded, plan: Plan, policy: Policy) -> Loss:
     groups = plan.groups[kept]
     rows = np.bincount(groups, minlength=plan.count)
     sizes = rows + np.bincount(plan.counterfeit_groups, minlength=plan.count)
-    low, high = boxes(plan.groups, encoded.positions, plan.count)
+    low, high = plan.boxes or boxes(plan.groups, encoded.positions, plan.count)
     columns = {}
     for number, hierarchy in enumerate(encoded.quasi):
         if policy.method.publish == "anatomy":

@@ -10,6 +10,10 @@ from reveil.promise import EVOLVING
 
 METHODS: dict[str, str] = {  # method.name -> module:function
     "mondrian": "mondrian:plan",
+    "full-domain": "fulldomain:plan",
+    "subtree": "subtree:plan",
+    "sibling": "subtree:plan",
+    "cell": "cells:plan",
     "budget": "globally:plan",
     "cohorts": "cohorts:plan",
     "m-invariance": "invariance:plan",

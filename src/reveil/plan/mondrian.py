@@ -32,7 +32,7 @@ PARTS = 64  # independent segments that a large table is first cut into
 def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progress: Progress) -> Plan:
     """Group the rows of one table under its single-release conditions."""
     trees = lay_end_to_end(encoded, policy)
-    kept, tests, withheld = _admissible(encoded, policy, seed)
+    kept, tests, withheld = admissible(encoded, policy, seed)
     strict = policy.method.cuts == "strict" or not admit.monotone(policy.guarantee) or encoded.population is not None
     allowance = max(0, floor(policy.method.suppress * encoded.rows) - withheld)
     if policy.guarantee.delta_min > 0:
@@ -85,7 +85,7 @@ def _admitted(tests: values.Tests, rows: values.Rows, order: NDArray[np.int32]) 
     return bool(values.admits(tests, rows, order, 0, len(rows), *values.room_for(tests)))
 
 
-def _admissible(encoded: Encoded, policy: Policy, seed: int) -> tuple[Rows, values.Tests, int]:
+def admissible(encoded: Encoded, policy: Policy, seed: int) -> tuple[Rows, values.Tests, int]:
     """The rows that can be published at all, what they must satisfy, and how many others there are.
 
     That is everything if the whole table is admitted as one group. If it is not, no way of cutting it is; then rows of

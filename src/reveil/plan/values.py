@@ -112,9 +112,15 @@ def admits_values(
             if touched == enough:
                 break
         count[code] += 1
-    good = True
+    return decide(tests, test, count, work, touched, size)
+
+
+@kernel
+def decide(tests: Tests, test: int, count: I64, work: I64, touched: int, size: int) -> bool:
+    """Whether counts of the `touched` codes in `work` pass the test. The counts are zero afterwards."""
+    kind, good = tests.kind[test], True
     if kind == DISTINCT:
-        good = touched >= enough
+        good = touched >= tests.l[test]
     elif kind == FREQUENCY:
         for j in range(touched):
             good = good and count[work[j]] * tests.b[test] <= tests.a[test] * size

@@ -15,7 +15,8 @@ from typing import Any
 
 import polars as pl
 
-from reveil.policy import Column, Method, Policy
+from reveil.method import Method
+from reveil.policy import Column, Policy
 
 PUBLISHED = ("quasi", "sensitive", "insensitive")
 # Parameters that are words of Reveil's own; any other text in a policy may be a value or the name of a file.

@@ -1,0 +1,128 @@
+"""Cell recoding (local): instances of a value may be generalised differently from row to row.
+
+Groups begin as Mondrian leaves them. Then, again and again, they are numbered in the order of some columns, so that
+groups that are alike stand next to each other; groups are dissolved into their neighbours, single rows move or are
+exchanged, and groups that have become large are cut. Every step lowers the loss and keeps every condition.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reveil.encode import Encoded
+from reveil.history import History
+from reveil.plan import admit, cuts, mondrian, regroup
+from reveil.plan.boxes import boxes
+from reveil.plan.candidates import scratch_for
+from reveil.plan.contract import Plan, Progress
+from reveil.plan.repair import Groups
+from reveil.plan.trees import Trees, lay_end_to_end
+from reveil.plan.values import I32, Rows, Tests, room_for
+from reveil.policy import Policy
+
+PASSES = 30  # at most, for tables up to a million rows divided by this number; fewer for larger ones
+LEAST_GAIN = 0.0005  # of the loss: a pass that gains less is one of the last
+BLOCKS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64)
+WORK = 60_000_000  # comparisons of a row with a group in one pass, roughly
+
+
+def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progress: Progress) -> Plan:
+    """Group the rows of one table, however they lie."""
+    first = mondrian.plan(encoded, history, policy, seed=seed, progress=progress)
+    kept = np.flatnonzero(first.groups >= 0)
+    tests = admit.tests(encoded, policy, kept)
+    work = _Work(encoded, policy, tests, kept, first.groups[kept], seed)
+    before = loss = work.loss()
+    most = int(np.clip(1_000_000 // max(1, len(kept)), 4, PASSES))
+    quiet = passes = 0
+    while quiet < 4 and passes < most and loss > 0:
+        work.improve()
+        now = work.loss()
+        quiet = quiet + 1 if now > loss * (1 - LEAST_GAIN) else 0
+        loss, passes = now, passes + 1
+        progress("regrouping", passes / most)
+    groups = np.full(encoded.rows, -1, dtype=np.int32)
+    groups[kept] = work.groups
+    statistics = {"passes": passes, "loss saved by regrouping": 0.0 if before == 0 else 1 - loss / before}
+    return Plan(groups=groups, method="cell", reasons=first.reasons, statistics=statistics)
+
+
+class _Work:
+    """The rows and their groups between passes."""
+
+    def __init__(
+        self, encoded: Encoded, policy: Policy, tests: Tests, kept: NDArray[np.int64], groups: I32, seed: int
+    ) -> None:
+        self.trees: Trees = lay_end_to_end(encoded, policy)
+        self.tests, self.rng = tests, np.random.default_rng(seed)
+        self.rows: Rows = mondrian.rows_of(encoded)[0][kept]
+        self.positions = encoded.positions[kept]
+        self.groups = groups
+        self.window = int(np.clip(WORK // max(1, len(kept)), 16, 400))
+
+    def loss(self) -> float:
+        """The loss of all rows together, as the kernels count it."""
+        return float(np.sum(self._state(self.groups, self.rows).cost * np.bincount(self.groups)))
+
+    def improve(self) -> None:
+        """One pass: number the groups anew, dissolve, exchange, cut."""
+        low, high = boxes(self.groups, self.positions, int(self.groups.max()) + 1)
+        columns = self.rng.permutation(low.shape[1])
+        rank = np.empty(len(low), dtype=np.int32)
+        rank[np.lexsort([(low + high)[:, c] for c in columns])] = np.arange(len(low), dtype=np.int32)
+        state = self._state(rank[self.groups], self.rows)
+        homes = np.empty(regroup.LARGEST, dtype=np.int32)
+        narrow = max(8, self.window // 4)
+        regroup.improve(self.trees, self.tests, self.rows, self.window, narrow, state, homes)
+        self._cut_again(state.of, int(self.rng.choice(BLOCKS)))
+
+    def _cut_again(self, groups: I32, block: int) -> None:
+        """Throw every `block` neighbouring groups together and cut them again, where that lowers the loss."""
+        order = np.argsort(groups, kind="stable").astype(np.int32)
+        old = np.flatnonzero(np.append(True, np.diff(groups[order]) > 0)).astype(np.int32)
+        blocks = np.append(old[::block], len(order))
+        rows, again = self.rows[order], order.copy()
+        starts, gone, ends = (np.empty(len(order) + 1, dtype=np.int32) for _ in range(3))
+        scratch, found, cut = scratch_for(self.trees, self.tests, rows), [], rows.copy()
+        for s, t in pairwise(blocks.tolist()):
+            count = cuts.split_into(self.trees, self.tests, cut, again, s, t, 0, True, 0, scratch, starts, gone, ends)
+            found.append(starts[:count].copy())
+        new = np.concatenate(found)
+        before, after = self._losses(rows, old, blocks), self._losses(cut, new, blocks)
+        better = after < before - 1e-9
+        mine = np.repeat(better, np.diff(blocks))
+        begin = np.sort(np.concatenate([old[~mine[old]], new[mine[new]]]))
+        self.groups = np.empty(len(order), dtype=np.int32)
+        sizes = np.diff(np.append(begin, len(order)))
+        self.groups[np.where(mine, again, order)] = np.repeat(np.arange(len(begin), dtype=np.int32), sizes)
+
+    def _losses(self, rows: Rows, starts: I32, blocks: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The loss of each block of groups."""
+        loss, seen = np.empty(len(starts)), np.zeros(max(map(int, self.trees.first_leaf)) + 1, dtype=np.int32)
+        regroup.losses(self.trees, rows, np.append(starts, len(rows)).astype(np.int32), seen, loss)
+        return np.add.reduceat(loss, np.searchsorted(starts, blocks[:-1]))
+
+    def _state(self, groups: I32, rows: Rows) -> Groups:
+        count, columns, n = int(groups.max()) + 1, len(self.trees.form), len(groups)
+        tally, touched = room_for(self.tests)
+        box = [np.empty((count, columns), dtype=rows.dtype) for _ in range(4)]
+        state = Groups(
+            of=groups.astype(np.int32),
+            head=np.full(count, -1, dtype=np.int32),
+            after=np.full(n, -1, dtype=np.int32),
+            size=np.bincount(groups, minlength=count).astype(np.int32),
+            cost=np.zeros(count),
+            low=box[0],
+            high=box[1],
+            low_next=box[2],
+            high_next=box[3],
+            members=np.empty((n, rows.shape[1]), dtype=rows.dtype),
+            numbers=np.zeros(n, dtype=np.int32),
+            tally=tally,
+            touched=touched,
+        )
+        regroup.link(self.trees, rows, state)
+        return state

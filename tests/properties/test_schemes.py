@@ -1,0 +1,218 @@
+"""Generalisation schemes against brute force, and what each scheme promises about its shape."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import reveil
+from reveil.encode import encode
+from reveil.errors import InfeasibleError
+from reveil.history import History
+from reveil.plan import fulldomain
+from reveil.plan.boxes import boxes
+from reveil.plan.contract import silent
+from reveil.plan.counted import Problem
+from reveil.plan.lattice import Lattice
+from reveil.plan.loss import loss_of
+from reveil.plan.methods import method
+from reveil.policy import load_policy
+
+
+def load(name):
+    path = Path(__file__).parents[1] / "oracle" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(f"oracle_{name}", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+oracle = load("schemes")
+
+
+@st.composite
+def hierarchies(draw, name):
+    """Labels of each value of a small domain, level by level, as ARX's files have them."""
+    leaves = draw(st.integers(2, 6))
+    column = {f"{name}{leaf}": [f"{name}{leaf}"] for leaf in range(leaves)}
+    groups = list(range(leaves))
+    for level in range(draw(st.integers(0, 2))):
+        joined = draw(st.lists(st.booleans(), min_size=leaves, max_size=leaves))
+        kept, last = {}, 0
+        for group in dict.fromkeys(groups):
+            last = last if joined[group] and kept else group
+            kept[group] = last
+        groups = [kept[group] for group in groups]
+        for leaf, labels in enumerate(column.values()):
+            labels.append(f"{name}/{level}/{groups[leaf]}")
+    for labels in column.values():
+        labels.append("*")
+    return column
+
+
+@st.composite
+def tables(draw):
+    columns = [draw(hierarchies(name)) for name in "abc"[: draw(st.integers(1, 3))]]
+    row = st.tuples(st.tuples(*(st.sampled_from(sorted(column)) for column in columns)), st.sampled_from("uvw"))
+    return columns, draw(st.lists(row, min_size=4, max_size=18))
+
+
+def policy_of(columns, guarantee, tmp, **method):
+    spec = {}
+    for name, column in zip("abc", columns, strict=False):
+        file = tmp / f"{name}.csv"
+        file.write_text("".join(";".join(labels) + "\n" for labels in column.values()), encoding="utf-8")
+        spec[name] = {"role": "quasi", "hierarchy": str(file)}
+    return load_policy({"columns": {**spec, "s": "sensitive"}, "guarantee": guarantee, "method": method})
+
+
+def encoded_of(columns, rows, policy):
+    frame = pl.DataFrame(
+        {**{name: [values[c] for values, _ in rows] for c, name in enumerate("abc"[: len(columns)])},
+         "s": [value for _, value in rows]},
+    )  # fmt: skip
+    return encode(frame, policy)
+
+
+GUARANTEES = [
+    ({"k": 2}, lambda: oracle.at_least(2)),
+    ({"k": 3, "l": 2}, lambda: oracle.at_least(3, 2)),
+    ({"k": 2, "alpha": "2/3"}, lambda: oracle.at_least(2, 1, Fraction(2, 3))),
+    ({"k": 2, "t": "1/3", "distance": "equal"}, lambda: oracle.close(2, Fraction(1, 3))),
+]
+
+
+@pytest.mark.parametrize(("guarantee", "judge"), GUARANTEES, ids=["k", "l", "alpha", "t"])
+@settings(max_examples=60)
+@given(case=tables(), share=st.sampled_from(["0", "1/10", "1/3"]), loss=st.sampled_from(["ncp", "geometric"]))
+def test_the_full_domain_optimum_is_that_of_exhaustive_search(tmp_path_factory, guarantee, judge, case, share, loss):
+    columns, rows = case
+    folder = tmp_path_factory.mktemp("case")
+    policy = policy_of(columns, guarantee, folder, name="full-domain", suppress=share, loss=loss)
+    encoded = encoded_of(columns, rows, policy)
+    most = int(Fraction(share) * len(rows))
+    whole = [value for _, value in rows]
+    if not judge()(whole, whole):
+        with pytest.raises(InfeasibleError):
+            fulldomain.plan(encoded, History(), policy, seed=1, progress=silent)
+        return
+    plan = fulldomain.plan(encoded, History(), policy, seed=1, progress=silent)
+    least, winners = oracle.full_domain(rows, columns, judge(), most, geometric=loss == "geometric")
+    assert plan.statistics["loss"] == pytest.approx(least)
+    assert tuple(plan.statistics["levels"].values()) in winners
+    assert plan.statistics["proved best"]
+    assert plan.withheld <= most
+    if loss == "ncp":
+        assert loss_of(encoded, plan, policy).mean == pytest.approx(least)
+
+
+@settings(max_examples=40)
+@given(case=tables(), share=st.sampled_from(["0", "1/5"]))
+def test_too_large_a_lattice_is_bounded_from_both_sides(tmp_path_factory, case, share):
+    columns, rows = case
+    policy = policy_of(columns, {"k": 2}, tmp_path_factory.mktemp("case"), name="full-domain", suppress=share)
+    encoded = encoded_of(columns, rows, policy)
+    lattice = Lattice(Problem.of(encoded, policy, 1))
+    found = fulldomain.survey(lattice, True, silent)
+    least, _ = oracle.full_domain(rows, columns, oracle.at_least(2), int(Fraction(share) * len(rows)))
+    assert found.bound - 1e-9 <= least <= found.checked.loss + 1e-9
+
+
+def shapes(encoded, plan):
+    """For each column the (position, shown) pairs of all published rows."""
+    low, high = plan.boxes or boxes(plan.groups, encoded.positions, plan.count)
+    kept = plan.groups >= 0
+    found = []
+    for c, hierarchy in enumerate(encoded.quasi):
+        nodes = [hierarchy.node(int(a), int(b)) for a, b in zip(low[:, c], high[:, c], strict=True)]
+        found.append({(int(p), nodes[g]) for p, g in zip(encoded.positions[kept, c], plan.groups[kept], strict=True)})
+    return found
+
+
+@pytest.mark.parametrize("scheme", ["full-domain", "subtree", "sibling", "cell"])
+@settings(max_examples=40)
+@given(case=tables(), guarantee=st.sampled_from([g for g, _ in GUARANTEES]), share=st.sampled_from(["0", "1/5"]))
+def test_every_scheme_keeps_its_shape_and_every_guarantee(tmp_path_factory, scheme, case, guarantee, share):
+    columns, rows = case
+    policy = policy_of(columns, guarantee, tmp_path_factory.mktemp("case"), name=scheme, suppress=share)
+    encoded = encoded_of(columns, rows, policy)
+    try:
+        plan = method(policy)(encoded, History(), policy, seed=1, progress=silent)
+    except InfeasibleError:
+        return
+    assert plan.withheld <= int(Fraction(share) * len(rows))
+    for hierarchy, pairs in zip(encoded.quasi, shapes(encoded, plan), strict=True):
+        assert all(hierarchy.lo[node] <= p <= hierarchy.hi[node] for p, node in pairs)
+        if scheme != "cell":  # one generalisation of a value everywhere
+            assert len({p for p, _ in pairs}) == len(pairs)
+        if scheme == "subtree":  # no node shown lies under another
+            nodes = {node for _, node in pairs}
+            assert not any(a != b and hierarchy.lo[a] <= hierarchy.lo[b] and hierarchy.hi[b] <= hierarchy.hi[a]
+                           for a in nodes for b in nodes)  # fmt: skip
+        if scheme == "full-domain":
+            assert any(all(level[p] == node for p, node in pairs) for level in hierarchy.levels)
+    classes = published_classes(encoded, plan, rows)
+    judge = dict(zip([str(g) for g, _ in GUARANTEES], [j for _, j in GUARANTEES], strict=True))[str(guarantee)]()
+    published = [value for values in classes for value in values]
+    assert all(judge(values, published) for values in classes)
+
+
+def published_classes(encoded, plan, rows):
+    """Sensitive values of rows that show the same nodes."""
+    low, high = plan.boxes or boxes(plan.groups, encoded.positions, plan.count)
+    found: dict = {}
+    for number, group in enumerate(plan.groups.tolist()):
+        if group >= 0:
+            nodes = tuple(
+                h.node(int(a), int(b)) for h, a, b in zip(encoded.quasi, low[group], high[group], strict=True)
+            )
+            found.setdefault(nodes, []).append(rows[number][1])
+    return list(found.values())
+
+
+@settings(max_examples=40)
+@given(case=tables(), scheme=st.sampled_from(["subtree", "sibling"]))
+def test_refined_recodings_never_lose_more_than_full_domain(tmp_path_factory, case, scheme):
+    columns, rows = case
+    policy = policy_of(columns, {"k": 2}, tmp_path_factory.mktemp("case"), name=scheme)
+    encoded = encoded_of(columns, rows, policy)
+    plan = method(policy)(encoded, History(), policy, seed=1, progress=silent)
+    assert plan.statistics["loss"] <= plan.statistics["full-domain loss"] + 1e-12
+    assert loss_of(encoded, plan, policy).mean == pytest.approx(plan.statistics["loss"])
+
+
+@settings(max_examples=40)
+@given(
+    rows=st.lists(st.tuples(*[st.sampled_from("xy")] * 3), min_size=4, max_size=8),
+    weights=st.tuples(*[st.integers(1, 3)] * 3),
+)
+def test_suppressed_cells_are_never_fewer_than_the_optimum_and_columns_are_it(rows, weights):
+    columns = {name: {"role": "quasi", "weight": weight} for name, weight in zip("abc", weights, strict=True)}
+    frame = pl.DataFrame(rows, schema=list("abc"), orient="row")
+    costs = {}
+    for scheme in ("full-domain", "sibling", "cell"):
+        policy = load_policy(
+            {"columns": columns, "guarantee": {"k": 2}, "method": {"name": scheme, "recode": "suppress"}}
+        )
+        release = reveil.anonymize(frame, policy, seed=1)
+        starred = [release.table[name].to_list().count("*") for name in "abc"]
+        costs[scheme] = sum(count * weight for count, weight in zip(starred, weights, strict=True))
+        assert release.certificate.holds
+    least = oracle.fewest_cells(rows, 2, weights)
+    assert least <= costs["cell"]
+    assert costs["sibling"] <= costs["full-domain"]
+    hidden = [names for n in range(4) for names in itertools.combinations(range(3), n)]
+    alike = [
+        names for names in hidden
+        if min(np.unique([[row[c] for c in range(3) if c not in names] or [0] for row in rows],
+                         axis=0, return_counts=True)[1]) >= 2
+    ]  # fmt: skip
+    assert costs["full-domain"] == min(sum(weights[c] for c in names) for names in alike) * len(rows)
