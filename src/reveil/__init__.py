@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from reveil.audit.api import Audit, audit
     from reveil.certificate import Certificate
+    from reveil.dp.api import count, spent
     from reveil.errors import ReveilError
     from reveil.measure import measure
     from reveil.perturb.api import perturb
@@ -40,11 +41,13 @@ _WHERE = {
     "anonymize": "publish",
     "audit": "audit.api",
     "check": "publish",
+    "count": "dp.api",
     "load_policy": "policy",
     "measure": "measure",
     "open_series": "publish",
     "perturb": "perturb.api",
     "simulate": "simulate",
+    "spent": "dp.api",
     "update_graph": "updategraph",
 }
 
@@ -60,11 +63,13 @@ __all__ = [
     "anonymize",
     "audit",
     "check",
+    "count",
     "load_policy",
     "measure",
     "open_series",
     "perturb",
     "simulate",
+    "spent",
     "update_graph",
 ]
 

@@ -1,0 +1,270 @@
+"""The job of `reveil count`, in order: budget -> read -> roles -> count -> noise (staged) -> check -> record -> reveal.
+
+Spending is recorded in the ledger, in one transaction with the release, before any number is revealed. A crash before
+it leaves nothing to see and nothing spent; a crash after it leaves the budget spent, and the next command reveals the
+numbers. Two counts at once cannot spend the same budget: only one finds the ledger as it left it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from reveil.dp import mechanism
+from reveil.dp.counting import bound, cells, exact_text, grid, read
+from reveil.dp.policy import Budget, Counting
+from reveil.emit import emit
+from reveil.errors import Fault, GuaranteeError, InfeasibleError, TamperedError
+from reveil.ledger import store
+from reveil.ledger.ledger import Ledger
+from reveil.ledger.record import GENESIS, Head, Record
+from reveil.plan.contract import Progress, silent
+from reveil.policy import load_as
+from reveil.publish import vacant
+from reveil.report.make import write_json
+from reveil.verify import read_published, typed
+
+CountingLike = str | Path | Mapping[str, Any] | Counting
+STATEMENT = (
+    "Whoever sees all releases of this series, and knows everybody else's rows in all of them, can hardly tell whether"
+    " one person was ever in the tables. Neighbours are two histories that differ in all rows of one person, at most"
+    " {contributions} in each release. The odds between them change by a factor of at most exp({budget}) in all."
+)
+GAUSSIAN = (
+    "Whoever sees all releases of this series, and knows everybody else's rows in all of them, can hardly tell whether"
+    " one person was ever in the tables. Neighbours are two histories that differ in all rows of one person, at most"
+    " {contributions} in each release. The series is {budget}-zCDP."
+)
+
+
+@dataclass(frozen=True)
+class Spent:
+    """The budget of a series: what there is, what is gone, and by which releases."""
+
+    series: str
+    measure: str
+    budget: Fraction
+    spent: Fraction
+    releases: tuple[dict[str, Any], ...]
+    statement: str
+    epsilon: float | None  # for rho: what has been spent, as epsilon at the policy's delta
+
+    @property
+    def left(self) -> Fraction:
+        return self.budget - self.spent
+
+    def to_dict(self) -> dict[str, Any]:
+        amounts = {"budget": self.budget, "spent": self.spent, "left": self.left}
+        return {
+            "series": self.series,
+            "measure": self.measure,
+            **{name: exact_text(amount) for name, amount in amounts.items()},
+            "releases": list(self.releases),
+            "statement": self.statement,
+            "epsilon_at_delta": self.epsilon,
+        }
+
+    def __repr__(self) -> str:
+        gone, whole = exact_text(self.spent), exact_text(self.budget)
+        return f"<Spent: {self.measure} {gone} of {whole} in {len(self.releases)} releases of {self.series!r}>"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(repr(self))}</p><p>{escape(self.statement)}</p>"
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """One release of noisy counts."""
+
+    tables: Mapping[str, pl.DataFrame]  # by name: bins and count
+    privacy: pl.DataFrame  # what each table spent, its noise and its error; published too
+    number: int
+    path: Path
+    left_out: int  # rows beyond what one person may contribute; private
+    budget: Spent
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "number": self.number,
+            "path": str(self.path),
+            "rows_left_out": self.left_out,
+            "privacy": self.privacy.to_dicts(),
+            "budget": self.budget.to_dict(),
+        }
+
+    def __repr__(self) -> str:
+        names = ", ".join(f"{name} ({table.height:,} cells)" for name, table in self.tables.items())
+        return f"<Counted: release {self.number} of {self.budget.series!r}: {names}; {self.budget!r}>"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(repr(self))}</p>{self.privacy._repr_html_()}"
+
+
+def spent(policy: CountingLike, home: str | Path | None = None) -> Spent:
+    """What a series of counts has spent of its budget; a ledger that was edited is refused."""
+    rules = load_as(Counting, policy)
+    place = _home(rules, home)
+    ledger = None if vacant(place) else _open(rules, place)
+    return _spent(rules, [] if ledger is None else ledger.records())
+
+
+def count(
+    table: Any,
+    policy: CountingLike,
+    *,
+    home: str | Path | None = None,
+    progress: Progress = silent,
+) -> Counted:
+    """One more release of noisy counts, if the budget of the series allows it; spending is recorded first.
+
+    >>> import tempfile
+    >>> people = pl.DataFrame({"who": ["a", "b", "c"], "sex": ["F", "F", "M"]})
+    >>> by_sex = {"name": "by-sex", "by": ["sex"], "spend": 2}
+    >>> dp = {"epsilon": 3, "bins": {"sex": ["F", "M"]}, "counts": [by_sex]}
+    >>> policy = {"columns": {"who": "identifier", "sex": "quasi"}, "dp": dp}
+    >>> made = count(people, policy, home=tempfile.mkdtemp() + "/home")
+    >>> made.tables["by-sex"]["sex"].to_list(), made.budget
+    (['F', 'M', '(other)', '(missing)'], <Spent: epsilon 2 of 3 in 1 releases of 'series'>)
+    """
+    rules = load_as(Counting, policy)
+    mechanism.opendp()
+    place = _home(rules, home)
+    ledger = None if vacant(place) else _open(rules, place)
+    past = [] if ledger is None else ledger.records()
+    head = past[-1].head if past else GENESIS
+    scales = _afford(rules.dp, past)
+    progress("reading", 0.0)
+    frame = read(table, rules)
+    ledger = ledger or _open(rules, place)  # a refused table leaves nothing behind
+    staged = ledger.stage()
+    try:
+        made = _write(frame, rules, scales, staged, progress)
+        record = _record(ledger, staged, head, rules, scales)
+    except OSError as error:
+        raise store.refused_by_disk(error) from error
+    finally:
+        ledger.discard(staged)
+    path = ledger.reveal(record.number)
+    tables, privacy, left_out = made
+    return Counted(tables, privacy, record.number, path, left_out, _spent(rules, ledger.records()))
+
+
+def _home(rules: Counting, home: str | Path | None) -> Path:
+    return Path(home) if home is not None else rules.folder / ".reveil"
+
+
+def _open(rules: Counting, home: Path) -> Ledger:
+    """The ledger, settled, with its chain checked: what was spent may not be edited away."""
+    ledger = Ledger.create_or_open(home, series=rules.series.name, policy=rules.fixed())
+    ledger.settle()
+    if faults := ledger.check([]):
+        raise TamperedError(faults)
+    return ledger
+
+
+def _afford(budget: Budget, past: list[Record]) -> list[float]:
+    """The scales of the noise of each count; refused where the budget does not last for them.
+
+    The stated spendings are added up exactly, and OpenDP composes all noise that was ever added: both must agree.
+    """
+    gone = _gone(past)
+    new = [mechanism.calibrate(budget.measure, budget.contributions, count.spend) for count in budget.counts]
+    scales = [scale for record in past for scale in record.facts["scales"]]
+    lost = mechanism.loss(budget.measure, budget.contributions, [*scales, *new])
+    if gone + budget.each > budget.total or lost > budget.total:
+        message = (
+            f"{budget.measure} {exact_text(gone)} of {exact_text(budget.total)} is spent by {len(past)} releases,"
+            f" and this one needs {exact_text(budget.each)}. Nothing was counted"
+        )
+        remedy = "ask for less (spend, or fewer counts), or end the series: what people were promised cannot be raised"
+        raise InfeasibleError(Fault("R470", "budget", message, remedy))
+    return new
+
+
+def _gone(past: list[Record]) -> Fraction:
+    return sum((Fraction(record.facts["spend"]) for record in past), Fraction(0))
+
+
+def _write(
+    frame: pl.DataFrame, rules: Counting, scales: list[float], staged: Path, progress: Progress
+) -> tuple[dict[str, pl.DataFrame], pl.DataFrame, int]:
+    """Count, add noise, write and check; all of it in the staging folder."""
+    budget = rules.dp
+    assert rules.identifier is not None
+    kept, left_out = bound(frame, rules.identifier, budget.contributions)
+    tables = {}
+    for number, (marginal, scale) in enumerate(zip(budget.counts, scales, strict=True)):
+        progress(f"counting {marginal.name}", number / len(scales))
+        drawn = mechanism.noisy(budget.measure, scale, cells(kept, marginal, budget))
+        tables[marginal.name] = grid(marginal, budget, drawn)
+    privacy = _privacy(budget, scales)
+    emit({**tables, "privacy": privacy}, None, rules, staged / "public")
+    _check(staged / "public", {**tables, "privacy": privacy})
+    write_json(staged / "private" / "spending.json", {"rows": frame.height, "rows_left_out": left_out})
+    return tables, privacy, left_out
+
+
+def _privacy(budget: Budget, scales: list[float]) -> pl.DataFrame:
+    """What recipients need to know of the noise. None of it depends on the table."""
+    noise = "discrete Laplace" if budget.measure == "epsilon" else "discrete Gaussian"
+    return pl.DataFrame(
+        {
+            "table": [count.name for count in budget.counts],
+            "noise": noise,
+            "scale": scales,
+            "error of 95 in 100 cells": [mechanism.error(budget.measure, scale) for scale in scales],
+            budget.measure: [exact_text(count.spend) for count in budget.counts],
+            "rows of one person": budget.contributions,
+        }
+    )
+
+
+def _check(public: Path, tables: Mapping[str, pl.DataFrame]) -> None:
+    """The written bytes say what was drawn, and nothing else is in the folder."""
+    package = json.loads((public / "datapackage.json").read_text(encoding="utf-8"))
+    files = {resource["name"]: public / resource["path"] for resource in package["resources"]}
+    extra = {path.name for path in public.iterdir()} - {path.name for path in files.values()} - {"datapackage.json"}
+    wrong = [name for name, table in tables.items() if not _says(files[name], package, table)]
+    if extra or wrong:
+        message = f"changed while written: {', '.join([*wrong, *sorted(extra)])}"
+        raise GuaranteeError(Fault("R606", "noisy counts", message, "do not publish; report this as a bug of Reveil"))
+
+
+def _says(file: Path, package: Mapping[str, Any], table: pl.DataFrame) -> bool:
+    try:
+        return typed(read_published(file), package, file.stem).equals(table)
+    except (ValueError, pl.exceptions.PolarsError):
+        return False
+
+
+def _record(ledger: Ledger, staged: Path, head: Head, rules: Counting, scales: list[float]) -> Record:
+    names = [{"name": count.name, "spend": str(count.spend)} for count in rules.dp.counts]
+    facts = {"measure": rules.dp.measure, "spend": str(rules.dp.each), "scales": scales, "tables": names}
+    return ledger.record(staged, on=head, facts=facts)
+
+
+def _spent(rules: Counting, past: list[Record]) -> Spent:
+    budget = rules.dp
+    releases = tuple(
+        {
+            "number": record.number,
+            "made": record.made,
+            "spend": exact_text(Fraction(record.facts["spend"])),
+            "tables": [table["name"] for table in record.facts["tables"]],
+        }
+        for record in past
+    )
+    words = STATEMENT if budget.measure == "epsilon" else GAUSSIAN
+    statement = words.format(contributions=budget.contributions, budget=exact_text(budget.total))
+    epsilon = None
+    if budget.delta is not None:
+        scales = [scale for record in past for scale in record.facts["scales"]]
+        epsilon = mechanism.epsilon_at(budget.contributions, scales, budget.delta)
+    return Spent(rules.series.name, budget.measure, budget.total, _gone(past), releases, statement, epsilon)

@@ -1,0 +1,78 @@
+"""True counts: one bounded contribution per person, put into stated bins."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from reveil.dp.policy import Budget, Counting, Marginal
+from reveil.policy import Column
+from reveil.read import read_table
+from reveil.roles import options, prepare
+
+
+def read(table: Any, policy: Counting) -> pl.DataFrame:
+    """The table with the kind of column that its bins are for; every fault at once."""
+    kinds = {name: Column(role=spec.role, type=_kind(policy.dp, name, spec)) for name, spec in policy.columns.items()}
+    typed = policy.model_copy(update={"columns": kinds})
+    return prepare(read_table(table, options(policy)), typed, once=False)
+
+
+def _kind(budget: Budget, name: str, spec: Column) -> Any:
+    if name not in budget.bins:
+        return spec.type
+    return "category" if isinstance(budget.bins[name][0], str) else "number"
+
+
+def bound(frame: pl.DataFrame, identifier: str, contributions: int) -> tuple[pl.DataFrame, int]:
+    """At most so many rows of each person, chosen at random; and how many rows were left out.
+
+    >>> frame = pl.DataFrame({"who": ["a", "a", "b"], "ill": ["flu", "cold", "flu"]})
+    >>> kept, lost = bound(frame, "who", 1)
+    >>> sorted(kept["who"]), lost
+    (['a', 'b'], 1)
+    """
+    mixed = frame[np.random.default_rng().permutation(frame.height)]
+    kept = mixed.filter(pl.int_range(pl.len()).over(identifier) < contributions)
+    return kept, frame.height - kept.height
+
+
+def cells(frame: pl.DataFrame, marginal: Marginal, budget: Budget) -> NDArray[np.int64]:
+    """The true count of every combination of bins, in the order of `grid`."""
+    place = np.zeros(frame.height, dtype=np.int64)
+    size = 1
+    for name in marginal.by:
+        width = len(budget.labels(name))
+        place = place * width + _places(frame[name], budget.bins[name])
+        size *= width
+    return np.bincount(place, minlength=size)
+
+
+def _places(column: pl.Series, bins: tuple[Any, ...]) -> NDArray[np.int64]:
+    """The bin of each row; other values and missing ones have bins of their own."""
+    if isinstance(bins[0], str):
+        known = column.is_in(list(bins))
+        codes = column.set(~known.fill_null(False), None).cast(pl.Enum(bins)).to_physical().cast(pl.Int64)
+        return codes.fill_null(pl.Series(np.where(column.is_null().to_numpy(), len(bins) + 1, len(bins)))).to_numpy()
+    ladder = np.array([float(cut) for cut in bins])
+    numbers = column.cast(pl.Float64).fill_null(np.nan).to_numpy()
+    places = np.searchsorted(ladder, numbers, side="right")
+    return np.where(np.isnan(numbers), len(bins) + 1, places)
+
+
+def grid(marginal: Marginal, budget: Budget, counts: NDArray[np.int64]) -> pl.DataFrame:
+    """A published table: every combination of bins with its count."""
+    labels = [pl.Series(name, budget.labels(name)) for name in marginal.by]
+    index = np.unravel_index(np.arange(len(counts)), [len(label) for label in labels])
+    columns = [label.gather(places) for label, places in zip(labels, index, strict=True)]
+    return pl.DataFrame([*columns, pl.Series("count", counts)])
+
+
+def exact_text(value: Fraction) -> str:
+    """A spending as people wrote it: a decimal where it is one."""
+    text = f"{float(value):g}"
+    return text if Fraction(text) == value else str(value)

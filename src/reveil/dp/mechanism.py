@@ -1,0 +1,89 @@
+"""OpenDP, and nothing else, adds noise and adds losses up.
+
+Counts are whole numbers, so the noise is the discrete Laplace (epsilon) or the discrete Gaussian (rho) distribution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reveil.errors import Fault, InputError
+
+Measure = Literal["epsilon", "rho"]
+# Noise is calibrated for a hair less than is spent, so that sums of rounded-up losses stay below the stated sum.
+HAIR = Fraction(1, 2**30)
+ERROR = 0.05  # the published error is exceeded with this chance
+
+
+def opendp() -> Any:
+    """The library, or how to get it."""
+    try:
+        import opendp.prelude as dp
+    except ModuleNotFoundError as error:
+        message = f"the package '{error.name}' is missing; Reveil never makes such noise itself"
+        raise InputError(Fault("R240", "differential privacy", message, "pip install 'reveil[dp]'")) from None
+    dp.enable_features("contrib")
+    return dp
+
+
+def mechanism(measure: Measure, scale: float) -> Any:
+    """Vectors of counts with noise of this scale; how much of it is lost depends on what one person can change."""
+    dp = opendp()
+    domain = dp.vector_domain(dp.atom_domain(T=int))
+    if measure == "epsilon":
+        return dp.m.make_laplace(domain, dp.l1_distance(T=int), scale=scale)
+    return dp.m.make_gaussian(domain, dp.l2_distance(T=float), scale=scale)
+
+
+def reach(measure: Measure, contributions: int) -> int | float:
+    """How far apart the counts with and without one person are. All of their rows may be in one cell."""
+    return contributions if measure == "epsilon" else float(contributions)
+
+
+def calibrate(measure: Measure, contributions: int, spend: Fraction) -> float:
+    """The scale of the noise that loses at most `spend`."""
+    found = opendp().binary_search_param(
+        lambda scale: mechanism(measure, scale),
+        d_in=reach(measure, contributions),
+        d_out=float(spend * (1 - HAIR)),
+        T=float,
+    )
+    return float(found)
+
+
+def composed(measure: Measure, contributions: int, scales: Sequence[float]) -> Any:
+    """Everything that was ever counted, as OpenDP composes it."""
+    return opendp().c.make_composition([mechanism(measure, scale) for scale in scales])
+
+
+def loss(measure: Measure, contributions: int, scales: Sequence[float]) -> Fraction:
+    """What all of it together loses, rounded up by OpenDP."""
+    if not scales:
+        return Fraction(0)
+    return Fraction(composed(measure, contributions, scales).map(reach(measure, contributions)))
+
+
+def epsilon_at(contributions: int, scales: Sequence[float], delta: Fraction) -> float:
+    """Gaussian counts in the words of (epsilon, delta)."""
+    if not scales:
+        return 0.0
+    profile = opendp().c.make_zCDP_to_approxDP(composed("rho", contributions, scales)).map(reach("rho", contributions))
+    return float(profile.epsilon(float(delta)))
+
+
+def noisy(measure: Measure, scale: float, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The counts with noise; OpenDP draws it from the operating system, and no seed repeats it."""
+    return np.array(mechanism(measure, scale)(counts.tolist()), dtype=np.int64)
+
+
+def error(measure: Measure, scale: float) -> float:
+    """How far off a count is at most, in 95 of 100 cells."""
+    dp = opendp()
+    if measure == "epsilon":
+        return float(dp.discrete_laplacian_scale_to_accuracy(scale=scale, alpha=ERROR))
+    return float(dp.discrete_gaussian_scale_to_accuracy(scale=scale, alpha=ERROR))

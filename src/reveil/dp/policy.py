@@ -1,0 +1,148 @@
+"""The policy of noisy counts: `[dp]` with the budget of the whole series, the bins of columns, and what is counted.
+
+Bins are stated, not taken from the table: which values occur would itself tell about people.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from fractions import Fraction
+from itertools import pairwise
+from math import prod
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from reveil.hierarchies.scales import fraction_text
+from reveil.policy import Publication
+from reveil.promise import Exact, Section
+
+Positive = Annotated[Exact, Field(gt=0)]
+MISSING, OTHER = "(missing)", "(other)"
+CELLS = 1_000_000  # of one table of counts
+IDLE = ("hierarchy", "widths", "cuts", "prefixes", "levels", "order", "missing", "weight", "type")
+
+
+class Marginal(Section):
+    """One table of counts: all combinations of the bins of some columns."""
+
+    name: str
+    by: Annotated[tuple[str, ...], Field(min_length=1)]
+    spend: Positive  # of the budget, in each release
+
+
+class Budget(Section):
+    """`epsilon` (pure differential privacy) or `rho` (zero-concentrated, with the `delta` to state it at)."""
+
+    epsilon: Positive | None = None
+    rho: Positive | None = None
+    delta: Annotated[Exact, Field(gt=0, lt=1)] | None = None
+    contributions: Annotated[int, Field(ge=1)] = 1
+    bins: dict[str, Annotated[tuple[str, ...], Field(min_length=1)] | Annotated[tuple[Exact, ...], Field(min_length=1)]]
+    counts: Annotated[tuple[Marginal, ...], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Budget:
+        faults = []
+        if (self.epsilon is None) == (self.rho is None):
+            faults.append("needs epsilon or rho, and not both: the budget of the whole series")
+        if (self.rho is None) != (self.delta is None):
+            faults.append("rho and delta belong together: what rho means is stated as epsilon at delta")
+        for name, bins in self.bins.items():
+            faults += _bin_faults(name, bins)
+        names = [count.name for count in self.counts]
+        faults += [f"two counts are called {name!r}" for name in dict.fromkeys(names) if names.count(name) > 1]
+        for count in self.counts:
+            faults += _count_faults(count, self)
+        faults += [f"bins of {name!r} are counted nowhere" for name in self.bins if not self._counted(name)]
+        if faults:
+            raise ValueError("; ".join(faults))
+        return self
+
+    def _counted(self, name: str) -> bool:
+        return any(name in count.by for count in self.counts)
+
+    @property
+    def measure(self) -> Literal["epsilon", "rho"]:
+        return "epsilon" if self.epsilon is not None else "rho"
+
+    @property
+    def total(self) -> Fraction:
+        """The budget of the series, in its own measure."""
+        found = self.epsilon if self.epsilon is not None else self.rho
+        assert found is not None
+        return found
+
+    @property
+    def each(self) -> Fraction:
+        """What one release spends."""
+        return sum((count.spend for count in self.counts), Fraction(0))
+
+    def labels(self, name: str) -> list[str]:
+        """The bins of a column as they are published, with those for other values and for missing ones.
+
+        >>> budget = Budget(epsilon=1, bins={"age": (18, 65)}, counts=[{"name": "a", "by": ["age"], "spend": 1}])
+        >>> budget.labels("age")
+        ['<18', '[18-65[', '>=65', '(missing)']
+        """
+        bins = self.bins[name]
+        if isinstance(bins[0], str):
+            return [*map(str, bins), OTHER, MISSING]
+        texts = [fraction_text(Fraction(cut)) for cut in bins]
+        between = [f"[{low}-{high}[" for low, high in pairwise(texts)]
+        return [f"<{texts[0]}", *between, f">={texts[-1]}", MISSING]
+
+
+def _bin_faults(name: str, bins: tuple[Any, ...]) -> list[str]:
+    if isinstance(bins[0], str):
+        bad = [value for value, times in Counter(bins).items() if times > 1 or value in (OTHER, MISSING, "")]
+        return [f"bins of {name!r} name {value!r} twice, or it means something else" for value in bad]
+    faults = [f"bins of {name!r} must rise: {a} before {b}" for a, b in pairwise(bins) if a >= b]
+    endless = [cut for cut in bins if 10 ** cut.denominator.bit_length() % cut.denominator]
+    return faults + [f"bins of {name!r}: {cut} has no finite decimal" for cut in endless]
+
+
+def _count_faults(count: Marginal, budget: Budget) -> list[str]:
+    faults = []
+    if not re.fullmatch(r"[a-z0-9][a-z0-9_-]*", count.name) or count.name == "privacy":
+        faults.append(f"a count cannot be called {count.name!r}: use small letters, digits, - and _, and not `privacy`")
+    if len(set(count.by)) < len(count.by):
+        faults.append(f"count {count.name!r} names a column twice")
+    if "count" in count.by:
+        faults.append("the published column `count` would be there twice; rename yours")
+    lost = [name for name in count.by if name not in budget.bins]
+    faults += [f"count {count.name!r} needs bins of {name!r}: which values may occur must be public" for name in lost]
+    cells = prod(len(budget.bins[name]) + 2 for name in count.by) if not lost else 0
+    if cells > CELLS:
+        faults.append(f"count {count.name!r} has {cells:,} cells; up to {CELLS:,} are counted")
+    return faults
+
+
+class Counting(Publication):
+    """A whole policy for `reveil count`."""
+
+    dp: Budget
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Counting:
+        faults = []
+        if len(self.named("identifier")) != 1:
+            faults.append("one column must have the role identifier: what one person adds to the counts is bounded")
+        for name in self.dp.bins:
+            if name not in self.columns:
+                faults.append(f"dp.bins names column {name!r}, which is not in [columns]")
+            elif self.columns[name].role in ("identifier", "drop"):
+                faults.append(f"column {name!r} is counted, but its role is {self.columns[name].role}")
+        for name, spec in self.columns.items():
+            idle = [way for way in IDLE if way in spec.model_fields_set]
+            faults += [f"column {name!r} has {way}, which does nothing here: dp.bins says all" for way in idle]
+        if faults:
+            raise ValueError("; ".join(faults))
+        return self
+
+    def fixed(self) -> dict[str, Any]:
+        """What a series fixes with its first release: all but which counts are made, and at what price."""
+        everything = self.to_dict()
+        dp = {name: value for name, value in everything["dp"].items() if name != "counts"}
+        return {"series": everything["series"], "columns": everything["columns"], "dp": dp}

@@ -1,0 +1,34 @@
+"""`reveil count` in processes of their own, to be killed at each step (see publish_child.py, which runs them)."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+from reveil.dp import api, mechanism
+from reveil.ledger import catalog, store
+from reveil.ledger.ledger import Ledger
+
+spec = importlib.util.spec_from_file_location("publish_child", Path(__file__).with_name("publish_child.py"))
+assert spec is not None
+assert spec.loader is not None
+child = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(child)
+
+child.STEPS = {
+    "afford": lambda: child.die_after(api, "_afford"),
+    "read": lambda: child.die_after(api, "read"),
+    "stage": lambda: child.die_after(Ledger, "stage"),
+    "noise": lambda: child.die_after(mechanism, "noisy"),
+    "emit": lambda: child.die_after(api, "emit"),
+    "check": lambda: child.die_after(api, "_check"),
+    "seal": lambda: child.die_after(store, "seal"),
+    "in transaction": child.die_in_transaction,
+    "record": lambda: child.die_after(catalog.Catalog, "append"),
+    "rename": lambda: child.die_after(store, "move_to_releases"),
+    "mark": lambda: child.die_after(catalog.Catalog, "mark_revealed"),
+    "reveal": lambda: child.die_after(Ledger, "reveal"),
+}
+
+if __name__ == "__main__":
+    child.serve()
