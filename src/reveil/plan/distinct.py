@@ -318,7 +318,7 @@ def _leave_out_likely(task: Task, history: History, grouped: Grouped) -> tuple[G
     )
     if not likely.any():
         return grouped, 0
-    if task.policy.method.infeasible == "refuse":
+    if task.policy.method.infeasible == "refuse" or likely.all():
         raise InfeasibleError(_unequal(name, int(likely.sum()), task))
     used = np.bincount(grouped.group[~likely], minlength=grouped.count) > 0
     number = np.cumsum(used) - 1
