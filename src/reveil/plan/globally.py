@@ -25,7 +25,7 @@ from reveil.errors import Fault, InfeasibleError, InputError
 from reveil.history import History
 from reveil.plan import admit, infeasible, outlook, spend
 from reveil.plan.contract import Plan, Progress
-from reveil.plan.mondrian import PARTS, rows_of
+from reveil.plan.mondrian import Work, rows_of
 from reveil.plan.trees import Trees, lay_end_to_end
 from reveil.plan.values import Order, Rows, Tests, admits, room_for
 from reveil.policy import Policy
@@ -49,7 +49,7 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     rows, order = rows[keep], order[keep]
     _refuse_conditions(tests, rows, order, encoded, policy)
     trees, relaxed = lay_end_to_end(encoded, policy), policy.method.cuts == "relaxed"
-    starts = _cut(trees, tests, purse, rows, order, relaxed, progress)
+    starts = _Affordable(trees, tests, purse, rows, order, relaxed).starts(progress)
     groups = np.full(encoded.rows, -1, dtype=np.int32)
     groups[order] = np.repeat(np.arange(len(starts), dtype=np.int32), np.diff(starts, append=len(order)))
     withheld = int((~keep).sum())
@@ -325,26 +325,18 @@ def _refuse_conditions(tests: Tests, rows: Rows, order: Order, encoded: Encoded,
     raise InfeasibleError(infeasible.faults(encoded, _without_l(policy)))
 
 
-def _cut(
-    trees: Trees,
-    tests: Tests,
-    purse: spend.Purse,
-    rows: Rows,
-    order: Order,
-    relaxed: bool,
-    progress: Progress,
-) -> NDArray[np.int64]:
-    """Where groups begin. The table is first cut into parts, then each part on its own, in threads."""
-    n = len(order)
-    progress("planning", 0.0)
-    parts = spend.split(trees, tests, purse, rows, order, 0, n, max(n // PARTS, 4096), False)
-    found = []
-    with ThreadPoolExecutor(cpu_count() or 1) as threads:
-        jobs = [
-            threads.submit(spend.split, trees, tests, purse, rows, order, int(s), int(t), 0, relaxed)
-            for s, t in zip(parts, [*parts[1:], n], strict=True)
-        ]
-        for done, job in enumerate(jobs, 1):
-            found.append(job.result())
-            progress("planning", done / len(jobs))
-    return np.concatenate(found)
+class _Affordable(Work):
+    """Cutting that respects what people have left; people of unlike needs are parted in the smallest segments only."""
+
+    def __init__(self, trees: Trees, tests: Tests, purse: spend.Purse, rows: Rows, order: Order, relaxed: bool) -> None:
+        super().__init__(trees, tests, (rows, order), False, 0)
+        self.purse, self.by_need = purse, relaxed
+
+    def split(self, s: int, t: int, stop: int, allowance: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        by_need = self.by_need and stop == 0
+        starts = spend.split(self.trees, self.tests, self.purse, self.rows, self.order, s, t, stop, by_need)
+        return starts, np.zeros(len(starts), dtype=np.int32)
+
+    def starts(self, progress: Progress) -> NDArray[np.int64]:
+        """Where groups begin."""
+        return np.concatenate([part.s + np.flatnonzero(np.diff(part.group, prepend=-1)) for part in self.run(progress)])

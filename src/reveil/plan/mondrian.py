@@ -37,7 +37,8 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     allowance = max(0, floor(policy.method.suppress * encoded.rows) - withheld)
     if policy.guarantee.delta_min > 0:
         allowance = 0  # nobody of the population could be where rows are withheld
-    work = _Work(trees, tests, kept, not strict, allowance)
+    work = Work(trees, tests, kept, not strict, allowance)
+    progress(compiling() or "planning", 0.0)
     parts = work.run(progress)
     if policy.guarantee.t is not None and any((part.group < 0).any() for part in parts):
         work = _once_more(work, parts, encoded, policy)
@@ -45,7 +46,7 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     return _collect(work, parts, encoded, withheld, strict)
 
 
-def _once_more(work: _Work, parts: list[_Part], encoded: Encoded, policy: Policy) -> _Work:
+def _once_more(work: Work, parts: list[Part], encoded: Encoded, policy: Policy) -> Work:
     """The rows that stayed, as a table of its own: t-closeness compares with what is published, not with the input.
 
     Where they do not pass as one group (nearness may not), nothing is withheld instead.
@@ -54,8 +55,8 @@ def _once_more(work: _Work, parts: list[_Part], encoded: Encoded, policy: Policy
     rows, order = work.rows[stay], work.order[stay]
     tests = admit.tests(encoded, policy, order[order >= 0])
     if _admitted(tests, rows, order):
-        return _Work(work.trees, tests, (rows, order), work.relaxed, 0)
-    return _Work(work.trees, work.tests, (work.rows, work.order), work.relaxed, 0)
+        return Work(work.trees, tests, (rows, order), work.relaxed, 0)
+    return Work(work.trees, work.tests, (work.rows, work.order), work.relaxed, 0)
 
 
 Rows = tuple[values.Rows, NDArray[np.int32]]
@@ -104,7 +105,7 @@ def admissible(encoded: Encoded, policy: Policy, seed: int) -> tuple[Rows, value
     raise InfeasibleError(infeasible.faults(encoded, policy))
 
 
-class _Part(NamedTuple):
+class Part(NamedTuple):
     """Rows s..t, cut to the end: the group of each row within the part, or -1, and how many groups there are."""
 
     s: int
@@ -117,7 +118,7 @@ class _Part(NamedTuple):
 Task = tuple[int, int, int]  # rows s..t, of which so many may be withheld
 
 
-class _Work:
+class Work:
     """One run of the kernels over a table: cut into ever smaller parts, in threads; their number changes nothing."""
 
     def __init__(self, trees: Trees, tests: values.Tests, rows: Rows, relaxed: bool, allowance: int) -> None:
@@ -128,10 +129,10 @@ class _Work:
         sets = bool((trees.form == SET).any())
         self.window = int(np.clip(2_000_000 // max(1, n), 8, 64)) if relaxed and not sets else 0
 
-    def run(self, progress: Progress) -> list[_Part]:
+    def run(self, progress: Progress) -> list[Part]:
         """All parts, in the order of their rows."""
         n, done, parts = len(self.order), 0, []
-        progress(compiling() or "planning", 0.0)
+        progress("planning", 0.0)
         with ThreadPoolExecutor(cpu_count() or 1) as threads:
             jobs = {threads.submit(self._task, (0, n, self.allowance))}
             while jobs:
@@ -143,10 +144,10 @@ class _Work:
                 progress("planning", done / n)
         return sorted(parts)
 
-    def _task(self, task: Task) -> tuple[list[Task], list[_Part]]:
+    def _task(self, task: Task) -> tuple[list[Task], list[Part]]:
         """Halve a large part, or finish a small one (or one that cannot be cut)."""
         s, t, allowance = task
-        starts, gone = self._split(s, t, max(self.small, (t - s) // 2), allowance)
+        starts, gone = self.split(s, t, max(self.small, (t - s) // 2), allowance)
         if len(starts) == 1:
             return [], [self._finish(s, t, allowance)]
         ends = [*starts[1:], t]
@@ -154,22 +155,23 @@ class _Work:
         tasks, parts = [], []
         for a, b, withheld in zip(starts.tolist(), [int(end) for end in ends], gone, strict=True):
             if withheld:
-                parts.append(_Part(a, b, np.full(b - a, -1, dtype=np.int32), 0, 0))
+                parts.append(Part(a, b, np.full(b - a, -1, dtype=np.int32), 0, 0))
             else:
                 tasks.append((a, b, left * (b - a) // (t - s)))
         return tasks, parts
 
-    def _split(self, s: int, t: int, stop: int, allowance: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def split(self, s: int, t: int, stop: int, allowance: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Cut rows s..t into segments of at most `stop` rows: where they begin, and whether each is withheld."""
         return cuts.split(self.trees, self.tests, self.rows, self.order, s, t, stop, self.relaxed, allowance)
 
-    def _finish(self, s: int, t: int, allowance: int) -> _Part:
-        starts, gone = self._split(s, t, 0, allowance)
+    def _finish(self, s: int, t: int, allowance: int) -> Part:
+        starts, gone = self.split(s, t, 0, allowance)
         bounds, moved = np.append(starts, t), 0
         group = np.repeat(np.arange(len(starts), dtype=np.int32), np.diff(bounds))
         if self.window and len(starts) > 1:
             group, moved = repair(self.trees, self.tests, self.rows, bounds, gone, self.window)
         number = np.where(gone == 1, -1, np.cumsum(gone == 0) - 1).astype(np.int32)
-        return _Part(s, t, number[group], int((gone == 0).sum()), moved)
+        return Part(s, t, number[group], int((gone == 0).sum()), moved)
 
 
 def compiling() -> str | None:
@@ -184,7 +186,7 @@ def compiling() -> str | None:
     return "compiling the planner (first run after installation only, about half a minute)"
 
 
-def _collect(work: _Work, parts: list[_Part], encoded: Encoded, withheld: int, strict: bool) -> Plan:
+def _collect(work: Work, parts: list[Part], encoded: Encoded, withheld: int, strict: bool) -> Plan:
     number = np.full(len(work.order), -1, dtype=np.int32)
     first = 0
     for part in parts:
