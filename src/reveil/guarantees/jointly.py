@@ -16,9 +16,10 @@ place when is then the same question as for lasting values (`lineage`).
 
 What could break it is a value that too many places come to share. A cohort to which this happens is withheld from
 then on. That it happened is known then. Given the rows shown last, the next values of the places are independent, so
-the chance of a value given that some value is shared by more than `repeats` places is bounded by `shared`. Where that
-bound is above tau the cohort must not be shown again, whatever its values are: a decision by what is public already.
-In m-Distinct* no two places of a cohort can ever share a value, and nothing is withheld.
+the chance of a value given that some value is shared by more than r places is bounded by `shared`. A cohort may show a
+value r times only if withholding it for more than that, or for more than some larger number up to `repeats`, would
+tell no more than tau. Where no r is left it must not be shown again, whatever its values are: what may be shown
+follows from what is public already. In m-Distinct* no two places can ever share a value, and nothing is withheld.
 """
 # mypy: allow-untyped-decorators
 
@@ -48,6 +49,7 @@ ADVERSARY = (
     "which values change and that counterfeits change with the same, and the true values of any {known} in every "
     "release that shows them; does not reason about why the publisher first grouped people as it did"
 )
+Floats = NDArray[np.float64]
 ROUNDING = 1 + 1e-9  # far above what the sums of `shared` can lose: they have positive terms only
 
 
@@ -149,15 +151,16 @@ def can_follow(before, after, chance):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def judge_steps(before, after, most, chance, follows, ceiling, overlap):  # type: ignore[no-untyped-def]
-    """Of each cohort, a line of rows before (negative: none) and after: whether the step is possible, the bound of
-    `shared`, and how many of its rows can become the same value from now on.
+def judge_steps(before, after, chance, follows, ceilings, overlap):  # type: ignore[no-untyped-def]
+    """Of each cohort, a line of rows before (negative: none) and after: whether the step is possible, the bounds of
+    `shared` for 1, 2, ... places, and how many of its rows can become the same value from now on.
     """
     for c in range(len(after)):
         overlap[c] = reached(after[c], chance).max()
         if before[c, 0] >= 0:
             follows[c] = can_follow(before[c], after[c], chance)
-            ceiling[c] = shared(before[c], chance, most)
+            for most in range(ceilings.shape[1]):
+                ceilings[c, most] = shared(before[c], chance, most + 1)
 
 
 def unbroken(found: Components) -> Flags:
@@ -198,35 +201,43 @@ def shown_again(found: Components, history: History) -> Flags:
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """The last step of each component: whether it is possible, what `shared` says, and how many may share a value."""
+    """The last step of each component."""
 
     possible: Flags
-    ceiling: NDArray[np.float64]
-    overlap: Ints
+    told: Flags  # showing this many of one value was not allowed: withholding more would have told too much
+    overlap: Ints  # how many of its rows may come to share a value
 
 
-def last_steps(found: Components, good: Flags, chance: NDArray[np.float64], g: Guarantee) -> Steps:
-    t = found.trail
-    steps = Steps(np.ones(found.count, dtype=bool), np.zeros(found.count), np.ones(found.count, dtype=np.int64))
+def last_steps(found: Components, good: Flags, place: Floats, policy: Policy, chance: Floats) -> Steps:
+    """Judge the last step of the good components; anybody has any one place with chance `place` at most."""
+    t, g = found.trail, policy.guarantee
+    steps = Steps(np.ones(found.count, dtype=bool), np.zeros(found.count, dtype=bool), np.ones(found.count, np.int64))
     now, earlier = np.zeros(found.count, dtype=np.int64), np.full(found.count, -1, dtype=np.int64)
     now[found.of_group[t.now :]] = np.arange(t.now, t.groups)
     order = np.argsort(t.release[: t.now], kind="stable")
     earlier[found.of_group[order]] = order  # the latest is written last
     rows = np.append(np.repeat(t.value, t.value_rows), -1)
-    first = np.cumsum(t.rows) - t.rows
+    first, top = np.cumsum(t.rows) - t.rows, np.zeros(t.groups, dtype=np.int64)
+    np.maximum.at(top, t.value_group, t.value_rows)
     for size in np.unique(t.rows[now[good]]).tolist():
         mine = np.flatnonzero(good & (t.rows[now] == size))
-        inside = np.arange(size)
+        inside, most = np.arange(size), max(0, repeats(g, size))
         before = np.where(earlier[mine, None] < 0, -1, first[earlier[mine]][:, None] + inside)
         lines = np.hstack([rows[before], rows[first[now[mine]][:, None] + inside]])
         distinct, index = np.unique(lines, axis=0, return_inverse=True)
         halves = [np.ascontiguousarray(half) for half in (distinct[:, :size], distinct[:, size:])]
-        follows, bound = np.ones(len(distinct), dtype=bool), np.zeros(len(distinct))
-        overlap = np.ones(len(distinct), dtype=np.int64)
-        judge_steps(halves[0], halves[1], repeats(g, size), chance, follows, bound, overlap)
-        each = index.ravel()
-        steps.possible[mine], steps.ceiling[mine], steps.overlap[mine] = follows[each], bound[each], overlap[each]
+        follows, ceilings = np.ones(len(distinct), dtype=bool), np.zeros((len(distinct), most))
+        overlap, each = np.ones(len(distinct), dtype=np.int64), index.ravel()
+        judge_steps(halves[0], halves[1], chance, follows, ceilings, overlap)
+        safe = ceilings[each] * place[mine, None] * ROUNDING <= float(promised(g))
+        shown = np.arange(1, most + 1) >= top[now[mine]][:, None]
+        steps.possible[mine], steps.overlap[mine] = follows[each], overlap[each]
+        steps.told[mine] = ~(safe & shown).any(axis=1)
     return steps
+
+
+def promised(g: Guarantee) -> Fraction:
+    return lowest_tau(g) if g.tau is None else g.tau
 
 
 @dataclass
@@ -240,7 +251,7 @@ class JointlyDistinct:
     def __post_init__(self) -> None:
         self.g = self.policy.guarantee
         self.name = self.g.model
-        self.tau = lowest_tau(self.g) if self.g.tau is None else self.g.tau
+        self.tau = promised(self.g)
 
     def judge(self, view: View, history: History) -> list[Verdict]:
         known = some(self.g.compromised, "person", "people")
@@ -253,9 +264,10 @@ class JointlyDistinct:
         found = components(everything)
         refilled = refills(found)
         closed = together(found, refilled) & unbroken(found) & ~shown_again(found, history)
-        steps = last_steps(found, closed, self._chances(everything.book), self.g)
+        worst, high, place = self._guesses(found, closed, guesses(found, refilled, self.g.compromised))
+        steps = last_steps(found, closed, place, self.policy, self._chances(everything.book))
+        told = closed & steps.told & ~high
         closed &= steps.possible
-        worst, high, told = self._guesses(found, closed, steps, guesses(found, refilled, self.g.compromised))
         star = self.name == "m-distinct-star"
         overlapping = closed & (steps.overlap > 1) if star else np.zeros_like(closed)
         details |= {
@@ -272,16 +284,16 @@ class JointlyDistinct:
         bad = (~closed | high | told | overlapping)[found.of_group[found.trail.now :]]
         return [self._verdict(worst, bad, found.trail.rows[found.trail.now :], details)]
 
-    def _chances(self, book: tuple[Any, ...]) -> NDArray[np.float64]:
+    def _chances(self, book: tuple[Any, ...]) -> Floats:
         """The chance of each change, by number of the value; values that were never shown come last."""
         shown = {plain_text(value) for value in book}
         relation = relation_of(self.policy, [*book, *(value for value in domain(self.policy) if value not in shown)])
         return np.asarray(relation.weights / relation.totals[:, None])
 
     def _guesses(
-        self, found: Components, closed: Flags, steps: Steps, refilled: dict[int, Fraction]
-    ) -> tuple[Fraction, Flags, Flags]:
-        """The highest chance of a value; cohorts where it is too high; and where withholding them would tell too much.
+        self, found: Components, closed: Flags, refilled: dict[int, Fraction]
+    ) -> tuple[Fraction, Flags, Floats]:
+        """The highest chance of a value, cohorts where it is too high, and the chance of any one place.
 
         In a cohort of n places anybody has any one place with chance 1/(n - c) at most, or as its refills tell.
         """
@@ -299,8 +311,7 @@ class JointlyDistinct:
             place[component] = float(highest)
             if closed[component]:
                 worst.append(int(most[component]) * highest)
-        told = steps.ceiling * place * ROUNDING > float(self.tau)
-        return min(Fraction(1), max(worst, default=Fraction(1))), closed & high, closed & told
+        return min(Fraction(1), max(worst, default=Fraction(1))), closed & high, place
 
     def _verdict(self, worst: Fraction, bad: Flags, rows: Ints, details: dict[str, Any]) -> Verdict:
         people = some(self.g.compromised, "person", "people")

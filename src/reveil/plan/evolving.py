@@ -138,11 +138,10 @@ def _go_on(
     first_vacant, empty = succession.left_behind(first, shown, first_here, held)
     lots = rng.integers(0, relation.totals[empty]) if len(empty) else empty
     vacant = succession.go_on(empty, lots, np.cumsum(relation.weights, axis=1))
-    most = _repeats(policy.guarantee, np.diff(first))
-    likely, expected = succession.prospects(first, shown, most, chances(relation))
-    by_rule = _tells(policy.guarantee, np.diff(first), likely, expected)
+    limit, _ = limits(policy.guarantee, first, shown, relation)
+    by_rule = limit == 0
     codes = np.ascontiguousarray(encoded.codes[order, 0])
-    shares = succession.most_shared(first_here, codes, first_vacant, vacant, len(relation.values)) > most
+    shares = succession.most_shared(first_here, codes, first_vacant, vacant, len(relation.values)) > limit
     if (by_rule | shares).any() and policy.method.infeasible == "refuse":
         raise InfeasibleError(_ends(by_rule, shares & ~by_rule, counts[here], encoded.sensitive[0]))
     stay = np.flatnonzero(~(by_rule | shares))
@@ -159,22 +158,29 @@ def _some(first: I64, rows: NDArray[Any], which: I64) -> tuple[I64, NDArray[Any]
     return starts, rows[np.arange(starts[-1]) - np.repeat(starts[:-1] - first[which], sizes)]
 
 
-def chances(relation: Relation) -> NDArray[np.float64]:
-    return np.asarray(relation.weights / relation.totals[:, None])
+def limits(g: Guarantee, first: I64, rows: I64, relation: Relation) -> tuple[I64, NDArray[np.float64]]:
+    """How many places of each cohort may show one value in the next release, and the chance that more come to.
 
-
-def _repeats(g: Guarantee, sizes: I64) -> I64:
-    """How many places of each cohort may show one value."""
-    table = np.array([repeats(g, size) for size in range(int(sizes.max(initial=0)) + 1)], dtype=np.int64)
-    return table[sizes]
-
-
-def _tells(g: Guarantee, sizes: I64, likely: NDArray[np.float64], expected: NDArray[np.float64]) -> Flags:
-    """Cohorts whose withholding for a shared value would let some value be guessed with more than tau."""
-    tau = lowest_tau(g) if g.tau is None else g.tau
-    place = np.array([float(lowest_tau(g.model_copy(update={"m": int(size)}))) for size in np.unique(sizes)])
-    each = place[np.searchsorted(np.unique(sizes), sizes)] if len(sizes) else np.empty(0)
-    return np.asarray((likely > 0) & (expected * each * MARGIN > float(tau)))
+    The largest number up to `repeats` for which it tells little enough that more did: it follows from what the cohort
+    shows now. 0 where there is none: such a cohort must not be shown again.
+    """
+    sizes, distinct = np.diff(first), np.unique(np.diff(first))
+    tau = float(lowest_tau(g) if g.tau is None else g.tau)
+    chance = np.asarray(relation.weights / relation.totals[:, None])
+    by_size = [(repeats(g, size), float(lowest_tau(g.model_copy(update={"m": size})))) for size in distinct.tolist()]
+    index = np.searchsorted(distinct, sizes)
+    most = np.array([number for number, _ in by_size], dtype=np.int64)[index]
+    place = np.array([guess for _, guess in by_size])[index]
+    found, ends = np.zeros(len(sizes), dtype=np.int64), np.ones(len(sizes))
+    undecided = np.flatnonzero(most > 0)
+    while len(undecided):
+        likely, expected = succession.prospects(*_some(first, rows, undecided), most[undecided], chance)
+        safe = expected * place[undecided] * MARGIN <= tau
+        found[undecided[safe]], ends[undecided[safe]] = most[undecided[safe]], likely[safe]
+        undecided = undecided[~safe]
+        most[undecided] -= 1
+        undecided = undecided[most[undecided] > 0]
+    return found, ends
 
 
 def families(relation: Relation) -> I64:
@@ -253,11 +259,10 @@ def _refuse_short_lives(encoded: Encoded, rows: I64, founded: I32, relation: Rel
     """New cohorts that could not be shown again would end the series under infeasible = "refuse"."""
     if policy.method.infeasible == "withhold" or not (founded >= 0).any():
         return
-    g, mine = policy.guarantee, rows[founded >= 0]
+    mine = rows[founded >= 0]
     order, first = sort_by(founded[founded >= 0], int(founded.max()) + 1)
     codes, sizes = encoded.codes[mine[order], 0].astype(np.int64), np.diff(first)
-    likely, expected = succession.prospects(first, codes, _repeats(g, sizes), chances(relation))
-    short = _tells(g, sizes, likely, expected)
+    short = limits(policy.guarantee, first, codes, relation)[0] == 0
     if short.any():
         example = _example(codes[first[short.argmax()] : first[short.argmax() + 1]], relation)
         message = (
@@ -265,7 +270,9 @@ def _refuse_short_lives(encoded: Encoded, rows: I64, founded: I32, relation: Rel
             "cohort is then withheld would let it be guessed with more than the promise allows"
         )
         rows_hit = int(sizes[short].sum())
-        raise InfeasibleError(Fault("R446", f"column {encoded.sensitive[0].name!r}", message, _way_out(g), rows_hit))
+        raise InfeasibleError(
+            Fault("R446", f"column {encoded.sensitive[0].name!r}", message, _way_out(policy.guarantee), rows_hit)
+        )
 
 
 def _example(codes: I64, relation: Relation) -> str:
@@ -323,10 +330,9 @@ def _prospects(
     if not len(owner):
         return {}
     order, first = sort_by(owner, int(owner.max()) + 1)
-    likely, expected = succession.prospects(first, codes[order], _repeats(g, np.diff(first)), chances(relation))
-    ending = _tells(g, np.diff(first), likely, expected)
-    expected_share = float(likely[~ending].sum()) / max(1, int((~ending).sum()))
+    limit, ends = limits(g, first, codes[order], relation)
+    expected = float(ends[limit > 0].mean()) if (limit > 0).any() else 0.0
     return {
-        "cohorts that will not be shown again": int(ending.sum()),
-        "share of the others expected to end with the next release": round(expected_share, 4),
+        "cohorts that will not be shown again": int((limit == 0).sum()),
+        "share of the others expected to end with the next release": round(expected, 4),
     }
