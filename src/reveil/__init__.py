@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from reveil.audit.api import Audit, audit
     from reveil.certificate import Certificate
+    from reveil.compare import Comparison, compare
     from reveil.dp.api import count, spent
     from reveil.errors import ReveilError
     from reveil.measure import measure
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 _WHERE = {
     "Audit": "audit.api",
     "Certificate": "certificate",
+    "Comparison": "compare",
     "Policy": "policy",
     "Release": "release",
     "ReveilError": "errors",
@@ -41,6 +43,7 @@ _WHERE = {
     "anonymize": "publish",
     "audit": "audit.api",
     "check": "publish",
+    "compare": "compare",
     "count": "dp.api",
     "load_policy": "policy",
     "measure": "measure",
@@ -54,6 +57,7 @@ _WHERE = {
 __all__ = [
     "Audit",
     "Certificate",
+    "Comparison",
     "Policy",
     "Release",
     "ReveilError",
@@ -63,6 +67,7 @@ __all__ = [
     "anonymize",
     "audit",
     "check",
+    "compare",
     "count",
     "load_policy",
     "measure",

@@ -62,6 +62,7 @@ def plan(
     source: Source,
     policy: PolicyFile = POLICY,
     home: Home = None,
+    compare: Annotated[bool, typer.Option("--compare", help="Generalisation schemes side by side.")] = False,
     seed: Seed = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -69,6 +70,11 @@ def plan(
     """What would be published, what it costs, what is infeasible. Changes nothing."""
     from reveil import terminal
 
+    if compare and home is not None:
+        raise InputError(Fault("R790", "--home", "does nothing with --compare: no series is looked at", "leave it out"))
+    if compare:
+        _compare(source, policy, seed, json, quiet)
+        return
     series = series_of(policy, home, quiet)
     with terminal.progress(quiet) as show:
         preview = series.plan(source, seed=seed, progress=show)
@@ -89,6 +95,19 @@ def plan(
     for name, value in preview.plan.statistics.items():
         terminal.say(terminal.statistic(name, value))
     terminal.say("Nothing was written. To publish: reveil publish " + source)
+
+
+def _compare(source: str, policy: Path, seed: int | None, json: bool, quiet: bool) -> None:
+    from reveil import terminal
+    from reveil.compare import compare
+
+    with terminal.progress(quiet) as show:
+        found = compare(source, policy, seed=seed or 0, progress=show)
+    if json:
+        terminal.say_json(found.to_dict())
+        return
+    terminal.say(f"{found.rows:,} rows; information lost (NCP; 0 exact, 1 nothing said) per cell, by method.name:")
+    terminal.say(terminal.table(*found.table()))
 
 
 @app.command()

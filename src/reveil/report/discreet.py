@@ -15,7 +15,7 @@ from typing import Any
 
 import polars as pl
 
-from reveil.method import Method
+from reveil.method import GLOBAL_SCHEMES, Method
 from reveil.policy import Column, Policy
 
 PUBLISHED = ("quasi", "sensitive", "insensitive")
@@ -121,17 +121,22 @@ def technique(spec: Column, dtype: pl.DataType | None, method: Method, *, intern
     if spec.role in fixed:
         return fixed[spec.role]
     way = next((way for way in WAYS if getattr(spec, way) is not None), None)
-    text = _generalised(spec, way, dtype, method.recode)
+    text = _generalised(spec, way, dtype, method)
     if internal and way not in (None, "levels") and not isinstance(getattr(spec, way), dict):
         return f"{text} ({way} {_written(getattr(spec, way))})"
     return text
 
 
-def _generalised(spec: Column, way: str | None, dtype: pl.DataType | None, recode: str) -> str:
+def _generalised(spec: Column, way: str | None, dtype: pl.DataType | None, method: Method) -> str:
+    kept = "kept, or suppressed as * (cell suppression)"
+    if method.recode == "suppress":
+        whole = "kept in all rows, or suppressed as * in all (column suppression)"
+        value = "kept, or suppressed as * in all rows of a value (value suppression)"
+        return {"full-domain": whole, "subtree": whole, "sibling": value}.get(method.name, kept)
     number = dtype is not None and dtype.is_numeric()
     date = spec.type == "date" or dtype == pl.Date
-    free = way == "order" or (way is None and (number or date))
-    if recode == "sets" and not free:
+    free = (way == "order" or (way is None and (number or date))) and method.name not in GLOBAL_SCHEMES
+    if method.recode == "sets" and not free:
         return "generalised to the set of values that the group has"
     if way == "widths":
         return "generalised to ranges of fixed widths"
@@ -139,7 +144,7 @@ def _generalised(spec: Column, way: str | None, dtype: pl.DataType | None, recod
         return "generalised to ranges with stated ends"
     if way == "prefixes":
         return "generalised to its first characters"
-    if way == "order":
+    if way == "order" and free:
         return "generalised to runs of neighbouring categories"
     if way == "hierarchy":
         return "generalised along a stated hierarchy"
@@ -147,7 +152,7 @@ def _generalised(spec: Column, way: str | None, dtype: pl.DataType | None, recod
         return f"generalised along the calendar: {', '.join(spec.levels or ())}"
     if free:
         return f"generalised to intervals of {'dates' if date else 'numbers'}"
-    return "kept, or suppressed as * (cell suppression)"
+    return kept
 
 
 def public_policy(policy: Policy, dtypes: Mapping[str, pl.DataType]) -> dict[str, dict[str, Any]]:
