@@ -82,7 +82,7 @@ def test_worlds_near_one_another_settle_what_is_possible():
         known = {(0, r): "a" for r in range(len(groups))} if seed % 2 else {}
         state = narrowed(groups, "never", {}, known)
         m, o = state.model, state.model.observed
-        choices = lasting_choices(state)
+        choices = lasting_choices(state, np.ones(m.factors, dtype=bool))
         value = m.cell_value[m.opt_cell[choices.label]]
         if seed % 4 < 2:
             choices.begin_with(np.array([o.values.index(truth[int(name)]) for name in o.persons]), value)

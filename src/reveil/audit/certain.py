@@ -109,6 +109,11 @@ class State:
         span = slice(m.opt_start[app], m.opt_start[app + 1])
         return {int(v) for v in m.cell_value[m.opt_cell[span][self.alive[span]]]}
 
+    def is_open(self, app: int) -> bool:
+        """Whether the appearance has more than one option left."""
+        start = self.model.opt_start
+        return int(np.count_nonzero(self.alive[start[app] : start[app + 1]])) > 1
+
     @property
     def open_options(self) -> I64:
         """Open options of each appearance; kept until something goes."""

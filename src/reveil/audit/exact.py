@@ -67,12 +67,11 @@ class Problem:
 def chains_of(state: State, factors: Sequence[int]) -> list[Chain]:
     """The chains with an open choice in these factors: people, or single appearances where values change freely."""
     m, o = state.model, state.model.observed
-    many = state.open_options > 1
-    apps = [int(a) for f in factors for a in m.factor_apps[m.factor_start[f] : m.factor_start[f + 1]]]
+    apps = np.concatenate([m.factor_apps[m.factor_start[f] : m.factor_start[f + 1]] for f in factors])
     if m.change == "freely":
-        return [(a,) for a in sorted(apps) if many[a]]
-    spans = {int(p): range(o.person_start[p], o.person_start[p + 1]) for p in sorted({o.app_person[a] for a in apps})}
-    return [tuple(span) for span in spans.values() if any(many[a] for a in span)]
+        return [(a,) for a in sorted(apps.tolist()) if state.is_open(a)]
+    spans = [range(o.person_start[p], o.person_start[p + 1]) for p in np.unique(o.app_person[apps]).tolist()]
+    return [tuple(span) for span in spans if any(state.is_open(a) for a in span)]
 
 
 def paths_of(state: State, chain: Chain, limit: int) -> tuple[Path, ...] | None:

@@ -39,7 +39,7 @@ class Inference:
     posterior: Belief = field(default_factory=dict)
     ever: Belief = field(default_factory=dict)
     methods: dict[str, int] = field(default_factory=dict)
-    pending: list[list[Chain]] = field(default_factory=list)  # components without exact beliefs
+    pending: list[list[int]] = field(default_factory=list)  # components without exact beliefs: their factors
 
     @property
     def model(self) -> Model:
@@ -91,11 +91,14 @@ def _settle(found: Inference, end: float, world: I64 | None, people: Sequence[in
     parts = members(state)
     if len(parts) <= MANY:  # of more components, only those are looked at that moving people does not settle
         _equate(state, parts, end)
+    settled = state.fixed_people()
+    seen = np.zeros(len(state.alive), dtype=bool)
     while True:
         progress("worlds", 0.0)
-        settled, news = _near_worlds(state, end, world, people)
-        parts = [part for part in members(state) if _unsettled(state, part, settled)]
-        news = _equate(state, parts, end) or news
+        news = _near_worlds(state, end, world, people, settled, seen)
+        doubtful = _unsettled(state, settled)
+        news = _equate(state, [part for part in members(state) if doubtful[part].any()], end) or news
+        settled |= state.fixed_people()
         if not news or time.monotonic() > end:
             return settled
 
@@ -111,24 +114,30 @@ def _equate(state: State, parts: Sequence[Sequence[int]], end: float) -> bool:
     return news
 
 
-def _unsettled(state: State, factors: Sequence[int], settled: Bools) -> bool:
+def _unsettled(state: State, settled: Bools) -> Bools:
+    """Factors with people who are not settled."""
     m, o = state.model, state.model.observed
-    apps = (m.factor_apps[m.factor_start[f] : m.factor_start[f + 1]] for f in factors)
-    return any(not settled[o.app_person[mine]].all() for mine in apps)
+    found = np.zeros(m.factors, dtype=bool)
+    found[m.app_factor[~settled[o.app_person]]] = True
+    return found
 
 
-def _near_worlds(state: State, end: float, world: I64 | None, people: Sequence[int] | None) -> tuple[Bools, bool]:
-    """Who is settled by worlds next to a known one (found, where none is given), and whether anything was excluded."""
+def _near_worlds(
+    state: State, end: float, world: I64 | None, people: Sequence[int] | None, settled: Bools, seen: Bools
+) -> bool:
+    """Worlds next to a known one (found, where none is given) in components that are not settled; says whether
+    anything was excluded. Enters who is settled, and options that were seen in a world."""
     m = state.model
-    settled = state.fixed_people()
-    choices = lasting_choices(state)
+    choices = lasting_choices(state, _unsettled(state, settled))
     if not len(choices.person):
-        return settled, False
+        return False
     if world is not None:
         choices.begin_with(world, m.cell_value[m.opt_cell[choices.label]])
     elif not choices.place(end):
-        return settled, False
+        return False
+    choices.seen |= seen[choices.label]
     choices.settle(end, None if people is None else np.isin(choices.person, np.array(people)))
+    seen[choices.label[choices.seen]] = True
     settled[choices.person[~choices.open_people]] = True
     dead = np.nonzero(choices.dead)[0]
     for i in dead:
@@ -137,7 +146,7 @@ def _near_worlds(state: State, end: float, world: I64 | None, people: Sequence[i
         changed = np.zeros(m.observed.people, dtype=bool)
         changed[choices.person[choices.owner[dead]]] = True
         state.narrow(np.zeros(m.factors, dtype=bool), changed)
-    return settled, bool(len(dead))
+    return bool(len(dead))
 
 
 def _components(
@@ -158,7 +167,8 @@ def _components(
     if state.model.change != "transitions":
         alone[[factors[0] for factors in parts if len(factors) == 1]] = True
     found.share, uniform = uniform_shares(state, alone)
-    known = [bool(alone[part[0]]) or not _unsettled(state, part, settled) for part in parts]
+    doubtful = _unsettled(state, settled) & ~alone
+    known = [not doubtful[part].any() for part in parts]
     for number, at in enumerate(np.argsort(known, kind="stable").tolist()):
         factors, done = parts[at], known[at]
         if number % 64 == 0:
@@ -166,20 +176,20 @@ def _components(
         if alone[factors[0]] and (uniform[factors[0]] or not beliefs):
             _count(found, "uniform" if uniform[factors[0]] else "filters")  # the filter of one factor is complete
             continue
+        if done and (not beliefs or time.monotonic() > end):
+            _possible(found, factors, single=bool(alone[factors[0]]))
+            continue
         chains = chains_of(state, factors)
         if wanted is not None and not wanted & {int(person[c[0]]) for c in chains}:
-            _leave(found, chains, done)
+            _leave(found, chains, settled)
             continue
-        exact = None
-        if time.monotonic() < end and (beliefs or not done):
-            exact = solve_cached(state, chains, replace(limits, deadline=end), cache)
+        exact = solve_cached(state, chains, replace(limits, deadline=end), cache) if time.monotonic() < end else None
         if exact is not None:
             _take_exact(found, exact, chains)
         elif done:
-            _count(found, "filters" if alone[factors[0]] else "possible")
-            found.pending.append(chains)
+            _possible(found, factors, single=bool(alone[factors[0]]))
         else:
-            _search(found, chains, end)
+            _search(found, factors, chains, end, settled)
     state.narrow()
 
 
@@ -213,10 +223,15 @@ def _count(found: Inference, method: str) -> None:
     found.methods[method] = found.methods.get(method, 0) + 1
 
 
-def _leave(found: Inference, chains: list[Chain], done: bool) -> None:
+def _possible(found: Inference, factors: list[int], *, single: bool) -> None:
+    """What is possible is settled, beliefs are not."""
+    _count(found, "filters" if single else "possible")
+    found.pending.append(factors)
+
+
+def _leave(found: Inference, chains: list[Chain], settled: Bools) -> None:
     _count(found, "not looked at")
-    if not done:
-        found.decided[[a for chain in chains for a in chain]] = False
+    found.decided[[a for chain in chains for a in chain if not settled[found.model.observed.app_person[a]]]] = False
 
 
 def _take_exact(found: Inference, exact: Exact, chains: list[Chain]) -> None:
@@ -243,16 +258,16 @@ def _exclude(state: State, chains: Sequence[Chain], possible: set[tuple[int, int
                     state.remove(option, SEARCH, app)
 
 
-def _search(found: Inference, chains: list[Chain], end: float) -> None:
+def _search(found: Inference, factors: list[int], chains: list[Chain], end: float, settled: Bools) -> None:
     left = end - time.monotonic()
     result: Found | None = search(found.state, chains, min(left, 20.0)) if left > 0 else None
-    found.pending.append(chains)
+    found.pending.append(factors)
     if result is not None and result.finished:
         _count(found, "search")
         _exclude(found.state, chains, set(result.possible))
         return
     _count(found, "undecided")
-    open_apps = [a for chain in chains for a in chain]
+    open_apps = [a for chain in chains for a in chain if not settled[found.model.observed.app_person[a]]]
     if result is not None:
         shown: dict[int, set[int]] = {}
         for app, value in result.possible:

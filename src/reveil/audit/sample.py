@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from reveil.audit.exact import Chain
+from reveil.audit.exact import Chain, chains_of
 from reveil.audit.infer import Inference, Progress
 
 I64 = NDArray[np.int64]
@@ -48,11 +48,11 @@ def sample(
 ) -> tuple[Sampled, ...]:
     """Sample every component without exact beliefs, and enter converged results as shares."""
     results = []
-    for number, chains in enumerate(found.pending):
+    for number, factors in enumerate(found.pending):
         progress("sampling", number / len(found.pending))
         if not found.model.observed.located:
             continue
-        result = sample_component(found, chains, steps, seed + number)
+        result = sample_component(found, chains_of(found.state, factors), steps, seed + number)
         results.append(result)
         if result.converged:
             _enter(found, result)

@@ -121,25 +121,28 @@ def compiled() -> None:
     )  # fmt: skip
 
 
-def lasting_choices(state: State) -> Choices:
-    """Where values never change and groups are known: a choice is a value, labelled by the first option that has it."""
+def lasting_choices(state: State, factors: Bools) -> Choices:
+    """Where values never change and groups are known, the people of all components with one of these factors.
+
+    A choice is a value, labelled by the option that has it in the person's first release."""
     m, o = state.model, state.model.observed
-    open_apps = (state.open_options > 1) & ~m.implied[m.app_factor]
-    people = np.unique(o.app_person[open_apps])
+    label = state.components()
+    wanted = np.isin(label, label[factors & (label >= 0)])
+    people = np.unique(o.app_person[(state.open_options > 1) & (wanted & ~m.implied)[m.app_factor]])
     fixed = state.alive & (state.open_options == 1)[m.opt_app]
     rows = m.cell_cap - np.bincount(m.opt_cell[fixed], minlength=len(m.cell_cap))
-    start, label, path_start, path = list_choices(
+    start, first_option, path_start, path = list_choices(
         people, o.person_start, m.app_factor, m.implied, m.opt_start, m.opt_cell, m.cell_value, state.alive
     )
     factor = np.repeat(np.arange(m.factors), np.diff(m.cell_start))
     first = path[path_start[:-1]]
-    name = state.components()[factor[first]] * len(o.values) + m.cell_value[first]
+    name = label[factor[first]] * len(o.values) + m.cell_value[first]
     _, token = np.unique(name, return_inverse=True)
     cells, where = np.unique(path, return_index=True)
     taker = np.repeat(token, np.diff(path_start))[where]
     who = np.repeat(people, np.diff(start))
     kind = alike(token, who, taker, factor[cells], rows[cells])
-    return _fresh(people, start, label, path_start, path, rows, True, token, kind)
+    return _fresh(people, start, first_option, path_start, path, rows, True, token, kind)
 
 
 def alike(token: I64, person: I64, cell_token: I64, cell_factor: I64, cell_rows: I64) -> I64:
