@@ -16,11 +16,13 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from reveil.ask import ask
     from reveil.audit.api import Audit, audit
     from reveil.certificate import Certificate
     from reveil.compare import Comparison, compare
     from reveil.dp.api import count, spent
     from reveil.errors import ReveilError
+    from reveil.link import link
     from reveil.measure import measure
     from reveil.perturb.api import perturb
     from reveil.policy import Policy, load_policy
@@ -41,10 +43,12 @@ _WHERE = {
     "Series": "publish",
     "UpdateGraph": "updategraph",
     "anonymize": "publish",
+    "ask": "ask",
     "audit": "audit.api",
     "check": "publish",
     "compare": "compare",
     "count": "dp.api",
+    "link": "link",
     "load_policy": "policy",
     "measure": "measure",
     "open_series": "publish",
@@ -65,10 +69,12 @@ __all__ = [
     "Series",
     "UpdateGraph",
     "anonymize",
+    "ask",
     "audit",
     "check",
     "compare",
     "count",
+    "link",
     "load_policy",
     "measure",
     "open_series",

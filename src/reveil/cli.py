@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import sys
 
-from reveil.commands import counting, perturbing, publishing, risks, using
+from reveil.commands import counting, linking, perturbing, publishing, risks, using
 from reveil.commands.options import app
 from reveil.errors import Fault, InputError, ReveilError
 
-__all__ = ["app", "counting", "main", "perturbing", "publishing", "risks", "using"]  # importing the modules registers their commands
+__all__ = ["app", "counting", "linking", "main", "perturbing", "publishing", "risks", "using"]  # importing the modules registers their commands
 
 
 def main() -> None:

@@ -141,7 +141,7 @@ def measure(
     rules = load_policy(policy)
     groups = None
     if values is not None:  # every row is found exactly; its value is any of its group's
-        paired = pair(published, values)
+        paired = _paired(published, values)
         groups, published = paired[GROUP].to_numpy(), paired.with_columns(pl.int_range(pl.len()).alias(GROUP))
     stop_if(_faults(published, original, rules, queries, selectivity))
     classes = classes_of(published, original, rules, counterfeits)
@@ -168,6 +168,15 @@ def measure(
         queries=tuple(asked.error(queries, s, seed) for s in selectivity) if asked else (),
     )
     return found if groups is None else _by_group(found, groups, k)
+
+
+def _paired(published: pl.DataFrame, values: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    try:
+        return pair(published, values)
+    except (ValueError, pl.exceptions.PolarsError) as error:
+        reason = str(error).partition("\n")[0]
+        remedy = "pass the tables of one anatomy: group and quasi-identifiers; group, value and count"
+        raise InputError(Fault("R707", "anatomy", f"its tables do not fit together: {reason}", remedy)) from None
 
 
 def _by_group(found: Utility, groups: NDArray[Any], k: int | None) -> Utility:

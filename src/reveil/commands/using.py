@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -14,9 +14,6 @@ from reveil.commands.options import (
     app,
 )
 from reveil.errors import Fault, InputError
-
-if TYPE_CHECKING:
-    from reveil.policy import Policy
 
 
 @app.command()
@@ -31,51 +28,27 @@ def measure(
     """Utility: information loss and query error of a published table."""
     from reveil import terminal
     from reveil.measure import measure as compute
+    from reveil.opening import open_published
     from reveil.policy import load_policy
     from reveil.read import read_table
     from reveil.roles import options, prepare
 
     loaded = load_policy(policy)
-    table, counterfeits, values = _published(Path(published), loaded)
+    opened = open_published(published)
     truth = prepare(read_table(original, options(loaded)), loaded)
-    utility = compute(table, truth, loaded, counterfeits=counterfeits, values=values, queries=queries, seed=seed)
+    utility = compute(
+        opened.table,
+        truth,
+        loaded,
+        counterfeits=opened.counterfeits,
+        values=opened.values,
+        queries=queries,
+        seed=seed,
+    )
     if json:
         terminal.say_json(utility.to_dict())
     else:
         terminal.say(str(utility))
-
-
-def _published(path: Path, policy: Policy) -> tuple[Any, Any, Any]:
-    import polars as pl
-
-    from reveil.read import read_table
-    from reveil.verify import read_published
-
-    public = path / "public" if (path / "public").is_dir() else path
-    if not public.is_dir():
-        return read_table(str(path)), None, None
-    if policy.method.publish == "anatomy":
-        return _anatomy(public, policy)
-    table = next((public / name for name in ("table.csv", "table.parquet") if (public / name).exists()), None)
-    if table is None:
-        raise InputError(Fault("R603", f"folder {path}", "holds no published table", "name a release folder or a file"))
-    fakes = public / "counterfeits.csv"
-    return read_published(table), pl.read_csv(fakes) if fakes.exists() else None, None
-
-
-def _anatomy(public: Path, policy: Policy) -> tuple[Any, Any, Any]:
-    from reveil.parted import COUNT, GROUP, QUASI, value_tables
-    from reveil.verify import read_published
-
-    names = value_tables(policy.named("sensitive"))
-    files = {path.stem: path for path in public.iterdir() if path.suffix in (".csv", ".parquet")}
-    lost = [name for name in (QUASI, *names.values()) if name not in files]
-    if lost:
-        raise InputError(
-            Fault("R603", f"folder {public}", f"has no {' and no '.join(lost)}", "name an anatomy release")
-        )
-    values = {column: read_published(files[name]).cast({GROUP: int, COUNT: int}) for column, name in names.items()}
-    return read_published(files[QUASI]).cast({GROUP: int}), None, values
 
 
 @app.command()
