@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from reveil.plan.past import Past, sort_by
+from reveil.plan.past import Shown, sort_by
 
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
@@ -35,7 +35,7 @@ class Buckets:
         return int(np.repeat(self.height, np.diff(self.first)).sum() - self.rows.sum())
 
 
-def divide(past: Past, latest: I32) -> tuple[I64, I64, I32]:
+def divide(past: Shown, latest: I32) -> tuple[I64, I64, I32]:
     """Buckets of people published before: the bucket of each, and first slot and codes of the buckets."""
     groups, index = distinct_groups(latest, len(past.first) - 1)
     sizes = past.first[groups + 1] - past.first[groups]
@@ -57,7 +57,7 @@ def distinct_groups(latest, count):  # type: ignore[no-untyped-def]
     return groups, place[latest]
 
 
-def _hashes(past: Past, groups: I64, sizes: I64) -> NDArray[np.uint64]:
+def _hashes(past: Shown, groups: I64, sizes: I64) -> NDArray[np.uint64]:
     """A random number for each set of values. Two sets that meet by chance would be found by the verifier."""
     weights = np.random.default_rng().integers(1, 2**63, size=int(past.codes.max(initial=0)) + 1, dtype=np.uint64)
     if not len(groups):
@@ -132,7 +132,7 @@ def assign(free, m):  # type: ignore[no-untyped-def]
 Keep = Callable[[I64], I64]  # from free rows by value to those of them that can be grouped
 
 
-def fill(past: Past, latest: I32, known: I64, codes: I32, fresh: I64, width: int, m: int, keep: Keep) -> Buckets:
+def fill(past: Shown, latest: I32, known: I64, codes: I32, fresh: I64, width: int, m: int, keep: Keep) -> Buckets:
     """Put rows into balanced buckets: `known` rows (last group: `latest`) into theirs, `fresh` rows where they fit.
 
     `codes` are those of all rows, `width` how many there are. Fresh rows that cannot be grouped are left out.

@@ -22,7 +22,7 @@ from reveil.plan import disjoint, entries
 from reveil.plan.cohorts import found_cohorts
 from reveil.plan.contract import Plan, Progress
 from reveil.plan.eligible import TOO_FREQUENT, group_size, largest_share
-from reveil.plan.past import Past, read_past, sort_by
+from reveil.plan.past import Shown, read_shown, sort_by
 from reveil.plan.places import curve
 from reveil.plan.trees import Trees, lay_end_to_end
 from reveil.plan.updatesets import Signatures, read_signatures
@@ -88,7 +88,7 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     assert encoded.persons is not None
     progress("planning", 0.0)
     task = _task(encoded, policy, seed)
-    past = read_past(history, int(encoded.persons.max(initial=-1)) + 1, encoded.sensitive[0].name)
+    past = read_shown(history, encoded.persons, encoded.sensitive[0].name)
     known = past.latest[encoded.persons] >= 0
     fresh = task.rng.permutation(np.flatnonzero(~known))
     old, taken, buckets = _continue(task, past, np.flatnonzero(known), fresh)
@@ -140,7 +140,7 @@ def _task(encoded: Encoded, policy: Policy, seed: int) -> Task:
     )
 
 
-def _continue(task: Task, past: Past, known: I64, fresh: I64) -> tuple[Grouped, I64, int]:
+def _continue(task: Task, past: Shown, known: I64, fresh: I64) -> tuple[Grouped, I64, int]:
     """Groups of the rows published before; which new rows joined them; and how many buckets there are."""
     if not len(known):
         return NOBODY, known, 0

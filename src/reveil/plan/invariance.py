@@ -19,7 +19,7 @@ from reveil.plan import split
 from reveil.plan.buckets import Buckets, fill
 from reveil.plan.contract import Plan, Progress
 from reveil.plan.eligible import OFTEN_ENOUGH, TOO_FREQUENT, eligible_counts, group_size
-from reveil.plan.past import Past, read_past
+from reveil.plan.past import Shown, read_shown, times_published
 from reveil.plan.trees import Trees, lay_end_to_end
 from reveil.policy import Policy
 
@@ -31,7 +31,7 @@ I64 = NDArray[np.int64]
 class Parted:
     """Rows in balanced buckets, parted into groups."""
 
-    past: Past
+    past: Shown
     buckets: Buckets
     base: I64  # number of each bucket's first group
     groups: I32  # of each row, -1 for rows left out
@@ -63,10 +63,12 @@ def part(encoded: Encoded, history: History, policy: Policy, seed: int, progress
     progress("planning", 0.0)
     rng = np.random.default_rng([seed, 4])
     persons, codes = encoded.persons, np.ascontiguousarray(encoded.codes[:, 0])
-    past = read_past(history, int(persons.max(initial=-1)) + 1, encoded.sensitive[0].name)
+    past = read_shown(history, persons, encoded.sensitive[0].name)
     known = past.latest[persons] >= 0
     limit = policy.guarantee.L
-    often = known & (past.times[persons] >= limit) if limit is not None else np.zeros_like(known)
+    often = np.zeros_like(known)
+    if limit is not None:
+        often = known & (times_published(history, len(past.latest))[persons] >= limit)
     old = np.flatnonzero(known & ~often)
     fresh = rng.permutation(np.flatnonzero(~known))
     size = group_size(policy.guarantee)

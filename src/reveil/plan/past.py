@@ -20,12 +20,18 @@ I64 = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Past:
-    """Groups are numbered through all releases; cohorts in the order in which they were first published."""
+class Shown:
+    """What groups showed, and who was last in which. Groups are numbered through all releases."""
 
     first: I64  # where the codes of each group start; one more entry than groups
     codes: I32  # published, ascending inside a group
     latest: I32  # per person: the last group they were in, -1 for those never published
+
+
+@dataclass(frozen=True, eq=False)
+class Past(Shown):
+    """The same with cohorts, numbered in the order in which they were first published."""
+
     times: I32  # per person: how often published
     cohort: I32  # per person, -1 for those never published
     seen: I32  # per person: the last release they were in
@@ -39,6 +45,27 @@ class Past:
         return len(self.shown)
 
 
+def read_shown(history: History, persons: I64, column: str) -> Shown:
+    """What the groups of the past showed, and the last group of each of these persons (others are not looked for)."""
+    people = int(persons.max(initial=-1)) + 1
+    if history.groups.is_empty():
+        return Shown(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32), np.full(people, -1, dtype=np.int32))
+    offsets, count = group_offsets(history)
+    first, codes = _codes(_values(history, column), offsets, count)
+    bounds, person, group = _by_release(history)
+    wanted = np.zeros(max(people, history.persons.height), dtype=bool)
+    wanted[persons[persons < history.persons.height]] = True
+    return Shown(first, codes, last_groups(bounds, person, group, offsets, wanted))
+
+
+def times_published(history: History, people: int) -> I64:
+    """How often each person was published."""
+    if history.members.is_empty():
+        return np.zeros(people, dtype=np.int64)
+    person, group = history.members["person"].to_numpy(), history.members["group"].to_numpy()
+    return np.bincount(person[group >= 0], minlength=people)
+
+
 def read_past(history: History, people: int, column: str) -> Past:
     """The past of everybody whose number is below `people`."""
     if history.groups.is_empty():
@@ -46,15 +73,27 @@ def read_past(history: History, people: int, column: str) -> Past:
         zeros, late = np.zeros(people, dtype=np.int32), np.zeros(people, dtype=bool)
         return Past(np.zeros(1, dtype=np.int64), none, never, zeros, never, zeros, late, none, none, none)
     offsets, count = group_offsets(history)
-    first, codes = _codes(history.values.filter(pl.col("column") == column), offsets, count)
+    first, codes = _codes(_values(history, column), offsets, count)
+    bounds, person, group = _by_release(history)
+    found = follow(bounds, person, group, offsets, count, max(people, history.persons.height))
+    known, shown, refilled, joined, cohorts = found
+    cohort, latest, times, seen, late = (np.ascontiguousarray(column) for column in known.T)
+    groups = (shown[:cohorts], refilled[:cohorts], joined[:cohorts])
+    return Past(first, codes, latest, times, cohort, seen, late == 1, *groups)
+
+
+def _values(history: History, column: str) -> pl.DataFrame:
+    """What was published in one column."""
+    return history.values if len(history.codebook) == 1 else history.values.filter(pl.col("column") == column)
+
+
+def _by_release(history: History) -> tuple[I64, NDArray[np.integer], NDArray[np.integer]]:
+    """Where the members of each release start and end, and the person and group of each."""
     members = history.members
     if not members["release"].is_sorted():
         members = members.sort("release", maintain_order=True)
     release, person, group = (members[name].to_numpy() for name in ("release", "person", "group"))
-    bounds = np.searchsorted(release, np.arange(history.head + 2))
-    found = follow(bounds, person, group, offsets, count, max(people, history.persons.height))
-    latest, times, cohort, seen, late, shown, refilled, joined, cohorts = found
-    return Past(first, codes, latest, times, cohort, seen, late, shown[:cohorts], refilled[:cohorts], joined[:cohorts])
+    return np.searchsorted(release, np.arange(history.head + 2)), person, group
 
 
 def group_offsets(history: History) -> tuple[I64, int]:
@@ -89,13 +128,26 @@ def count_values(release, group, offsets, count):  # type: ignore[no-untyped-def
 
 
 @njit(cache=True, nogil=True)
+def last_groups(bounds, person, group, offsets, wanted):  # type: ignore[no-untyped-def]
+    """The last group of each wanted person, from the newest release back until all are found; -1 for none."""
+    latest = np.full(len(wanted), -1, np.int32)
+    missing = wanted.sum()
+    for r in range(len(bounds) - 2, 0, -1):
+        for i in range(bounds[r], bounds[r + 1]):
+            p = person[i]
+            if group[i] >= 0 and wanted[p] and latest[p] < 0:
+                latest[p] = offsets[r] + group[i]
+                missing -= 1
+        if missing == 0:
+            break
+    return latest
+
+
+@njit(cache=True, nogil=True)
 def follow(bounds, person, group, offsets, groups, people):  # type: ignore[no-untyped-def]
     """Follow everybody through the releases. A group belongs to the cohort of those of its people seen before."""
-    latest = np.full(people, -1, np.int32)
-    times = np.zeros(people, np.int32)
-    cohort = np.full(people, -1, np.int32)
-    seen = np.zeros(people, np.int32)
-    late = np.zeros(people, np.bool_)
+    known = np.zeros((people, 5), np.int32)  # cohort, last group, times, last release, came late: side by side
+    known[:, :2] = -1
     owner = np.full(groups, -1, np.int32)
     shown = np.zeros(groups, np.int32)
     refilled = np.zeros(groups, np.int32)
@@ -104,8 +156,8 @@ def follow(bounds, person, group, offsets, groups, people):  # type: ignore[no-u
     for r in range(1, len(bounds) - 1):
         base = offsets[r]
         for i in range(bounds[r], bounds[r + 1]):
-            if group[i] >= 0 and cohort[person[i]] >= 0:
-                owner[base + group[i]] = cohort[person[i]]
+            if group[i] >= 0 and known[person[i], 0] >= 0:
+                owner[base + group[i]] = known[person[i], 0]
         born = cohorts
         for i in range(bounds[r], bounds[r + 1]):
             if group[i] < 0:
@@ -115,17 +167,17 @@ def follow(bounds, person, group, offsets, groups, people):  # type: ignore[no-u
                 owner[g] = cohorts
                 cohorts += 1
             c = owner[g]
-            if cohort[p] < 0:
-                cohort[p] = c
+            if known[p, 0] < 0:
+                known[p, 0] = c
                 if c < born:
                     refilled[c] = r
                     joined[c] += 1
-                    late[p] = True
+                    known[p, 4] = 1
             shown[c] = g
-            latest[p] = g
-            times[p] += 1
-            seen[p] = r
-    return latest, times, cohort, seen, late, shown, refilled, joined, cohorts
+            known[p, 1] = g
+            known[p, 2] += 1
+            known[p, 3] = r
+    return known, shown, refilled, joined, cohorts
 
 
 @njit(cache=True, nogil=True)

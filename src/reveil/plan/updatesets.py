@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from reveil.plan.buckets import distinct_groups
-from reveil.plan.past import Past
+from reveil.plan.past import Shown
 
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
@@ -41,7 +41,7 @@ class Signatures:
         return len(self.first) - 1
 
 
-def read_signatures(past: Past, latest: I32, allowed: Sets) -> Signatures:
+def read_signatures(past: Shown, latest: I32, allowed: Sets) -> Signatures:
     """The signatures of people whose last groups are given, and the buckets they may go to."""
     sets, class_of = np.unique(allowed, axis=0, return_inverse=True)
     class_of = class_of.ravel()
