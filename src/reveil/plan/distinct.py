@@ -146,6 +146,8 @@ def _continue(task: Task, past: Shown, known: I64, fresh: I64) -> tuple[Grouped,
         return NOBODY, known, 0
     assert task.encoded.persons is not None
     signatures = read_signatures(past, past.latest[task.encoded.persons[known]], task.relation.allowed)
+    covered = np.logical_or.reduceat(signatures.sets[signatures.entry], signatures.first[:-1])
+    assert covered[signatures.own, task.codes[known]].all()  # else R311 would have been raised
     bucket = _assigned(task, signatures, known)
     counts = np.zeros((signatures.count, task.width), dtype=np.int64)
     np.add.at(counts, (bucket, task.codes[known]), 1)
