@@ -21,6 +21,7 @@ from reveil.guarantees.globally import Global
 from reveil.history import History
 from reveil.plan import globally, spend
 from reveil.plan.contract import silent
+from reveil.plan.purse import Purse
 from reveil.policy import load_policy
 
 
@@ -359,7 +360,7 @@ def test_rare_values_share_a_need_when_there_are_too_many(monkeypatch):
 
 def test_a_group_is_afforded_by_everybody_in_it():
     """Value 0 may have half of the rows; value 1 is not protected."""
-    purse = spend.Purse(
+    purse = Purse(
         line=np.zeros(4, dtype=np.int64),
         need=np.array([[0.5]]),
         worst=np.full(4, 0.5),

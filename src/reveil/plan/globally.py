@@ -26,6 +26,7 @@ from reveil.history import History
 from reveil.plan import admit, infeasible, outlook, spend
 from reveil.plan.contract import Plan, Progress
 from reveil.plan.mondrian import Work, rows_of
+from reveil.plan.purse import Past, Purse, Target, fill_least, fill_needs, place_visits, shelve, tabulate
 from reveil.plan.trees import Trees, lay_end_to_end
 from reveil.plan.values import Order, Rows, Tests, admits, room_for
 from reveil.policy import Policy
@@ -114,7 +115,7 @@ def _refuse_unknown(encoded: Encoded, policy: Policy) -> None:
 
 def purse_of(
     encoded: Encoded, history: History, policy: Policy, pace: budget.Pace
-) -> tuple[spend.Purse, NDArray[np.float64]]:
+) -> tuple[Purse, NDArray[np.float64]]:
     """What the rows of this table may still be exposed to, and the lowest survival of each so far."""
     domains = [len(column.values) for column in encoded.sensitive]
     first_code = np.cumsum([0, *domains], dtype=np.int64)
@@ -129,7 +130,7 @@ def purse_of(
     with ThreadPoolExecutor(cpu_count() or 1) as threads:
         jobs = [
             threads.submit(
-                spend.fill_needs,
+                fill_needs,
                 *(visits, past, target, kinds, begin, min(begin + part, lines + 1)),
                 *(encoded.rows, need, worst),
             )
@@ -138,7 +139,7 @@ def purse_of(
         for job in jobs:
             job.result()
     index = _index(encoded, line, lines)
-    purse = spend.Purse(
+    purse = Purse(
         line=index,
         need=need,
         worst=worst[index],
@@ -147,7 +148,7 @@ def purse_of(
         first_code=first_code,
         slot=slot,
     )
-    spend.fill_least(purse, encoded.codes)
+    fill_least(purse, encoded.codes)
     left = np.minimum(1.0, (target.top / target.bottom)[kinds] / worst)[index]
     return purse, left
 
@@ -208,14 +209,14 @@ def _visits(history: History, line: NDArray[np.int64], lines: int, offsets: NDAr
 
     def place(begin: int) -> None:
         some = slice(begin, begin + step)
-        spend.place_visits(person[some], release[some], group[some], line, offsets, visits)
+        place_visits(person[some], release[some], group[some], line, offsets, visits)
 
     with ThreadPoolExecutor(cpu_count() or 1) as threads:
         list(threads.map(place, range(0, len(person), step)))
     return visits
 
 
-def _targets(visits: NDArray[np.int32], pace: budget.Pace) -> tuple[NDArray[np.int64], spend.Target]:
+def _targets(visits: NDArray[np.int32], pace: budget.Pace) -> tuple[NDArray[np.int64], Target]:
     """What must remain after this release: of each line, its kind; and the survival that belongs to each kind.
 
     A horizon is shared out among the releases that somebody can be in, from the first one on. Without a horizon, the
@@ -234,16 +235,16 @@ def _targets(visits: NDArray[np.int32], pace: budget.Pace) -> tuple[NDArray[np.i
     small = np.array([target.denominator < 1 << 20 for target in survivals])
     top = [float(t.numerator if s else t) for t, s in zip(survivals, small, strict=True)]
     bottom = [float(t.denominator if s else 1) for t, s in zip(survivals, small, strict=True)]
-    return kinds, spend.Target(np.array(top), np.array(bottom), small)
+    return kinds, Target(np.array(top), np.array(bottom), small)
 
 
 def _past(
     encoded: Encoded, history: History, slot: NDArray[np.int64], offsets: NDArray[np.int64], *, shared: bool
-) -> spend.Past:
+) -> Past:
     """What was published in each group. Values that share a slot count as the most frequent of them there."""
     if history.groups.is_empty():
         nothing = np.empty(0, dtype=np.int32)
-        return spend.Past(np.empty(0), np.zeros(1, dtype=np.int64), nothing, np.empty(0), np.empty((0, 0)))
+        return Past(np.empty(0), np.zeros(1, dtype=np.int64), nothing, np.empty(0), np.empty((0, 0)))
     place = offsets[history.groups["release"].to_numpy()] + history.groups["group"].to_numpy()
     size = np.zeros(history.groups.height)
     size[place] = history.groups["rows"].to_numpy()
@@ -256,14 +257,14 @@ def _past(
             base += len(column.values)
         values = pl.concat(parts)
     release, group, code, rows = (values[name].to_numpy() for name in ("release", "group", "code", "rows"))
-    past = spend.shelve(release, group, code, rows, slot, offsets, size)
+    past = shelve(release, group, code, rows, slot, offsets, size)
     past = _merged(past) if shared else past
     slots = int(slot.max(initial=-1)) + 1
     dense = len(past.slot) > DENSE * slots * len(size) and slots * len(size) <= CELLS
-    return past._replace(table=spend.tabulate(past, slots)) if dense else past
+    return past._replace(table=tabulate(past, slots)) if dense else past
 
 
-def _merged(past: spend.Past) -> spend.Past:
+def _merged(past: Past) -> Past:
     """One entry for each group and slot: the largest."""
     group = np.repeat(np.arange(len(past.size)), np.diff(past.first))
     entries = pl.DataFrame({"group": group, "slot": past.slot, "ratio": past.ratio})
@@ -273,7 +274,7 @@ def _merged(past: spend.Past) -> spend.Past:
 
 
 def publishable(
-    encoded: Encoded, history: History, purse: spend.Purse, pace: budget.Pace, policy: Policy
+    encoded: Encoded, history: History, purse: Purse, pace: budget.Pace, policy: Policy
 ) -> NDArray[np.bool_]:
     """Which rows can be published together as one group; if not all, the others are withheld or the table is refused.
 
@@ -296,7 +297,7 @@ def publishable(
     return everybody
 
 
-def _too_poor(purse: spend.Purse, escapes: NDArray[np.float64], among: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _too_poor(purse: Purse, escapes: NDArray[np.float64], among: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Who cannot be in a group where these shares of the rows do not have the value of a slot."""
     poor = among & (purse.worst > escapes.min(initial=1.0))
     rows = np.flatnonzero(poor)
@@ -304,7 +305,7 @@ def _too_poor(purse: spend.Purse, escapes: NDArray[np.float64], among: NDArray[n
     return poor
 
 
-def _escapes(encoded: Encoded, purse: spend.Purse, keep: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _escapes(encoded: Encoded, purse: Purse, keep: NDArray[np.bool_]) -> NDArray[np.float64]:
     """For each slot, the share of the kept rows without its most frequent value. Two if the value does not occur."""
     rows = max(1, int(keep.sum()))
     escapes = np.full(purse.need.shape[1], 2.0)
@@ -328,7 +329,7 @@ def _refuse_conditions(tests: Tests, rows: Rows, order: Order, encoded: Encoded,
 class _Affordable(Work):
     """Cutting that respects what people have left; people of unlike needs are parted in the smallest segments only."""
 
-    def __init__(self, trees: Trees, tests: Tests, purse: spend.Purse, rows: Rows, order: Order, relaxed: bool) -> None:
+    def __init__(self, trees: Trees, tests: Tests, purse: Purse, rows: Rows, order: Order, relaxed: bool) -> None:
         super().__init__(trees, tests, (rows, order), False, 0)
         self.purse, self.by_need = purse, relaxed
 

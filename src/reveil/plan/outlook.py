@@ -15,6 +15,7 @@ from reveil.encode import Encoded
 from reveil.errors import Fault
 from reveil.history import History
 from reveil.plan import spend
+from reveil.plan.purse import Purse, smallest
 from reveil.plan.trees import Trees
 from reveil.plan.values import Order, Rows, Tests
 from reveil.policy import Policy
@@ -63,7 +64,7 @@ def _most_frequent(encoded: Encoded, policy: Policy) -> tuple[Any, Fraction]:
 def standing_alone(
     trees: Trees,
     tests: Tests,
-    purse: spend.Purse,
+    purse: Purse,
     rows: Rows,
     order: Order,
     starts: NDArray[np.int64],
@@ -81,7 +82,7 @@ def standing_alone(
         line=np.zeros_like(purse.line),
         need=np.full((1, purse.need.shape[1]), floor),
         worst=np.full_like(purse.worst, floor),
-        least=np.minimum(purse.least, np.int32(spend.smallest(floor))),
+        least=np.minimum(purse.least, np.int32(smallest(floor))),
     )
     finer, before, after = spend.refine(trees, tests, alone, rows[:end].copy(), order[:end].copy(), bounds, relaxed)
     cells = end * max(1e-300, trees.weight.sum())
@@ -100,7 +101,7 @@ def standing_alone(
 def faults(
     encoded: Encoded,
     history: History,
-    purse: spend.Purse,
+    purse: Purse,
     pace: budget.Pace,
     poor: NDArray[np.int64],
 ) -> list[Fault]:
