@@ -96,13 +96,14 @@ def group_labels(encoded: Encoded, plan: Plan, policy: Policy) -> dict[str, Labe
         positions = np.concatenate([positions, encoded.population])
     low, high = plan.boxes or boxes(groups, positions, plan.count)
     labels = {}
-    kept = groups >= 0
+    kept, sets = groups >= 0, policy.method.recode == "sets"
     for number, hierarchy in enumerate(encoded.quasi):
-        mine, run = positions[kept, number], (low[:, number], high[:, number])
-        if policy.method.recode == "sets" and not hierarchy.free:
-            labels[hierarchy.name] = _set_labels(hierarchy, groups[kept], mine)
-        elif policy.method.recode == "sets" and hierarchy.has_missing:
-            labels[hierarchy.name] = _run_labels(hierarchy, *run, _known_low(groups[kept], mine, plan.count))
+        run = low[:, number], high[:, number]
+        if sets and not hierarchy.free:
+            labels[hierarchy.name] = _set_labels(hierarchy, groups[kept], positions[kept, number])
+        elif sets and hierarchy.has_missing:
+            known = _known_low(groups[kept], positions[kept, number], plan.count)
+            labels[hierarchy.name] = _run_labels(hierarchy, *run, known)
         else:
             labels[hierarchy.name] = _run_labels(hierarchy, *run)
     return labels
@@ -120,10 +121,10 @@ def _run_labels(hierarchy: Hierarchy, low: Codes, high: Codes, known: Codes | No
 
     A run of the missing value and known ones is told apart by where the known ones begin.
     """
-    size = np.int32(len(hierarchy))
+    size = len(hierarchy)
     if known is not None:
-        low = np.where((low == 0) & (high > 0), size + known, low)
-    runs, index = distinct_runs(low, high, len(hierarchy))
+        low = np.where((low == 0) & (high > 0), np.int32(size) + known, low)
+    runs, index = distinct_runs(low, high, size)
     texts = [_run_text(hierarchy, 0, a - size, b) if a >= size else _run_text(hierarchy, a, 0, b) for a, b in runs]
     return pl.Series(texts, dtype=pl.String), index
 
