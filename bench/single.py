@@ -1,4 +1,4 @@
-"""Planning one release: time, growth and memory, as ratios within one run.
+"""Planning and publishing one release: time, growth and memory, as ratios within one run.
 
     reveil bench single
 
@@ -6,7 +6,8 @@ Eight quasi-identifiers, k = 5 and distinct l = 3, relaxed cuts. The measure of 
 the same encoded columns. Planning uses all cores and an argsort one, so on a machine that is busy with other work the
 ratio comes out too high: the processor time beside it, and the load, say how far. Each table has a process of its own,
 so that peaks of memory do not add up. Adult rows (drawn with replacement, with ARX's hierarchies) are added where
-`../shared/data/adult_arx` is.
+`../shared/data/adult_arx` is. Below the table: the whole `publish` of a CSV file against Polars reading and writing it,
+and `reveil --help` against `python -c pass`.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import log
 from pathlib import Path
 from typing import Any
@@ -128,6 +131,35 @@ def peak(name: str, rows: int) -> dict[str, float]:
     return {"peak_mb": after, "before_planning_mb": before}
 
 
+def publish(name: str, rows: int) -> dict[str, Any]:
+    """The whole way from a CSV file to a revealed release, against Polars reading and writing that file."""
+    import reveil
+
+    table, settings = TABLES[name](rows)
+    table = table.with_columns(pl.int_range(rows).cast(pl.String).alias("person"))
+    policy = {"columns": {**settings["columns"], "person": "identifier"}, "guarantee": GUARANTEE}
+    with tempfile.TemporaryDirectory() as scratch:
+        source, copy, homes = Path(scratch, "table.csv"), Path(scratch, "copy.csv"), iter(range(10))
+        table.write_csv(source)
+        reveil.open_series(policy, home=Path(scratch, "small")).publish(table.head(1000))  # compiles
+
+        def whole_way() -> None:
+            reveil.open_series(policy, home=Path(scratch, f"home{next(homes)}")).publish(source)
+
+        copying = best_of(5, lambda: pl.read_csv(source).write_csv(copy))[0]
+        publishing = best_of(3, whole_way)[0]
+    return {"table": name, "rows": rows, "copy": copying, "publish": publishing, "ratio": publishing / copying}
+
+
+def start() -> dict[str, float]:
+    """How long `reveil --help` takes in relation to starting Python, best of 20."""
+    found = {}
+    for name, command in (("help", ["-m", "reveil", "--help"]), ("pass", ["-c", "pass"])):
+        call = partial(subprocess.run, [sys.executable, *command], check=True, stdout=subprocess.DEVNULL)
+        found[name] = best_of(20, call)[0]
+    return {**found, "ratio": found["help"] / found["pass"]}
+
+
 def run(rows: Sequence[int] = (30_000, 600_000, 5_000_000), out: Path | None = None) -> list[dict[str, Any]]:
     """Measure all tables and print them with their ratios. `out` takes the numbers as JSON."""
     wanted = [("census", n) for n in rows]
@@ -142,6 +174,17 @@ def run(rows: Sequence[int] = (30_000, 600_000, 5_000_000), out: Path | None = N
         line["growth"] = _growth(earlier[-1], line) if earlier else None
         found.append(line)
         print(_shown(line), flush=True)
+    print()
+    for name in dict.fromkeys(name for name, _ in wanted):
+        line = _child("publish", name, min(600_000, max(rows)))
+        found.append(line)
+        print(
+            f"{name}: publishing {line['rows']:,} rows of CSV {line['publish']:.2f} s, Polars reading and writing "
+            f"them {line['copy']:.2f} s, ratio {line['ratio']:.1f}",
+            flush=True,
+        )
+    starting = start()
+    print(f"reveil --help {starting['help']:.3f} s, python -c pass {starting['pass']:.3f} s: {starting['ratio']:.1f}")
     if out is not None:
         out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     return found
@@ -176,7 +219,7 @@ def main() -> None:
     wanted, _ = parser.parse_known_args()
     if wanted.child:
         what, name, rows = wanted.child
-        print(json.dumps({"measure": measure, "peak": peak}[what](name, int(rows))))
+        print(json.dumps({"measure": measure, "peak": peak, "publish": publish}[what](name, int(rows))))
         return
     run(wanted.rows, wanted.out)
 

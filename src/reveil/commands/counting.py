@@ -1,7 +1,5 @@
 """Counts instead of rows: noisy ones under differential privacy (count, spent)."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from reveil.commands.options import POLICY, Home, Json, PolicyFile, Quiet, Source, app
@@ -48,7 +46,7 @@ def spent(policy: PolicyFile = POLICY, home: Home = None, json: Json = False) ->
     _show(found)
 
 
-def _show(found: Spent) -> None:
+def _show(found: "Spent") -> None:
     from reveil import terminal
     from reveil.dp.counting import exact_text
 

@@ -1,7 +1,5 @@
 """What outsiders and recipients can do with a release: link people with it, or ask an anatomy."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

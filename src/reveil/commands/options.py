@@ -1,6 +1,8 @@
-"""What all commands share: the application, its options, and how releases are shown."""
+"""What all commands share: the application, its options, and how releases are shown.
 
-from __future__ import annotations
+Modules of commands have plain annotations (no `from __future__ import annotations`): the command line reads them all at
+every start, and texts would have to be evaluated first.
+"""
 
 import sys
 from pathlib import Path
@@ -33,7 +35,7 @@ Source = Annotated[str, typer.Argument(help="CSV, Parquet, Excel, Stata/SPSS/SAS
 POLICY = Path("reveil.toml")
 
 
-def series_of(policy: Path, home: Path | None, quiet: bool, *, begun: bool = False) -> Series:
+def series_of(policy: Path, home: Path | None, quiet: bool, *, begun: bool = False) -> "Series":
     """The series; `begun` for commands that only look back, which must not begin one in a mistyped place."""
     from reveil.ledger.ledger import Ledger
     from reveil.publish import open_series
@@ -46,7 +48,7 @@ def series_of(policy: Path, home: Path | None, quiet: bool, *, begun: bool = Fal
     return series
 
 
-def show_release(release: Release, json: bool, quiet: bool) -> None:
+def show_release(release: "Release", json: bool, quiet: bool) -> None:
     from reveil import terminal
 
     if json:
@@ -63,7 +65,7 @@ def show_release(release: Release, json: bool, quiet: bool) -> None:
         terminal.say(f"Keep to yourself {release.path / 'private'}   (read report.html first)")
 
 
-def show_findings(certificate: Certificate) -> None:
+def show_findings(certificate: "Certificate") -> None:
     from reveil import terminal
 
     terminal.say(terminal.verdict_lines(certificate.verdicts))

@@ -1,7 +1,5 @@
 """Changed values instead of general ones: perturb."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -34,7 +32,7 @@ def perturb(
         _show(made)
 
 
-def _show(made: Perturbed) -> None:
+def _show(made: "Perturbed") -> None:
     from reveil import terminal
 
     terminal.say(f"{made.table.height:,} rows, changed as the policy says. Checked in the published bytes:")
@@ -56,7 +54,7 @@ def _show(made: Perturbed) -> None:
         terminal.say(f"Keep to yourself {made.path / 'private'}   (read report.html first)")
 
 
-def _wide(made: Perturbed) -> list[dict[str, object]]:
+def _wide(made: "Perturbed") -> list[dict[str, object]]:
     """Interval disclosure with the same columns for numbers and categories."""
     rows = made.report["interval disclosure"]
     names = list(dict.fromkeys(name for row in rows for name in row))

@@ -1,7 +1,5 @@
 """From a table to a series of releases, and back to what was published: init, plan, publish, history, show, verify."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -221,7 +219,7 @@ def _verify_elsewhere(what: str, policy: Path, json: bool) -> bool:
     return certificate.holds
 
 
-def _verify_series(number: int | None, series: Series, json: bool) -> bool:
+def _verify_series(number: int | None, series: "Series", json: bool) -> bool:
     from reveil import terminal
 
     found = series.verify(number)

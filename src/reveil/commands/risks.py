@@ -1,7 +1,5 @@
 """What an adversary makes of releases: audit, and the odds that are known beforehand."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -90,7 +88,7 @@ def audit(
         )
 
 
-def _show_audit(found: Audit, report: Path | None, external: bool, json: bool, quiet: bool) -> None:
+def _show_audit(found: "Audit", report: Path | None, external: bool, json: bool, quiet: bool) -> None:
     from reveil import terminal
     from reveil.audit.report import lines, write_html
 

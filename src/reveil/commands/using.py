@@ -1,7 +1,5 @@
 """Everything beside: measure, explain, simulate, demo, bench."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,0 +1,5 @@
+"""`python -m reveil` is the command line."""
+
+from reveil.cli import main
+
+main()
