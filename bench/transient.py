@@ -4,8 +4,9 @@
     python bench/transient.py speed [--rows 600000] [--past 10]                  planning against sorting
     python bench/transient.py real [--data ../shared/data]                       MEPS and NLS young women
     python bench/transient.py grid [--rows 10000]                                the same by l, horizon and strategy
+    python bench/transient.py plot --of series.md --out docs/changing-values.svg   a picture of what `series` printed
 
-Each prints a Markdown table and what it was measured on. Nothing is written.
+Each of the first four prints Markdown tables and what they were measured on, and writes nothing.
 """
 
 from __future__ import annotations
@@ -285,14 +286,53 @@ def _grid_line(rows: int, bound: int, releases: int, pace: dict[str, Any] | None
     )
 
 
+def plot(printed: str) -> str:
+    """Chances, group sizes and loss by release, as an SVG picture, from what `series` printed."""
+    from persistent_plots import page, panel
+
+    chance: dict[str, list[float]] = {}
+    size: dict[str, list[float]] = {}
+    loss: dict[str, list[float]] = {}
+    above: list[float] = []
+    for block in printed.split("\n\n")[1:]:
+        head, _, *lines = block.strip().splitlines()
+        name = head.strip("| ").split(":")[0]
+        cells = [
+            [cell.strip() for cell in line.strip("| ").split("|")] for line in lines if not line.startswith("| refused")
+        ]
+        place = 2
+        if name == "localized":
+            above = [_number(row[1].split(" of ")[0]) / _number(row[1].split(" of ")[1]) for row in cells]
+            rows, ncp = 3, 4
+        else:
+            rows, ncp = 4, 5
+        chance[name] = [_number(row[place]) for row in cells]
+        size[name] = [min(100.0, _number(row[rows])) for row in cells]
+        loss[name] = [_number(row[ncp]) for row in cells]
+    people = {"localized": above, **{name: [0.0] * len(found) for name, found in chance.items() if name != "localized"}}
+    charts = {
+        "Share of people above 1/l": people,
+        "Highest chance of anybody": chance,
+        "Rows per group (100 or more: 100)": size,
+        "Loss (NCP)": loss,
+    }
+    return page([panel(title, lines, 300 * i, "release") for i, (title, lines) in enumerate(charts.items())])
+
+
+def _number(text: str) -> float:
+    return float(text.replace(",", ""))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["series", "speed", "real", "grid"])
+    parser.add_argument("what", choices=["series", "speed", "real", "grid", "plot"])
     parser.add_argument("--rows", type=int)
     parser.add_argument("--releases", type=int, default=20)
     parser.add_argument("--past", type=int, default=10)
     parser.add_argument("--l", type=int, default=2)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--of", type=Path, help="plot: what `series` printed")
+    parser.add_argument("--out", type=Path, help="plot: the SVG file to write")
     wanted = parser.parse_args()
     if wanted.what == "series":
         run_series(wanted.rows or 100_000, wanted.releases, wanted.l)
@@ -300,8 +340,12 @@ def main() -> None:
         run_speed(wanted.rows or 600_000, wanted.past)
     elif wanted.what == "real":
         run_real(wanted.data)
-    else:
+    elif wanted.what == "grid":
         run_grid(wanted.rows or 10_000)
+    elif wanted.of is None or wanted.out is None:
+        parser.error("plot needs --of and --out")
+    else:
+        wanted.out.write_text(plot(wanted.of.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":
