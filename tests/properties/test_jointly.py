@@ -53,7 +53,7 @@ def relations(draw, letters="abcdef"):
 def cohorts(draw, refilled):
     """A cohort over a few releases: places change as they may, people leave for good, newcomers take vacant places."""
     chance = draw(relations())
-    size, releases = draw(st.sampled_from([(3, 2), (3, 3), (4, 2), *([] if refilled else [(3, 4), (4, 3)])]))
+    size, releases = draw(st.sampled_from([(3, 2), (3, 3), (4, 2), *([] if refilled else [(3, 4)])]))
     rows = [draw(st.sampled_from(sorted(chance))) for _ in range(size)]
     people = list(range(draw(st.integers(2, size))))
     following = len(people)
@@ -79,7 +79,7 @@ def verdict(series, chance, known, **more):
 
 
 @given(cohorts(refilled=False), st.integers(0, 1))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_the_worst_guess_is_that_of_all_worlds(case, known):
     series, chance = case
     found, truth = verdict(series, chance, known), oracle.worst_guess(series, chance, known)
@@ -92,7 +92,7 @@ def test_the_worst_guess_is_that_of_all_worlds(case, known):
 
 
 @given(cohorts(refilled=True), st.integers(0, 2))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_refills_never_tell_more_than_the_judge_says(case, known):
     series, chance = case
     if len(series[0][1]) - known < 2:
@@ -103,7 +103,7 @@ def test_refills_never_tell_more_than_the_judge_says(case, known):
 
 
 @given(cohorts(refilled=True), st.integers(0, 2), st.integers(1, 2))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_withholding_a_cohort_tells_no_more_than_the_bound(case, known, most):
     series, chance = case
     size, book = len(series[0][1]), sorted(chance)

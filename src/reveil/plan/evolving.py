@@ -41,6 +41,7 @@ AWAY = "was away while the cohort was shown"
 ENDED = "cohort ended: too many of its people came to share a value"
 BY_RULE = "cohort ended: what it showed last leaves too few values it can take"
 BEFORE = "cohort ended earlier"
+SAMPLE = 2_000  # cohorts whose prospects are reported
 MARGIN = 1 + 1e-6  # stricter than the verifier, which rounds differently
 
 
@@ -69,7 +70,8 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     away[known] = past.seen[encoded.persons[known]] < cohorts.release[cohort[known]]
     before[known] = cohorts.ended[cohort[known]]
     before &= ~away
-    rows = np.flatnonzero(known & ~away & ~before)
+    staying = known & ~away & ~before
+    rows = np.flatnonzero(staying)
     standing, reasons = _go_on(past, cohorts, encoded, history, rows, relation, policy, rng)
     reasons = {AWAY: int(away.sum()), BEFORE: int(before.sum()), **reasons}
     groups = np.full(encoded.rows, -1, dtype=np.int32)
@@ -85,7 +87,7 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     reasons[TOO_FREQUENT] = int((founded < 0).sum())
     fakes = places.unfilled(standing.first_vacant, standing.vacant, home, encoded.codes[newcomers, 0])
     _refuse_short_lives(encoded, rest, founded, relation, policy)
-    statistics = statistics_of(standing, home, groups, len(fakes[0])) | outlook(past, history, known, policy)
+    statistics = statistics_of(standing, home, groups, len(fakes[0])) | outlook(past, history, staying, policy)
     return Plan(
         groups=groups,
         method="closed cohorts of changing values",
@@ -322,17 +324,17 @@ def _no_families(relation: Relation, family: I64, size: int, column: Sensitive, 
 
 def _prospects(
     encoded: Encoded, groups: I32, fakes: tuple[I32, I32], relation: Relation, g: Guarantee
-) -> dict[str, int | float]:
-    """What will become of the cohorts of this release, as far as chances tell."""
+) -> dict[str, float]:
+    """What will become of the cohorts of this release, as chances have it; of the first ones, where there are many."""
     kept = groups >= 0
     owner = np.concatenate([groups[kept], fakes[0]])
     codes = np.concatenate([encoded.codes[kept, 0], fakes[1]]).astype(np.int64)
+    codes, owner = codes[owner < SAMPLE], owner[owner < SAMPLE]
     if not len(owner):
         return {}
     order, first = sort_by(owner, int(owner.max()) + 1)
     limit, ends = limits(g, first, codes[order], relation)
-    expected = float(ends[limit > 0].mean()) if (limit > 0).any() else 0.0
     return {
-        "cohorts that will not be shown again": int((limit == 0).sum()),
-        "share of the others expected to end with the next release": round(expected, 4),
+        "share of cohorts that will not be shown again": round(float((limit == 0).mean()), 4),
+        "share of cohorts expected to end with the next release": round(float(ends.mean()), 4),
     }
