@@ -8,12 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reveil.audit.exact import chains_of
-from reveil.audit.infer import infer, members
+from reveil.audit.certain import State
+from reveil.audit.exact import Limits, chains_of, solve
+from reveil.audit.infer import Inference, infer, members
 from reveil.audit.knowledge import Adversary, Known
 from reveil.audit.model import build
 from reveil.audit.observed import from_groups
-from reveil.audit.sample import sample_component
+from reveil.audit.sample import sample, sample_component
 from reveil.audit.worlds import lasting_choices
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "oracle")]
@@ -42,26 +43,44 @@ def adversary(kind):
     return Adversary(compromised=(Known("0", "a"),))
 
 
-def compare(seed, kind):
-    model = build(from_groups(series(seed, releases=2 if kind == "transitions" else 3)), adversary(kind))
-    found = infer(model)
-    rows = []
-    for factors in members(found.state):
-        sampled = sample_component(found, chains_of(found.state, factors), 4_000, seed)
-        for (app, value), (mean, low, high) in sampled.shares.items():
-            truth = float(found.posterior.get((app, value), 0))
-            rows.append((truth, mean, low, high, sampled.rhat))
-    return rows
+def compare(seed, kind, runs, steps=3_000):
+    """Sampled against counted beliefs of one series, run by run: (run, counted, mean, low, high), and all results."""
+    state = State.start(build(from_groups(series(seed, releases=2 if kind == "transitions" else 3)), adversary(kind)))
+    state.narrow()
+    found = Inference(state, np.ones(len(state.model.app_factor), dtype=bool), np.full(len(state.alive), np.nan))
+    rows, results = [], []
+    for factors in members(state):
+        chains = chains_of(state, factors)
+        counted = solve(state, chains).posterior
+        for run in range(runs):
+            sampled = sample_component(found, chains, steps, 1_000 * run + seed)
+            results.append(sampled)
+            rows += [(run, float(counted.get(key, 0)), *share) for key, share in sampled.shares.items()]
+    return rows, results
 
 
 @pytest.mark.parametrize("kind", ["known", "priors", "transitions"])
-def test_sampling_agrees_with_counting(kind):
-    rows = [row for seed in range(4) for row in compare(seed, kind)]
-    assert rows
-    assert max(abs(truth - mean) for truth, mean, *_ in rows) < 0.06
-    inside = np.mean([low - 1e-9 <= truth <= high + 1e-9 for truth, _, low, high, _ in rows])
-    assert inside > 0.88  # stated: 95 %; the rows of one component hang together
-    assert np.median([rhat for *_, rhat in rows]) < 1.05
+def test_intervals_hold_what_is_counted(kind):
+    """Stated: 95 %. Values of one run hang together (often all of them miss, or none), so each series is run again and
+    again, and the worst of them must hold as well, within what chance allows for so few runs."""
+    covered = []
+    for seed in range(3):
+        rows, results = compare(seed, kind, runs=6)
+        assert all(result.converged for result in results)
+        assert max(abs(counted - mean) for _, counted, mean, *_ in rows) < 0.06
+        covered.append(np.mean([low - 1e-9 <= counted <= high + 1e-9 for _, counted, _, low, high in rows]))
+    assert np.mean(covered) > 0.90
+    assert min(covered) > 0.75
+
+
+def test_chains_that_do_not_agree_give_no_belief():
+    """Too few steps: what was sampled is not entered."""
+    found = infer(build(from_groups(series(1, people=24, releases=4)), adversary("known")), limits=Limits(people=0))
+    results = sample(found, 12)
+    assert results and not any(result.converged for result in results)
+    assert np.isnan(found.share[found.state.alive]).any()
+    assert sample(found, 4_000)[0].converged
+    assert not np.isnan(found.share[found.state.alive]).any()
 
 
 def test_counterfeits_and_repeated_values():

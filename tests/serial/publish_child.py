@@ -24,6 +24,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from reveil import cli, publish, recheck, release, terminal  # noqa: F401 commands import them when they run
+from reveil.audit import gate
 from reveil.ledger import catalog, store
 from reveil.ledger.ledger import Ledger
 
@@ -77,6 +78,7 @@ STEPS: dict[str, Callable[[], None]] = {
     "emit": lambda: die_after(publish, "emit"),
     "verify": lambda: die_after(publish, "verify"),
     "reports": lambda: die_after(publish, "write_reports"),
+    "audit": lambda: die_after(gate, "truth_of"),  # with [audit] gate = true: in the middle of the attack
     "first memory": lambda: die_after(Ledger, "write_memory"),
     "memory": lambda: die_after(publish, "facts_of"),
     "seal": lambda: die_after(store, "seal"),

@@ -188,6 +188,23 @@ def test_killed_during_the_first_release(place: Place, step: str) -> None:
     settled(place, 2 if step in AFTER_RECORDING else 1)
 
 
+def test_killed_in_the_audit_gate(place: Place) -> None:
+    """Nothing of the release stays; without the gate, or if the gate lets it pass, it can be published again."""
+    before = old_state(place.home)
+    policy = place.folder / "reveil.toml"
+    policy.write_text(POLICY + "[audit]\ngate = true\n")
+    code, out, err = place.run("publish", place.table(2), how="audit")
+    assert code == -signal.SIGKILL, out + err
+    code, out, err = place.run("history")
+    assert (code, ": 1 releases." in out) == (0, True)
+    assert "was removed; it had not been recorded" in err
+    settled(place, 1)
+    policy.write_text(POLICY)
+    assert place.series().publish(place.table(2)).number == 2
+    settled(place, 2)
+    assert old_state(place.home) == before
+
+
 def planned(go: Path, count: int) -> None:
     end = time.monotonic() + 120
     while len(list(go.parent.glob(f"{go.name}.*.planned"))) < count:

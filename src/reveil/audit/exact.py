@@ -252,7 +252,7 @@ def count(problem: Problem, m: Model, limits: Limits) -> Exact | None:
         before = layers[-1]
         for source, target, _, weight in step:
             after[target] = after.get(target, 0) + before[source] * weight
-        if len(after) > limits.states or work > limits.work or time.monotonic() > limits.deadline:
+        if len(after) > limits.states or work > limits.work or time.process_time() > limits.deadline:
             return None
         layers.append(after)
         moves.append(step)

@@ -58,14 +58,14 @@ def infer(
 ) -> Inference:
     """Everything certain, and exact beliefs where counting is short enough.
 
-    `seconds` bound what comes after the filters (a component begun is finished); `people` narrow that to their
-    components. `world` is a value for everybody that is known to fit, where values never change.
+    `seconds` of computing (not of waiting for others) bound what comes after the filters, a component begun is
+    finished; `people` narrow that to their components. `world` is a value for everybody that is known to fit, where values never change.
     """
     progress("excluding", 0.0)
     compiled()
     state = State.start(model)
     state.narrow()
-    start = time.monotonic()
+    start = time.process_time()
     found = Inference(state, np.ones(len(model.app_factor), dtype=bool), np.full(len(model.opt_cell), np.nan))
     settled = np.zeros(model.observed.people, dtype=bool)
     if model.change == "never" and model.observed.located:
@@ -99,7 +99,7 @@ def _settle(found: Inference, end: float, world: I64 | None, people: Sequence[in
         doubtful = _unsettled(state, settled)
         news = _equate(state, [part for part in members(state) if doubtful[part].any()], end) or news
         settled |= state.fixed_people()
-        if not news or time.monotonic() > end:
+        if not news or time.process_time() > end:
             return settled
 
 
@@ -108,7 +108,7 @@ def _equate(state: State, parts: Sequence[Sequence[int]], end: float) -> bool:
     news, again = False, list(parts)
     while again:
         changed = [
-            part for part in again if len(part) > 1 and time.monotonic() < end and state.equate(equalities(state, part))
+            part for part in again if len(part) > 1 and time.process_time() < end and state.equate(equalities(state, part))
         ]
         again, news = changed, news or bool(changed)
     return news
@@ -176,14 +176,14 @@ def _components(
         if alone[factors[0]] and (uniform[factors[0]] or not beliefs):
             _count(found, "uniform" if uniform[factors[0]] else "filters")  # the filter of one factor is complete
             continue
-        if done and (not beliefs or time.monotonic() > end):
+        if done and (not beliefs or time.process_time() > end):
             _possible(found, factors, single=bool(alone[factors[0]]))
             continue
         chains = chains_of(state, factors)
         if wanted is not None and not wanted & {int(person[c[0]]) for c in chains}:
             _leave(found, chains, settled)
             continue
-        exact = solve_cached(state, chains, replace(limits, deadline=end), cache) if time.monotonic() < end else None
+        exact = solve_cached(state, chains, replace(limits, deadline=end), cache) if time.process_time() < end else None
         if exact is not None:
             _take_exact(found, exact, chains)
         elif done:
@@ -259,7 +259,7 @@ def _exclude(state: State, chains: Sequence[Chain], possible: set[tuple[int, int
 
 
 def _search(found: Inference, factors: list[int], chains: list[Chain], end: float, settled: Bools) -> None:
-    left = end - time.monotonic()
+    left = end - time.process_time()
     result: Found | None = search(found.state, chains, min(left, 20.0)) if left > 0 else None
     found.pending.append(factors)
     if result is not None and result.finished:

@@ -98,7 +98,7 @@ def _shares(lumped: Lumped, kinds: list[Any], limits: Limits) -> tuple[Shares, i
         after: dict[Key, int] = {}
         for source, target, _, weight in step:
             after[target] = after.get(target, 0) + layers[-1][source] * weight
-        if len(after) > limits.states or work > limits.work or time.monotonic() > limits.deadline:
+        if len(after) > limits.states or work > limits.work or time.process_time() > limits.deadline:
             return None
         layers.append(after)
         moves.append(step)

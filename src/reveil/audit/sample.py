@@ -28,6 +28,7 @@ CHAINS = 8
 LEVELS = 5  # temperatures of a chain
 COLDEST = 8.0  # penalty of a misfit at the level that is sampled
 T_95 = 2.364624  # Student's t with CHAINS - 1 degrees of freedom
+ENOUGH = 100.0  # effective samples; fewer give no belief
 
 
 @dataclass(frozen=True)
@@ -35,12 +36,13 @@ class Sampled:
     """Beliefs in one component, with 95 % intervals; `rhat` near 1 means that the chains agree."""
 
     shares: dict[tuple[int, int], tuple[float, float, float]]  # (appearance, value) -> mean, low, high
-    rhat: float
+    rhat: float  # the largest, of half chains
     samples: int  # without a misfit, of all chains
+    effective: float  # independent samples that these are worth, for the slowest value
 
     @property
     def converged(self) -> bool:
-        return self.rhat < 1.1 and self.samples >= 100 * CHAINS
+        return self.rhat < 1.1 and self.effective >= ENOUGH
 
 
 def sample(
@@ -70,27 +72,46 @@ def _enter(found: Inference, result: Sampled) -> None:
 def sample_component(found: Inference, chains: Sequence[Chain], steps: int, seed: int) -> Sampled:
     """Run the chains and put them together."""
     problem = _Rows(found, chains)
-    means = []
-    kept = 0
-    for number in range(CHAINS):
-        rng = np.random.default_rng([seed, number])
-        tally, good = problem.run(steps, rng)
-        kept += good
-        means.append(tally / max(1, good) if good else np.full_like(tally, np.nan))
-    table = np.array(means)  # chains x appearances x values
-    mean = np.nanmean(table, axis=0)
-    spread = np.nanstd(table, axis=0, ddof=1)
-    half = T_95 * spread / sqrt(CHAINS)
-    within = np.maximum(mean * (1 - mean), 1e-12)
-    rhat = float(np.sqrt(1 + np.nanmax(spread**2 / within))) if kept else float("inf")
-    if np.isnan(table).any():
-        rhat = float("inf")
+    runs = [problem.run(steps, np.random.default_rng([seed, number])) for number in range(CHAINS)]
+    good = np.array([kept for _, kept in runs])  # chains x halves
+    tally = np.array([counts for counts, _ in runs])  # chains x halves x appearances x values
+    if (good == 0).any():
+        return Sampled({}, float("inf"), int(good.sum()), 0.0)
+    mean, rhat, worth = _agreement(tally, good)
     shares = {}
     for i, app in enumerate(problem.apps):
         for v in found.state.values_of(int(app)):
-            centre = float(mean[i, v])
-            shares[int(app), v] = (centre, max(0.0, centre - float(half[i, v])), min(1.0, centre + float(half[i, v])))
-    return Sampled(shares, rhat, kept)
+            shares[int(app), v] = (float(mean[i, v]), *interval(float(mean[i, v]), float(worth[i, v])))
+    return Sampled(shares, rhat, int(good.sum()), float(worth.min()))
+
+
+def _agreement(tally: Floats, good: I64) -> tuple[Floats, float, Floats]:
+    """Means over the chains, R-hat of their halves, and how many independent samples each mean is worth."""
+    whole = tally.sum(axis=1) / good.sum(axis=1)[:, None, None]
+    halves = (tally / good[:, :, None, None]).reshape(-1, *tally.shape[2:])
+    mean: Floats = whole.mean(axis=0)
+    within = mean * (1 - mean)
+    moving = within > 0
+    if not moving.any():
+        return mean, 1.0, np.full(mean.shape, float(good.sum()))
+    rhat = float(np.sqrt(1 + np.max(halves.var(axis=0, ddof=1)[moving] / within[moving])))
+    spread = np.maximum(whole.var(axis=0, ddof=1) / CHAINS, within / good.sum())
+    worth = np.zeros(mean.shape)
+    worth[moving] = within[moving] / spread[moving]
+    worth[~moving] = worth[moving].min()  # never or always seen: as if it moved as slowly as the slowest
+    return mean, rhat, worth
+
+
+def interval(mean: float, worth: float) -> tuple[float, float]:
+    """Wilson's interval for so many independent samples, whose number is itself estimated from the chains.
+
+    >>> tuple(round(x, 3) for x in interval(0.0, 100.0))
+    (0.0, 0.053)
+    """
+    z = T_95 * T_95 / worth
+    middle = (mean + z / 2) / (1 + z)
+    half = sqrt(z * mean * (1 - mean) + z * z / 4) / (1 + z)
+    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 class _Rows:
@@ -153,19 +174,20 @@ class _Rows:
                         table[v, w] = float(chance)
                 self.step = np.log(table)
 
-    def run(self, steps: int, rng: np.random.Generator) -> tuple[Floats, int]:
+    def run(self, steps: int, rng: np.random.Generator) -> tuple[Floats, I64]:
+        """Counts of each value by halves of the chain, and how many samples each half has."""
         holders = np.empty((LEVELS, len(self.holders)), dtype=np.int64)
         for level in range(LEVELS):
             holders[level] = self.holders
             for g in range(len(self.group_start) - 1):
                 rng.shuffle(holders[level, self.group_start[g] : self.group_start[g + 1]])
         ladder = COLDEST * np.linspace(0.25, 1.0, LEVELS)
-        tally = np.zeros(self.own.shape)
+        tally = np.zeros((2, *self.own.shape))
         good = walk(
             holders, self.row_value, self.row_group, self.group_start, self.app_chain, self.chain_start,
             self.chain_apps, self.own, self.step, ladder, steps, int(rng.integers(0, 2**31)), tally,
         )  # fmt: skip
-        return tally, int(good)
+        return tally, good
 
 
 @njit(cache=True, nogil=True)
@@ -212,7 +234,7 @@ def walk(
     steps: int,
     seed: int,
     tally: Floats,
-) -> int:
+) -> I64:
     """Parallel tempering; tallies the coldest level when nothing misfits there. The first fifth is not counted."""
     np.random.seed(seed)
     levels, rows = holders.shape
@@ -230,7 +252,7 @@ def walk(
             )
     total, misfit = value.sum(axis=1), wrong.sum(axis=1)
     every = max(1, rows // 2)
-    good = 0
+    good = np.zeros(2, dtype=np.int64)
     block = np.empty(rows, dtype=np.int64)
     touched = np.zeros(chains, dtype=np.bool_)
     for n in range(steps):
@@ -269,9 +291,10 @@ def walk(
         if np.log(np.random.random() + 1e-300) < gain:
             trade(low, holders, row_of, value, wrong, total, misfit)
         if n >= steps // 5 and misfit[levels - 1] == 0:
-            good += 1
+            half = 0 if n < steps // 5 + (steps - steps // 5) // 2 else 1
+            good[half] += 1
             for a in range(apps):
-                tally[a, row_value[row_of[levels - 1, a]]] += 1
+                tally[half, a, row_value[row_of[levels - 1, a]]] += 1
     return good
 
 

@@ -36,7 +36,7 @@ def search(state: State, chains: Sequence[Chain], seconds: float) -> Found | Non
     problem = problem_of(state, chains, Limits(paths=2_000))
     if problem is None or sum(map(len, problem.paths)) > PATHS:
         return None
-    return sweep(problem, state, time.monotonic() + seconds)
+    return sweep(problem, state, time.process_time() + seconds)
 
 
 def sweep(problem: Problem, state: State, end: float) -> Found:
@@ -48,7 +48,7 @@ def sweep(problem: Problem, state: State, end: float) -> Found:
     possible, left = (set[Fact](), everything) if problem.left else _by_moves(problem, facts, end)
     if not left - possible:
         return Found(frozenset(possible), everything, True)
-    while possible != everything and (left := end - time.monotonic()) > 0:
+    while possible != everything and (left := end - time.process_time()) > 0:
         status, world = _world(problem, state, facts, possible, left)
         if status == "none":
             return Found(frozenset(possible), everything, True)

@@ -101,7 +101,7 @@ class Choices:
         numbers = np.nonzero(who)[0]
         at_once = max(1, AT_ONCE // most)
         for first in range(0, len(numbers), at_once):
-            if time.monotonic() > end:
+            if time.process_time() > end:
                 return UNKNOWN
             outcome: int = explore(
                 numbers[first : first + at_once], placing, self.owner, self.start, self.path_start, self.path,

@@ -45,7 +45,7 @@ def audit(
     promise: Annotated[
         str | None, typer.Option(help="Highest belief allowed, such as 1/4. Default: the policy's.")
     ] = None,
-    limit: Annotated[float, typer.Option(help="Seconds for counting and searching.")] = 60.0,
+    limit: Annotated[float, typer.Option(help="Seconds of computing for counting and searching.")] = 60.0,
     samples: Annotated[int, typer.Option(help="Steps of sampling where counting is too long; 0 for none.")] = 0,
     people: Annotated[list[str] | None, typer.Option(help="Look at these people only. May be repeated.")] = None,
     worst: Annotated[int, typer.Option(help="How many exposed people to explain.")] = 5,
