@@ -37,6 +37,7 @@ from reveil.plan.loss import Loss, loss_of
 from reveil.plan.methods import method
 from reveil.policy import Policy, PolicyLike, load_policy
 from reveil.prior import match_priors
+from reveil.promise import EVOLVING, PERSISTENT
 from reveil.read import read_table
 from reveil.recode import part, recode
 from reveil.release import Preview, Release
@@ -166,6 +167,7 @@ def anonymize(
     ['[20-21]', '[40-41]']
     """
     loaded = load_policy(policy)
+    stop_if(_needs_series(loaded))
     target = None if out is None else Path(out)
     if target is not None and target.exists():
         store.new_folder(target)  # an occupied folder is refused before any work
@@ -179,6 +181,15 @@ def anonymize(
             return release if target is None else release.at(copy_release(staged, store.new_folder(target)))
         except OSError as error:
             raise store.refused_by_disk(error) from error
+
+
+def _needs_series(policy: Policy) -> list[Fault]:
+    """Promises about people over time, which one release without memory cannot keep."""
+    model = policy.guarantee.model
+    if model not in (*PERSISTENT, *EVOLVING):
+        return []
+    remedy = "publish it in a series (reveil publish, reveil.open_series), or promise something about one table"
+    return [Fault("R225", f'model "{model}"', "is a promise about a series, and this is one release", remedy)]
 
 
 def copy_release(staged: Path, target: Path) -> Path:

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import reveil
 from reveil.encode import encode
 from reveil.errors import InputError
 from reveil.policy import load_policy
@@ -130,3 +131,14 @@ def test_every_value_of_the_relation_has_a_code_of_the_columns_type():
         encode(table, policy({"1": ["two"]}))
     relation = relation_of(policy({"1": ["2", "3"]}), later.sensitive[0].values)
     assert np.array_equal(relation.allowed[0], [True, True, True, False])
+
+
+@pytest.mark.parametrize("model", ["m-distinct", "m-invariance"])
+def test_promises_about_series_are_refused_for_one_release(model):
+    rules = policy({"a": ["b"]})
+    if model == "m-invariance":
+        values = {"change": "never"}
+        columns = {"id": "identifier", "age": "quasi", "ill": "sensitive"}
+        rules = load_policy({"columns": columns, "values": values, "guarantee": {"model": model, "m": 2}})
+    with pytest.raises(InputError, match=r"R225.*reveil publish"):
+        reveil.anonymize(pl.DataFrame({"id": [1, 2], "age": [30, 40], "ill": ["a", "b"]}), rules)

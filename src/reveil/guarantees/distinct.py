@@ -196,10 +196,11 @@ class IndividuallyDistinct:
                 f"instance of every member's most recent group; followed alone, the likeliest value of anybody at any "
                 f"appearance has chance {chance}"
             )
+            left = details["fewest values left for anybody"]
+            guess = f"guesses right with a chance of at most {chance}" if self.star else f"finds {left} values possible"
             plain = (
-                f"Someone who follows one person through all releases and knows how values change still finds at least "
-                f"{details['fewest values left for anybody']} values possible. Someone who compares all members of "
-                "groups, or knows some of them, may find out more."
+                f"Someone who follows one person through all releases and knows how values change still {guess}. "
+                "Someone who compares all members of groups, or knows some of them, may find out more."
             )
         return Verdict(
             guarantee=self.name,
