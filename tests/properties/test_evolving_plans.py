@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 
 from reveil.encode import Encoded, encode
 from reveil.guarantees.contract import Background
+from reveil.guarantees.jointly import shared
 from reveil.guarantees.registry import judges
 from reveil.plan.contract import silent
 from reveil.plan.methods import method
+from reveil.plan.succession import prospects
 from reveil.policy import load_policy
 from reveil.remember import memory_of
 
@@ -131,3 +133,16 @@ def test_cohorts_of_families_never_end(data):
     for _, plan, _, _ in publish(data.draw(populations("star")), policy_of("star")):
         assert not any(reason.startswith("cohort ended") for reason in plan.reasons)
         assert plan.statistics.get("share of cohorts expected to end with the next release", 0) == 0
+
+
+@given(st.integers(0, 2**32), st.integers(2, 9), st.integers(3, 7), st.integers(1, 3))
+@settings(max_examples=150, deadline=None)
+def test_planner_and_verifier_bound_what_withholding_tells_alike(seed, places, values, most):
+    rng = np.random.default_rng(seed)
+    chance = rng.random((values, values)) * (rng.random((values, values)) < 0.6) + np.eye(values)
+    chance /= chance.sum(axis=1, keepdims=True)
+    rows = rng.integers(0, values, size=places)
+    likely, expected = prospects(np.array([0, places]), rows, np.array([most]), chance)
+    assert expected[0] == pytest.approx(shared(rows, chance, most), rel=1e-9)
+    assert (likely[0] > 0) == (expected[0] > 0)
+    assert likely[0] <= 1

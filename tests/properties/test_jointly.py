@@ -23,6 +23,7 @@ def load(path):
 
 
 oracle = load(Path(__file__).parents[1] / "oracle" / "evolving.py")
+free = load(Path(__file__).parents[1] / "oracle" / "joint.py")  # counterfeits are rows of which nothing is known
 lasting = load(Path(__file__).parent / "lasting.py")
 
 
@@ -129,3 +130,12 @@ def test_what_can_follow_is_what_has_a_world(chance, data):
     book = sorted(chance)
     codes = [np.array([book.index(v) for v in values]) for values in (before, after)]
     assert can_follow(*codes, chances(chance)) == oracle.possible([((0,), before), ((0,), after)], chance)
+
+
+@given(cohorts(refilled=False))
+@settings(max_examples=60, deadline=None)
+def test_nobody_is_certain_to_readers_who_know_nothing_of_counterfeits(case):
+    series, chance = case
+    _, posterior, _ = free.beliefs([[group] for group in series], chance)
+    for (_, release), beliefs in posterior.items():
+        assert set(beliefs) == set(series[release][1])
