@@ -21,8 +21,10 @@ COLOURS = ("#1b6ca8", "#c8553d", "#3d8b57", "#8a5a9e", "#b08900", "#555555")
 WIDTH, HEIGHT, LEFT, TOP, FOOT = 300, 190, 46, 30, 34
 
 
-def panel(title: str, lines: Mapping[str, Sequence[float]], x: int, below: str) -> str:
-    """One chart: lines over 1, 2, 3 ..., with its own scale from 0."""
+def panel(
+    title: str, lines: Mapping[str, Sequence[float]], x: int, below: str, *, right: bool = False, down: int = 0
+) -> str:
+    """One chart: lines over 1, 2, 3 ..., with its own scale from 0. Names are on the left or right, so far `down`."""
     top = max((max(values) for values in lines.values()), default=0.0) or 1.0
     longest = max(len(values) for values in lines.values())
     wide, tall = WIDTH - LEFT - 12, HEIGHT - TOP - FOOT
@@ -36,7 +38,8 @@ def panel(title: str, lines: Mapping[str, Sequence[float]], x: int, below: str) 
         points = " ".join(f"{LEFT + i * step:.1f},{TOP + tall * (1 - v / top):.1f}" for i, v in enumerate(values))
         colour = COLOURS[number % len(COLOURS)]
         parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.8"/>')
-        parts.append(text(LEFT + 6, TOP + 12 + 13 * number, name, 10, colour=colour))
+        place = (LEFT + wide, "end") if right else (LEFT + 6, "start")
+        parts.append(text(place[0], TOP + 12 + down + 13 * number, name, 10, place[1], colour))
     parts.append(text(LEFT + wide, HEIGHT - 12, below, 10, "end"))
     return "".join(parts) + "</g>"
 
