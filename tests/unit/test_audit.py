@@ -134,6 +134,34 @@ def test_report_and_external_version(series):
     assert "certain" not in found.to_dict(names=False)
 
 
+def test_priors_of_the_policy_and_criteria(tmp_path):
+    """Ann is a woman, so flu is likelier for her than for Bob: 3/4 * 1/2 against 1/4 * 1/2."""
+    (tmp_path / "by-sex.csv").write_text(
+        "sex;value;probability\nF;flu;3/4\nF;cold;1/4\nM;flu;1/2\nM;cold;1/2\n", encoding="utf-8"
+    )
+    policy = reveil.policy.load_policy(
+        {
+            "columns": {"name": "identifier", "sex": "quasi", "illness": "sensitive"},
+            "guarantee": {"model": "r-robustness", "r": "1.2", "priors": [str(tmp_path / "by-sex.csv")]},
+        }
+    )
+    table = pl.DataFrame({"sex": ["*", "*"], "illness": ["flu", "cold"]})
+    people = pl.DataFrame({"name": ["Ann", "Bob"], "sex": ["F", "M"], "release": [1, 1]})
+    found = audit(table, people, policy=policy)
+    belief = {(p, v): share for p, _, v, share in found.posterior.iter_rows()}
+    assert belief["Ann", "flu"] == pytest.approx(3 / 4)
+    assert belief["Bob", "flu"] == pytest.approx(1 / 4)
+    assert {"singling out", "inference"} <= {a.name for a in found.attacks}
+
+
+def test_rows_of_successive_releases_are_linked_by_their_values():
+    two = from_groups([[("AB", "xy")], [("AB", "xy")]])
+    link = {a.name: a for a in audit(two).attacks}["linkability"]
+    assert (link.rate, link.baseline) == pytest.approx((1.0, 1 / 4))  # each value has one row in both releases
+    risk = audit(two).summary["risk"]
+    assert risk["journalist_highest"] == risk["prosecutor_highest"] == 1 / 2
+
+
 def test_gate_refuses_before_anything_is_recorded(tmp_path):
     made = reveil.open_series(POLICY | {"audit": {"gate": True}}, tmp_path / "home")
     made.publish(FIRST, seed=1)

@@ -22,7 +22,7 @@ from reveil.audit.model import Model, build
 from reveil.audit.observed import I64, Observed
 from reveil.audit.sample import Sampled, sample
 from reveil.audit.score import Score, score
-from reveil.audit.tables import Presence, observe
+from reveil.audit.tables import Presence, observe, population_priors
 from reveil.errors import Fault, InputError
 from reveil.policy import Policy, PolicyLike, load_policy
 from reveil.promise import lowest_tau
@@ -150,6 +150,7 @@ def audit(
     counterfeits: Sequence[Any] | None = None,
     presence: Presence = "auto",
     adversary: str | Path | Mapping[str, Any] | Adversary | None = None,
+    priors: Mapping[str, Mapping[str, Fraction]] | None = None,
     change: str | None = None,
     transitions: Any = None,
     compromised: Sequence[Any] = (),
@@ -166,6 +167,7 @@ def audit(
 ) -> Audit:
     """Attack released tables, and say who is exposed and why.
 
+    `priors` (person -> value -> weight) are used where the adversary states none; by default the policy's first prior.
     `releases` are tables in order (paths, frames, release folders, or pairs of tables for an anatomy) with a
     `population` that says who has which quasi-identifiers (a column `release` says when), or an `Observed`.
 
@@ -189,7 +191,11 @@ def audit(
             list(listed), population, policy=loaded, sensitive=sensitive, identifier=identifier,
             counterfeits=counterfeits, presence=presence,
         )  # fmt: skip
+        if loaded is not None and loaded.guarantee.priors:
+            priors = priors or population_priors(loaded, population, sensitive, identifier)
     who = _adversary(adversary, loaded, change, transitions, compromised, share)
+    if priors and not who.priors:
+        who = replace(who, priors=priors)
     job = _Job(seen, who, loaded, _truth(truth, seen), promise, limit, samples, worst, seed, progress)
     return job.run(_numbers(seen, people), max(1, draws))
 

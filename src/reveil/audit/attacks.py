@@ -61,7 +61,7 @@ def wilson(rate: float, n: int) -> tuple[float, float]:
 def attacks(found: Inference, truth: I64 | None) -> tuple[Attack, ...]:
     """Every attack that applies to this series and this adversary."""
     sight = _Sight(found, truth)
-    made = [*sight.single(), *sight.serial()]
+    made = [*sight.single(), *sight.serial(), *sight.criteria()]
     return tuple(attack for attack in made if attack is not None)
 
 
@@ -175,6 +175,51 @@ class _Sight:
             found.append(
                 self.made("prior knowledge", self._likely(), self.guess, "the likeliest value is above one half")
             )
+        return found
+
+    def criteria(self) -> list[Attack | None]:
+        """The three questions that data protection authorities ask of anonymised data."""
+        o = self.m.observed
+        size = np.bincount(o.group_release, o.group_rows)[o.app_release[self.targets]]
+        alone = float(np.mean(1 / size)) if len(size) else 0.0
+        return [
+            self.made("singling out", self.rows[self.home] == 1, alone, "a person's row can be told from all others"),
+            self._linkability(),
+            self.made(
+                "inference", self._solved(self.found.state.alive), self.guess, "a person's value follows with certainty"
+            ),
+        ]
+
+    def _linkability(self) -> Attack | None:
+        """Picking a person's rows in two successive releases among those with the value that the person may have.
+
+        Values that change are taken as independent; where there is no belief, all that is possible counts alike."""
+        m, o, alive = self.m, self.m.observed, self.found.state.alive
+        follows = self.targets[self.targets > 0]
+        follows = follows[o.app_person[follows] == o.app_person[follows - 1]]
+        if not o.located or not len(follows):
+            return None
+        weight = np.where(alive, self.found.share, 0.0)
+        lacking = np.isnan(weight)
+        weight[lacking] = (1 / self.found.state.open_options)[m.opt_app[lacking]]
+        each = 1 / m.cell_cap[m.opt_cell]  # of the rows with this value, one is picked
+        if m.change == "never":
+            before = self._earlier_option()
+            each = np.where(before >= 0, each * each[before], 0.0)
+            picked = np.add.reduceat(weight * each, m.opt_start[:-1])[follows]
+        else:
+            own = np.add.reduceat(weight * each, m.opt_start[:-1])
+            picked = own[follows] * own[follows - 1]
+        rows = self.rows[o.cand_group[o.cand_start[:-1]]]
+        base = float(np.mean(1 / (rows[follows] * rows[follows - 1])))
+        return self.made("linkability", picked, base, "a person's rows in two successive releases are both picked")
+
+    def _earlier_option(self) -> I64:
+        """For each option, the one with the same value in the appearance before, or -1."""
+        m, size = self.m, len(self.m.observed.values)
+        key = m.opt_app * size + m.cell_value[m.opt_cell]  # sorted: cells of a group are in order of their values
+        at = np.minimum(np.searchsorted(key, key - size), len(key) - 1)
+        found: I64 = np.where(key[at] == key - size, at, -1)
         return found
 
     def _alone(self) -> float:

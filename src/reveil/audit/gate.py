@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import polars as pl
 
 from reveil.audit.api import Audit, audit
 from reveil.audit.infer import Progress
-from reveil.audit.knowledge import Known, known_from
+from reveil.audit.knowledge import Known, known_from, person_priors
 from reveil.audit.observed import I64, Observed
 from reveil.audit.series import observe_series, truth_of
 from reveil.errors import Fault, GuaranteeError, InputError
@@ -38,7 +39,21 @@ def audit_series(
     listed = [numbers.known(item) for item in compromised]
     asked = None if people is None else [numbers.name(str(person)) for person in people]
     truth = truth_of(ledger, column, seen)
-    return audit(seen, policy=policy, compromised=listed, people=asked, truth=truth, **how)
+    priors = _priors(ledger, policy, column)
+    return audit(seen, policy=policy, compromised=listed, people=asked, truth=truth, priors=priors, **how)
+
+
+def _priors(ledger: Ledger, policy: Policy, column: str) -> dict[str, dict[str, Fraction]]:
+    """What the policy's prior says of everybody, by their quasi-identifiers when they first appeared."""
+    if not policy.guarantee.priors:
+        return {}
+    frames = []
+    for record in ledger.records():
+        kept = ledger.memory(record.number, "members").filter(pl.col("group") >= 0).select("person")
+        frames.append(pl.concat([kept, ledger.memory(record.number, "signatures").drop("group")], how="horizontal"))
+    first = pl.concat(frames).unique("person", keep="first", maintain_order=True)
+    names = [f"#{number}" for number in first["person"]]
+    return person_priors(policy, column, names, {name: first[name].to_list() for name in first.columns[1:]})
 
 
 def _column(policy: Policy, sensitive: str | None) -> str:

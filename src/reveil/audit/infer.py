@@ -59,7 +59,8 @@ def infer(
     """Everything certain, and exact beliefs where counting is short enough.
 
     `seconds` of computing (not of waiting for others) bound what comes after the filters, a component begun is
-    finished; `people` narrow that to their components. `world` is a value for everybody that is known to fit, where values never change.
+    finished; `people` narrow that to their components. `world` is a value for everybody that is known to fit, where
+    values never change.
     """
     progress("excluding", 0.0)
     compiled()
@@ -108,7 +109,9 @@ def _equate(state: State, parts: Sequence[Sequence[int]], end: float) -> bool:
     news, again = False, list(parts)
     while again:
         changed = [
-            part for part in again if len(part) > 1 and time.process_time() < end and state.equate(equalities(state, part))
+            part
+            for part in again
+            if len(part) > 1 and time.process_time() < end and state.equate(equalities(state, part))
         ]
         again, news = changed, news or bool(changed)
     return news

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from reveil.errors import Fault, InputError
 from reveil.policy import Policy
+from reveil.prior import load as load_priors
 from reveil.promise import exact, plain_text
 from reveil.transitions import Weights, stated_weights, weights_of
 
@@ -88,6 +89,17 @@ def read_adversary(path: Path) -> dict[str, Any]:
     if faults:
         raise InputError(faults)
     return content
+
+
+def person_priors(
+    policy: Policy, column: str, persons: Sequence[str], signatures: Mapping[str, Sequence[int]]
+) -> dict[str, dict[str, Fraction]]:
+    """What the policy's first prior on this column says of each person. `signatures`: by prior file, of each person."""
+    for prior in load_priors(policy):
+        if prior.column == column and prior.name in signatures:
+            rows = [dict(zip(prior.values, row, strict=True)) for row in prior.table]
+            return {p: rows[n] for p, n in zip(persons, signatures[prior.name], strict=True)}
+    return {}
 
 
 def adversary_from(content: Mapping[str, Any], policy: Policy | None, folder: Path = Path()) -> Adversary:

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 
+from reveil.audit.knowledge import person_priors
 from reveil.audit.observed import I64, Bools, Observed, assemble
 from reveil.errors import Fault, InputError
 from reveil.hierarchies.files import nested_paths, read_paths
 from reveil.hierarchies.tree import Hierarchy, grow
 from reveil.notation import parse_column
 from reveil.policy import Policy
+from reveil.prior import load as load_priors
 from reveil.promise import plain_text
 from reveil.read import read_table
 
@@ -62,6 +65,18 @@ def observe(
     fakes = [*(counterfeits or ()), *[None] * len(tables)][: len(tables)]
     read = [_released(t, columns, _fakes(t, f)) for t, f in zip(tables, fakes, strict=True)]
     return _matched(read, people, columns, policy, presence)
+
+
+def population_priors(
+    policy: Policy, population: Any, sensitive: str | None, identifier: str | None
+) -> dict[str, dict[str, Fraction]]:
+    """What the policy's first prior on the column says of everybody, by their first line in the population."""
+    people = read_table(population)
+    name = identifier or policy.identifier or people.columns[0]
+    first = people.unique(name, keep="first", maintain_order=True)
+    column = sensitive or policy.named("sensitive")[0]
+    signatures = {prior.name: prior.match(first).tolist() for prior in load_priors(policy) if prior.column == column}
+    return person_priors(policy, column, first[name].cast(pl.String).to_list(), signatures)
 
 
 def _tables(source: Any) -> dict[str, pl.DataFrame]:
