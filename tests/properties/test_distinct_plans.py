@@ -120,14 +120,16 @@ def test_planned_series_keep_the_promise(name, data):
     chance = weights_of(policy)
     allowed = {a: {b for b, c in others.items() if c} | {a} for a, others in chance.items()}
     series = []
-    for encoded, plan, verdict, groups in publish(tables, policy):
-        assert verdict.holds, verdict.statement
-        assert len(plan.groups) == encoded.rows
-        assert plan.withheld == sum(plan.reasons.values())
-        if not star:
-            assert plan.withheld == 0
-        series.append(groups)
-        assert is_distinct(series, m, allowed, star)
+    try:
+        for encoded, plan, verdict, groups in publish(tables, policy):
+            assert verdict.holds, verdict.statement
+            assert len(plan.groups) == encoded.rows
+            assert plan.withheld == sum(plan.reasons.values())
+            assert star or plan.withheld == 0
+            series.append(groups)
+            assert is_distinct(series, m, allowed, star)
+    except InfeasibleError as refusal:  # with unequal chances nobody may be left
+        assert name in ("chances, star", "across, star", "forest, star") and "R452" in str(refusal)
     if star:
         chains = {}
         for release in series:

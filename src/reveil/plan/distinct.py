@@ -31,6 +31,7 @@ from reveil.transitions import Relation, relation_of
 
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
+SLACK = 1.25  # how much rarer than it could be a kind of new people is kept
 TOO_LIKELY = "their value would be likelier than 1/m"
 
 
@@ -237,6 +238,8 @@ def _begin(task: Task, rows: I64) -> tuple[Grouped, int]:
         return NOBODY, 0
     if task.star and int(task.kind.max()) + 1 < task.size:
         return _combined(task, rows), 0
+    if not task.star:
+        task = replace(task, kind=_alike(task, rows))
     kinds = task.kind[task.codes[rows]]
     counts = np.bincount(kinds, minlength=int(task.kind.max()) + 1)
     most = np.minimum(counts, largest_share(counts, task.size))
@@ -249,6 +252,26 @@ def _begin(task: Task, rows: I64) -> tuple[Grouped, int]:
     if task.policy.method.infeasible == "withhold":
         return found, int((~kept).sum())
     return _padded(task, rows[~kept], kinds[~kept]).after(found), 0
+
+
+def _alike(task: Task, rows: I64) -> I64:
+    """Kinds of values for new people: values with equal candidate update sets together, while a kind is rare enough.
+
+    Groups of different kinds then have few signatures between them, so that later buckets are large and can be parted
+    into near rows.
+    """
+    classes = np.unique(task.relation.allowed, axis=0, return_inverse=True)[1].ravel()
+    counts = np.bincount(task.codes[rows], minlength=task.width)
+    most = int(len(rows) / (SLACK * task.size))
+    kind, held, latest = np.empty(task.width, dtype=np.int64), list[int](), dict[int, int]()
+    for v in np.lexsort((-counts, classes)).tolist():
+        mine = latest.get(int(classes[v]), -1)
+        if mine < 0 or held[mine] + int(counts[v]) > most:
+            mine = latest[int(classes[v])] = len(held)
+            held.append(0)
+        held[mine] += int(counts[v])
+        kind[v] = mine
+    return kind if len(held) >= task.size else np.arange(task.width)
 
 
 def _found(task: Task, rows: I64) -> Grouped:
