@@ -13,7 +13,11 @@ import polars as pl
 import pytest
 
 import reveil
+from reveil.encode import encode
+from reveil.history import History
 from reveil.measure import measure
+from reveil.plan.contract import silent
+from reveil.plan.methods import method
 from reveil.policy import load_policy
 from reveil.roles import prepare
 
@@ -68,3 +72,29 @@ if DATA.exists():
         loaded = load_policy(wanted)
         utility = measure(release.table, prepare(adult, loaded), loaded, queries=0)
         assert utility.ncp_mean < MARKS[recode, k, l]
+
+    @pytest.mark.parametrize(
+        ("guarantee", "share", "levels", "withheld"),
+        [
+            ({"k": 5}, "1/20", [0, 3, 0, 0, 2, 1, 1, 0], 1_346),  # ARX 3.9's optimum
+            ({"k": 5, "l": 3}, "1/20", [0, 3, 0, 0, 2, 1, 1, 0], 1_400),  # ARX 3.9's optimum
+            ({"k": 5}, "0", [0, 4, 1, 2, 3, 2, 0, 0], 0),  # by looking at all nodes: bench/schemes.py --exhaustive
+        ],
+    )
+    def test_the_full_domain_optimum_under_the_loss_of_arx(
+        adult: pl.DataFrame, guarantee: dict[str, object], share: str, levels: list[int], withheld: int
+    ) -> None:
+        settings = policy("nodes", 5, None)
+        settings |= {"guarantee": guarantee, "method": {"name": "full-domain", "loss": "geometric", "suppress": share}}
+        loaded = load_policy(settings)
+        plan = method(loaded)(encode(adult, loaded), History(), loaded, seed=1, progress=silent)
+        assert list(plan.statistics["levels"].values()) == levels
+        assert plan.withheld == withheld
+        assert plan.statistics["proved best"]
+
+    def test_cell_recoding_loses_less_than_mondrian_and_than_arx(adult: pl.DataFrame) -> None:
+        settings = policy("nodes", 5, 3)
+        found = reveil.compare(adult, settings, schemes=["mondrian", "cell"], seed=1)
+        mondrian, cell = (trial.loss or 1.0 for trial in found.trials)
+        assert cell < 0.95 * mondrian
+        assert cell < 0.039 * 0.85

@@ -26,8 +26,8 @@ from reveil.plan.lattice import Lattice, Levels
 from reveil.policy import Policy
 from reveil.promise import Guarantee
 
-LARGEST = 1 << 22  # nodes of a lattice that is searched as a whole
-EFFORT = 4_000_000_000  # rows of tallies that may be counted before the search stops with what it has
+LARGEST = 1 << 20  # nodes of a lattice that is searched as a whole
+EFFORT = 2_000_000_000  # rows of tallies that may be counted before the search stops with what it has
 
 
 @dataclass(frozen=True)

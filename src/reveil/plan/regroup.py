@@ -181,3 +181,12 @@ def losses(trees: Trees, rows: Rows, bounds: I32, seen: I32, loss: F64) -> None:
     for g in range(len(loss)):
         s, t = WIDE(bounds[g]), WIDE(bounds[g + 1])
         loss[g] = (t - s) * segment_cost(trees, rows, s, t, seen)
+
+
+@kernel
+def join_losses(trees: Trees, low: I32, high: I32, g: int, loss: F64) -> None:
+    """The loss per row of group g together with each other group, from the bounds of groups."""
+    for h in range(len(loss)):
+        loss[h] = 0.0
+        for c in range(len(trees.form)):
+            loss[h] += run_loss(trees, c, WIDE(min(low[g, c], low[h, c])), WIDE(max(high[g, c], high[h, c])))

@@ -21,7 +21,7 @@ from reveil.plan.lattice import weights
 from reveil.plan.values import I32
 from reveil.policy import Policy
 
-EFFORT = 4_000_000_000  # rows of tallies that may be counted before refining stops
+EFFORT = 1_000_000_000  # rows of tallies that may be counted before refining stops
 Nodes = list[I32]  # for each column the node that each leaf shows
 
 
