@@ -76,7 +76,9 @@ def chances(chance):
 
 
 def verdict(series, chance, known, **more):
-    return lasting.judged(judge(chance, known, **more), [[group] for group in series])[-1]
+    releases = [[group] for group in series]
+    past, now = lasting.history_of(releases[:-1]), lasting.view_of(releases[-1])
+    return judge(chance, known, **more).judge(now, past)[0]
 
 
 @given(cohorts(refilled=False), st.integers(0, 1))
@@ -116,7 +118,7 @@ def test_withholding_a_cohort_tells_no_more_than_the_bound(case, known, most):
     assert (truth is None) == (ceiling == 0)
     if truth is not None:
         top = max(rows.count(v) for _, rows in series for v in rows)
-        found = lasting.judged(judge(chance, known), [[group] for group in series])[-1]
+        found = verdict(series, chance, known)
         if found.worst < 1:  # above, it says nothing about a single place
             assert float(truth) <= float(max(found.worst / top, Fraction(1, size - known))) * ceiling * (1 + 1e-9)
 
