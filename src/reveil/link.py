@@ -1,7 +1,8 @@
 """Sweeney's attack: a published table and a table of identified people, compared by the columns they share.
 
-A published row fits a person where every shared cell covers the person's value. With f rows that fit a person, and F
-people of the list who fit those rows (the row with the fewest counts), the person is found with confidence
+A published row fits a person where every shared cell covers the person's value, or that value is not known. With f rows
+that fit a person, and F people of the list who fit those rows (the row with the fewest counts), the person is found
+with confidence
 
     1 / f           if it is known that the person is in the published table
     1 / max(f, F)   if the list is all that is known
@@ -197,7 +198,10 @@ def _read(axis: Axis, column: pl.Series, hierarchy: Hierarchy | None) -> _Read:
     for number, cell in enumerate(cells):
         for first, last in axis.ranks(cell):
             cover[number, first : last + 1] = True
-    dark = [cell.text for cell, line in zip(cells, cover, strict=True) if not line.any() and cell.kind == "value"]
+    if axis.missing:
+        cover[:, 0] = True  # what is not known of a person rules nothing out
+    known = cover[:, int(axis.missing > 0) :].sum(axis=1)
+    dark = [cell.text for cell, count in zip(cells, known, strict=True) if not count and cell.kind == "value"]
     return _Read(index, cover, {"count": len(dark), "such as": [brief(text) for text in dark[:3]]} if dark else None)
 
 

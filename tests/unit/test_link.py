@@ -108,6 +108,14 @@ def test_labels_of_a_hierarchy_and_people_beyond_it(tmp_path: Path) -> None:
     assert any("'North'" in line for line in sentences(blind))
 
 
+def test_what_is_not_known_of_a_person_rules_nothing_out() -> None:
+    published = pl.DataFrame({"age": ["20", "[20-29]", "30"], "sex": ["F", "F", "M"]})
+    people = pl.DataFrame({"who": ["a", "b", "c"], "age": [20, None, 30], "sex": ["F", "F", None]})
+    found = link(published, people)
+    assert found.people["rows"].to_list() == [2, 2, 1]
+    assert found.people["people"].to_list() == [2, 2, 1]
+
+
 def test_anatomy_hides_values_and_not_people() -> None:
     table = pl.DataFrame({"age": list(range(20, 40)), "ill": ["flu", "cold", "gout", "ache"] * 5})
     policy = {

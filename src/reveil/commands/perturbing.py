@@ -37,11 +37,10 @@ def _show(made: "Perturbed") -> None:
 
     terminal.say(f"{made.table.height:,} rows, changed as the policy says. Checked in the published bytes:")
     terminal.say(terminal.table(("", "what", "finding"), [("holds", c.name, c.finding) for c in made.checks]))
-    near = [(row["column"], *(value for name, value in row.items() if name != "column")) for row in _wide(made)]
-    if near:
-        header = ("column", "unchanged", "within 1%", "within 5%", "within 10% of a deviation")
-        terminal.say("\nHow near the original is to what is published (share of rows):")
-        terminal.say(terminal.table(header, near))
+    near = made.report["interval disclosure"]
+    header = list(dict.fromkeys(name for row in near for name in row))  # categories have fewer columns than numbers
+    terminal.say("\nHow near the original is to what is published (share of rows):")
+    terminal.say(terminal.table(header, [[row.get(name, "") for name in header] for row in near]))
     found = made.report["record linkage"]
     terminal.say(
         f"Linked to the right original row by distance: {found['right links']:.1%} of {found['rows tried']:,} rows"
@@ -52,10 +51,3 @@ def _show(made: "Perturbed") -> None:
     if made.path is not None:
         terminal.say(f"\nHand over only   {made.path / 'public'}")
         terminal.say(f"Keep to yourself {made.path / 'private'}   (read report.html first)")
-
-
-def _wide(made: "Perturbed") -> list[dict[str, object]]:
-    """Interval disclosure with the same columns for numbers and categories."""
-    rows = made.report["interval disclosure"]
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    return [{name: row.get(name, "") for name in names} for row in rows]

@@ -39,9 +39,10 @@ def faults_of(frame: pl.DataFrame, recipe: Recipe) -> list[Fault]:
         for name in step.columns:
             faults += _column_faults(f"{where}, column {name!r}", step, frame[name], recipe)
         least = least_rows(len(step.columns)) if step.method == "noise" else step.k or 2
-        if frame.height < least:
-            message = f"needs {least} rows or more, the table has {frame.height}"
-            faults.append(Fault("R230", where, message, "leave the step out, or publish more rows", frame.height))
+        rows = frame.height - max(frame[name].null_count() for name in step.columns)
+        if rows < least:
+            message = f"needs {least} rows or more with values, the table has {rows}"
+            faults.append(Fault("R230", where, message, "leave the step out, or publish more rows", rows))
     return faults
 
 

@@ -23,7 +23,7 @@ from reveil.verify import Check, read_published, typed
 
 Floats = NDArray[np.float64]
 TINY = 1e-9
-UNLIKELY = 1e-12  # chance at which drawn frequencies are taken for a fault of the program
+UNLIKELY = 1e-12  # chance at which drawn frequencies are taken for a fault of the program, over all moves
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +129,7 @@ def _pram(step: Step, original: pl.DataFrame, back: pl.DataFrame, details: Mappi
             found.append(Check(f"invariance of {name!r}", off <= TINY * len(before), finding))
         chance = _least_chance(moves, matrix)
         finding = f"the least likely count of a move has a chance of at least {chance:.2g}"
-        found.append(Check(f"moves of {name!r}", chance > UNLIKELY, finding))
+        found.append(Check(f"moves of {name!r}", chance > UNLIKELY / matrix.size, finding))
     return found
 
 

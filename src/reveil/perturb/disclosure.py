@@ -88,7 +88,7 @@ def _points(
             first = _floats(pair[0].drop_nulls())
             spread = float(first.std()) or 1.0 if len(first) else 1.0
             for side, column in zip(numbers, pair, strict=True):
-                side.append(_floats(column.fill_null(0) if column.dtype != pl.Date else column) / spread)
+                side.append(_floats(column) / spread)
             if not pair[0].null_count() and not pair[1].null_count():
                 continue
             pair = (pair[0].is_null().cast(pl.String), pair[1].is_null().cast(pl.String))
