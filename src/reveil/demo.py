@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Sequence
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +52,7 @@ def run(folder: Path, rows: int) -> None:
             "\nThe same kind of people published in three ways; people exposed after each release, with nobody known to"
         )
         say("the adversary, and with 4 % of the people known:")
-        exposed = compare(folder / "compare", 300, 4, shares=(0.0, 0.04), limit=4.0, recoding=False, progress=show)
+        exposed = compare(folder / "compare", 300, 4, shares=(0.0, 0.04), limit=4.0, ways=SHOWN, progress=show)
     say(exposed_lines(exposed))
     say("\nWhere to look:")
     say(f"  the releases        {folder / 'home' / 'releases'}")
@@ -76,11 +75,16 @@ def _head(path: Path) -> object:
 
 
 WAYS: dict[str, dict[str, Any]] = {
-    "each release l-diverse (Mondrian)": {"model": "l-diversity", "l": 4, "k": 4},
-    "m-invariance": {"model": "m-invariance", "m": 4},
-    "closed cohorts (default)": {"model": "compromise-safety", "m": 4, "compromised": 1, "refill": 2},
+    "each release k-anonymous (Mondrian)": {"guarantee": {"model": "k-anonymity", "k": 4}},
+    "each release l-diverse (Mondrian)": {"guarantee": {"model": "l-diversity", "l": 4, "k": 4}},
+    "each release l-diverse (global recoding)": {
+        "guarantee": {"model": "l-diversity", "l": 4, "k": 4},
+        "method": {"name": "full-domain", "suppress": "0.05"},
+    },
+    "m-invariance": {"guarantee": {"model": "m-invariance", "m": 4}},
+    "closed cohorts (default)": {"guarantee": {"model": "compromise-safety", "m": 4, "compromised": 1, "refill": 2}},
 }
-GLOBAL = "each release l-diverse (global recoding)"
+SHOWN = tuple(WAYS)[1:2] + tuple(WAYS)[3:]  # in the demo
 
 
 def compare(
@@ -90,14 +94,14 @@ def compare(
     *,
     shares: Sequence[float] = (0.0, 0.01, 0.04),
     limit: float = 20.0,
-    recoding: bool = True,
+    ways: Sequence[str] = tuple(WAYS),
     seed: int = 7,
     progress: Progress = silent,
 ) -> pl.DataFrame:
     """The same people published in several ways, each attacked with some of the people known: way, known, release,
     people, exposed, undecided (at the end). Everything is written below `folder`, which must be new or empty.
 
-    `limit` bounds the seconds of one attack; `recoding` adds tables of a global recoding, as other tools make them.
+    `limit` bounds the seconds of one attack; `ways` are some of WAYS.
     """
     tables = [
         p
@@ -105,8 +109,8 @@ def compare(
         if "release" in p.name
     ]
     found: list[dict[str, Any]] = []
-    for number, (way, share, audit) in enumerate(_attacked(folder, tables, shares, limit, seed, recoding)):
-        progress("comparing", number / ((len(WAYS) + 1) * len(shares)))
+    for number, (way, share, audit) in enumerate(_attacked(folder, tables, shares, limit, seed, ways)):
+        progress("comparing", number / (len(ways) * len(shares)))
         s = audit.summary
         found += [{"way": way, "known": share, **row, "undecided": s["undecided"]} for row in s["trend"]]
     return pl.DataFrame(found)
@@ -123,57 +127,17 @@ def exposed_lines(table: pl.DataFrame) -> str:
 
 
 def _attacked(
-    folder: Path, tables: Sequence[Path], shares: Sequence[float], limit: float, seed: int, recoding: bool
+    folder: Path, tables: Sequence[Path], shares: Sequence[float], limit: float, seed: int, ways: Sequence[str]
 ) -> Iterator[tuple[str, float, Any]]:
     """Every way of publishing, attacked with every share of known people."""
     import tomllib
 
     from reveil.policy import load_policy
 
-    if recoding:
-        yield from _attacked_recoding(tables, shares, limit, seed)
     base = tomllib.loads((folder / "input" / "reveil.toml").read_text(encoding="utf-8"))
-    for number, (way, guarantee) in enumerate(WAYS.items()):
-        policy = load_policy(base | {"guarantee": guarantee, "method": {"infeasible": "withhold"}})
+    for number, way in enumerate(ways):
+        policy = load_policy(base | {"method": {"infeasible": "withhold"}} | WAYS[way])
         series = open_series(policy, folder / f"way-{number}")
         for table in tables:
             series.publish(str(table), seed=seed)
         yield from ((way, share, series.audit(share=share, limit=limit, seed=seed, worst=0)) for share in shares)
-
-
-def _attacked_recoding(
-    tables: Sequence[Path], shares: Sequence[float], limit: float, seed: int
-) -> Iterator[tuple[str, float, Any]]:
-    from reveil.audit.api import audit
-    from reveil.read import read_table
-
-    frames = [read_table(str(table)) for table in tables]
-    published, people = zip(*(_recoded_globally(frame, n) for n, frame in enumerate(frames, 1)), strict=True)
-    who = pl.concat(people)
-    truth = who.select(pl.col("patient").cast(pl.String).alias("person"), "release", value="diagnosis")
-    how: dict[str, Any] = {"limit": limit, "seed": seed, "worst": 0, "change": "never", "identifier": "patient"}
-    for share in shares:
-        yield GLOBAL, share, audit(list(published), who.drop("diagnosis"), truth=truth, share=share, **how)
-
-
-def _recoded_globally(frame: pl.DataFrame, number: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """One release as a global recoding makes it: the same level everywhere, the least that makes all but 5 % of the
-    rows 4-diverse; the others are left out. Also the people who are in it, with the truth."""
-    levels = sorted(
-        product((10, 20, 40, 200), (3, 2, 1, 0), (False, True)), key=lambda level: (sum(map(bool, level)), level)
-    )
-    for width, digits, star in levels:
-        low = pl.col("age") // width * width
-        coded = frame.select(
-            "patient",
-            "diagnosis",
-            pl.format("[{}, {}[", low, low + width).alias("age"),
-            (pl.col("zip").cast(pl.String).str.head(digits) + "*" * (5 - digits)).alias("zip"),
-            (pl.lit("*") if star else pl.col("sex")).alias("sex"),
-        )
-        diverse = coded.filter(pl.col("diagnosis").n_unique().over("age", "zip", "sex") >= 4)
-        if diverse.height >= 0.95 * coded.height or (width, digits, star) == levels[-1]:
-            break
-    people = frame.join(diverse.select("patient"), on="patient", how="semi")
-    known = people.select("patient", "age", pl.col("zip").cast(pl.String), "sex", "diagnosis")
-    return diverse.drop("patient"), known.with_columns(release=pl.lit(str(number)))

@@ -187,7 +187,7 @@ def test_command_line(tmp_path):
 def test_comparison_of_ways_to_publish(tmp_path):
     table = compare(tmp_path / "compare", 120, 2, shares=(0.04,), limit=1.0)
     last = dict(table.filter(pl.col("release") == "2").select("way", "exposed").iter_rows())
-    assert len(last) == 4
+    assert len(last) == 5
     assert last["closed cohorts (default)"] == 0
     assert last["each release l-diverse (Mondrian)"] > 20
     assert "after 2" in exposed_lines(table)
