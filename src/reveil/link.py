@@ -118,7 +118,7 @@ def sentences(linked: Linked) -> list[str]:
                 f" the average confidence is {f['average']:.1%}."
             )
     for column, count in s["after"]["values"].items():
-        lines.append(f"If the people they find are in the table, the {column} of {count:,} is certain.")
+        lines.append(f"If the people they find are in the table, {column!r} is certain for {count:,} of them.")
     for column, texts in s["fit nobody"].items():
         lines.append(
             f"{texts['count']:,} texts of {column!r} fit nobody on the list, such as {', '.join(texts['such as'])}:"
