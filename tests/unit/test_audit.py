@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
+from fractions import Fraction
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -17,6 +20,10 @@ from reveil.cli import app
 from reveil.demo import compare, exposed_lines
 from reveil.errors import GuaranteeError, InputError
 from reveil.transitions import stated_weights
+
+sys.path[:0] = [str(Path(__file__).parents[1] / "oracle")]
+
+import joint  # noqa: E402
 
 POLICY = {
     "columns": {"name": "identifier", "age": "quasi", "illness": "sensitive"},
@@ -95,9 +102,6 @@ def test_faults_name_the_way_out():
 
 
 def test_transition_weights():
-    from fractions import Fraction
-    from pathlib import Path
-
     given = stated_weights({"a": {"b": 0.25}}, Path())
     assert given["a"] == {"b": Fraction(1, 4), "a": Fraction(3, 4)}
     assert stated_weights({"a": ["b", "c"]}, Path())["a"]["c"] == Fraction(1, 3)
@@ -191,3 +195,32 @@ def test_comparison_of_ways_to_publish(tmp_path):
     assert last["closed cohorts (default)"] == 0
     assert last["each release l-diverse (Mondrian)"] > 20
     assert "after 2" in exposed_lines(table)
+
+
+def test_evolving_values_of_a_series_by_the_policys_relation(tmp_path):
+    """m-Distinct with stated chances: the audit takes the policy's relation, and believes what enumeration does."""
+    policy = {
+        "columns": {"name": "identifier", "age": "quasi", "illness": "sensitive"},
+        "values": {"change": "transitions", "transitions": {"a": {"b": "1/10"}, "c": {"d": "1/5"}, "e": {"f": "1/2"}}},
+        "guarantee": {"model": "m-distinct", "view": "individual", "m": 2},
+    }
+    made = reveil.open_series(policy, tmp_path / "home")
+    for values in ("aceace", "bceade"):
+        made.publish(pl.DataFrame({"name": list("uvwxyz"), "age": [20, 21, 22, 40, 41, 42], "illness": list(values)}))
+    found = made.audit()
+    assert "transition relation" in found.summary["adversary"]
+    assert found.summary["undecided"] == 0
+    o = found.observed
+    groups = [[] for _ in o.releases]
+    shown = {g: [] for g in range(len(o.group_release))}
+    for g, v, rows in zip(o.cell_group, o.cell_value, o.cell_rows, strict=True):
+        shown[g] += [o.values[v]] * int(rows)
+    for g, release in enumerate(o.group_release):
+        groups[release].append((tuple(o.app_person[o.cand_group == g].tolist()), tuple(shown[g])))
+    chances = {v: {w: Fraction(share) for w, share in row.items()} for v, row in found.adversary.transitions.items()}
+    _, beliefs, _ = joint.beliefs(groups, chances, {}, {})
+    belief = {(p, r, v): share for p, r, v, share in found.posterior.iter_rows()}
+    assert len(belief) == sum(map(len, beliefs.values()))
+    for (person, release), row in beliefs.items():
+        for value, share in row.items():
+            assert belief[f"#{person}", str(release + 1), value] == pytest.approx(float(share))
