@@ -16,10 +16,13 @@ from reveil.guarantees.contract import Background
 from reveil.guarantees.jointly import shared
 from reveil.guarantees.registry import judges
 from reveil.plan.contract import silent
+from reveil.plan.evolving import limits
 from reveil.plan.methods import method
 from reveil.plan.succession import prospects
 from reveil.policy import load_policy
+from reveil.promise import Guarantee
 from reveil.remember import memory_of
+from reveil.transitions import Relation
 
 
 def load(path):
@@ -146,3 +149,22 @@ def test_planner_and_verifier_bound_what_withholding_tells_alike(seed, places, v
     assert expected[0] == pytest.approx(shared(rows, chance, most), rel=1e-9)
     assert (likely[0] > 0) == (expected[0] > 0)
     assert likely[0] <= 1
+
+
+@given(st.integers(0, 2**32), st.integers(3, 5), st.integers(0, 1), st.sampled_from(["1/2", "2/3", "3/5", "3/4"]))
+@settings(max_examples=150, deadline=None)
+def test_a_cohort_that_ends_tells_no_more_than_tau(seed, size, known, tau):
+    rng = np.random.default_rng(seed)
+    values = int(rng.integers(3, 7))
+    weights = rng.integers(0, 4, (values, values)) * (rng.random((values, values)) < 0.7) + np.eye(
+        values, dtype=np.int64
+    )
+    rows = np.sort(rng.integers(0, values, size=size))
+    promise = Guarantee(model="m-distinct", m=known + 2 + (tau == "1/2" and known == 0), compromised=known, tau=tau)
+    (limit,), _ = limits(promise, np.array([0, size]), rows, Relation(tuple(range(values)), weights))
+    chance = {a: {b: int(w) for b, w in enumerate(line) if w} for a, line in enumerate(weights)}
+    if limit:
+        told = oracle.withheld_guess([(tuple(range(size)), tuple(rows.tolist()))], chance, int(limit), known)
+        assert told is None or told <= promise.tau
+    elif all(rows.tolist().count(v) == 1 for v in rows.tolist()) and size > known + 2:
+        assert (weights[rows] > 0).sum(axis=0).max() > 1  # only what may come to be shared can be a reason
