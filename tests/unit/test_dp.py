@@ -240,6 +240,19 @@ def test_bytes_that_changed_are_neither_recorded_nor_revealed(tmp_path: Path, mo
     assert not list((home / "releases").iterdir())
 
 
+def test_what_a_stop_left_is_finished_and_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "home"
+    with monkeypatch.context() as patch:
+        patch.setattr(api.Ledger, "reveal", lambda self, number: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            reveil.count(people(), policy(), home=home)
+    assert not list((home / "releases").iterdir())
+    assert api.settle(policy(), home) == ["Release 1 was recorded but not yet revealed; it is revealed now."]
+    assert api.settle(policy(), home) == []
+    assert reveil.spent(policy(), home).spent == Fraction(3, 10)
+    assert (home / "releases" / "0001" / "public" / "both.csv").exists()
+
+
 def test_without_opendp_the_way_out_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "opendp", None)
     monkeypatch.setitem(sys.modules, "opendp.prelude", None)

@@ -1,5 +1,7 @@
 """Counts instead of rows: noisy ones under differential privacy (count, spent)."""
 
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reveil.commands.options import POLICY, Home, Json, PolicyFile, Quiet, Source, app
@@ -16,6 +18,7 @@ def count(
     from reveil import terminal
     from reveil.dp.api import count as make
 
+    _say_settled(policy, home, quiet)
     with terminal.progress(quiet) as show:
         made = make(source, policy, home=home, progress=show)
     if json:
@@ -36,6 +39,7 @@ def spent(policy: PolicyFile = POLICY, home: Home = None, json: Json = False) ->
     from reveil import terminal
     from reveil.dp.api import spent as look
 
+    _say_settled(policy, home, json)
     found = look(policy, home)
     if json:
         terminal.say_json(found.to_dict())
@@ -44,6 +48,15 @@ def spent(policy: PolicyFile = POLICY, home: Home = None, json: Json = False) ->
     if rows:
         terminal.say(terminal.table(("no", "made (UTC)", found.measure, "tables"), rows))
     _show(found)
+
+
+def _say_settled(policy: Path, home: Path | None, quiet: bool) -> None:
+    """What a crash had left is finished or cleared away first; said on stderr, as with any series."""
+    from reveil.dp.api import settle
+
+    for sentence in settle(policy, home):
+        if not quiet:
+            sys.stderr.write(sentence + "\n")
 
 
 def _show(found: "Spent") -> None:

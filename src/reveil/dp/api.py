@@ -115,6 +115,13 @@ def spent(policy: CountingLike, home: str | Path | None = None) -> Spent:
     return _spent(rules, [] if ledger is None else ledger.records())
 
 
+def settle(policy: CountingLike, home: str | Path | None = None) -> list[str]:
+    """Finish or clear away what a crash left, and say what was done. `count` and `spent` do so too, in silence."""
+    rules = load_as(Counting, policy)
+    place = _home(rules, home)
+    return [] if vacant(place) else _ledger(rules, place).settle()
+
+
 def count(
     table: Any,
     policy: CountingLike,
@@ -162,11 +169,15 @@ def _home(rules: Counting, home: str | Path | None) -> Path:
 
 def _open(rules: Counting, home: Path) -> Ledger:
     """The ledger, settled, with its chain checked: what was spent may not be edited away."""
-    ledger = Ledger.create_or_open(home, series=rules.series.name, policy=rules.fixed())
+    ledger = _ledger(rules, home)
     ledger.settle()
     if faults := ledger.check([]):
         raise TamperedError(faults)
     return ledger
+
+
+def _ledger(rules: Counting, home: Path) -> Ledger:
+    return Ledger.create_or_open(home, series=rules.series.name, policy=rules.fixed())
 
 
 def _afford(budget: Budget, past: list[Record]) -> list[float]:
