@@ -159,10 +159,13 @@ def test_priors_of_the_policy_and_criteria(tmp_path):
 
 
 def test_rows_of_successive_releases_are_linked_by_their_values():
-    two = from_groups([[("AB", "xy")], [("AB", "xy")]])
-    link = {a.name: a for a in audit(two).attacks}["linkability"]
-    assert (link.rate, link.baseline) == pytest.approx((1.0, 1 / 4))  # each value has one row in both releases
-    risk = audit(two).summary["risk"]
+    """Together: each value has one row in both releases. Apart: A and B go different ways, so x is a toss-up."""
+    together, apart = from_groups([[("AB", "xy")]] * 2), from_groups([[("AB", "xy")], [("AC", "xy"), ("BD", "xy")]])
+    link = {a.name: a for a in audit(together).attacks}["linkability"]
+    assert (link.rate, link.baseline) == pytest.approx((1.0, 1 / 2))
+    link = {a.name: a for a in audit(apart).attacks}["linkability"]
+    assert (link.rate, link.baseline) == pytest.approx((1 / 2, 1 / 4))
+    risk = audit(together).summary["risk"]
     assert risk["journalist_highest"] == risk["prosecutor_highest"] == 1 / 2
 
 

@@ -369,6 +369,8 @@ def promised(given: object, policy: Policy | None) -> Fraction | None:
     bounds: dict[str, Callable[[], Fraction | None]] = {
         "compromise-safety": lambda: g.tau or lowest_tau(g),
         "m-invariance": lambda: Fraction(1, g.m or 1),
+        "m-distinct": lambda: Fraction(1, g.m or 1) if g.view == "individual" else g.tau or lowest_tau(g),
+        "m-distinct-star": lambda: Fraction(1, g.m or 1) if g.view == "individual" else g.tau or lowest_tau(g),
         "r-robustness": lambda: 1 / g.r if g.r else None,
         "global": lambda: 1 / g.l if g.l else None,
     }

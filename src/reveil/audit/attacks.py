@@ -12,6 +12,7 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from reveil.audit.certain import State
@@ -191,28 +192,29 @@ class _Sight:
         ]
 
     def _linkability(self) -> Attack | None:
-        """Picking a person's rows in two successive releases among those with the value that the person may have.
+        """Saying which row of the next release is about the same person as a row of this one (lasting values only).
 
-        Values that change are taken as independent; where there is no belief, all that is possible counts alike."""
+        Of the groups that the people of a group go to, the likeliest for the row's value is chosen, and in it a row
+        with the same value. Where there is no belief, all that is possible counts alike."""
         m, o, alive = self.m, self.m.observed, self.found.state.alive
         follows = self.targets[self.targets > 0]
         follows = follows[o.app_person[follows] == o.app_person[follows - 1]]
-        if not o.located or not len(follows):
+        if m.change != "never" or not o.located or not len(follows):
             return None
         weight = np.where(alive, self.found.share, 0.0)
         lacking = np.isnan(weight)
         weight[lacking] = (1 / self.found.state.open_options)[m.opt_app[lacking]]
-        each = 1 / m.cell_cap[m.opt_cell]  # of the rows with this value, one is picked
-        if m.change == "never":
-            before = self._earlier_option()
-            each = np.where(before >= 0, each * each[before], 0.0)
-            picked = np.add.reduceat(weight * each, m.opt_start[:-1])[follows]
-        else:
-            own = np.add.reduceat(weight * each, m.opt_start[:-1])
-            picked = own[follows] * own[follows - 1]
-        rows = self.rows[o.cand_group[o.cand_start[:-1]]]
-        base = float(np.mean(1 / (rows[follows] * rows[follows - 1])))
-        return self.made("linkability", picked, base, "a person's rows in two successive releases are both picked")
+        before, chosen = self._earlier_option(), np.zeros(len(m.app_factor), dtype=bool)
+        chosen[follows] = True
+        now = np.nonzero(chosen[m.opt_app] & (before >= 0) & (weight > 0))[0]
+        each = weight[now] / m.cell_cap[m.opt_cell[now]]
+        pairs = pl.DataFrame({"row": m.opt_cell[before[now]], "next": m.opt_cell[now], "right": each})
+        best = pairs.group_by("row", "next").agg(pl.col("right").sum()).group_by("row").agg(pl.col("right").max())
+        n = len(follows)
+        rate = min(1.0, float(best["right"].sum()) / n)
+        base = float(np.mean(1 / np.bincount(o.group_release, o.group_rows)[o.app_release[follows]]))
+        meaning = "of a row, the row of the same person in the next release is named"
+        return Attack("linkability", rate, base, n, *wilson(rate, n), meaning)
 
     def _earlier_option(self) -> I64:
         """For each option, the one with the same value in the appearance before, or -1."""

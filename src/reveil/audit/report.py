@@ -17,6 +17,7 @@ from reveil.audit.api import Audit
 from reveil.audit.explain import Explanation
 from reveil.report.plots import Bar, bars, line
 
+CRITERIA = ("singling out", "linkability", "inference")
 UNDECIDED = (
     "Undecided: counting was too long and the search found no end in time. They may or may not be exposed; raise the "
     "limit, or name people to look at them alone."
@@ -85,6 +86,7 @@ def _sections(found: Audit, external: bool) -> list[Markup]:
             "" if found.holds else " broken", verdict, s["adversary"]
         ),
         _tiles(s),
+        _advice(found),
     ]
     if s["undecided"]:
         note = f"{s['undecided']:,} people. {UNDECIDED}"
@@ -117,15 +119,35 @@ def _tiles(s: dict[str, Any]) -> Markup:
 
 
 def _attacks(found: Audit) -> Markup:
-    items = [
-        Bar(a.name, a.rate, f"{a.rate:.1%} (guessing {a.baseline:.1%}; 95 %: {a.low:.1%} to {a.high:.1%})")
+    """The three questions of data protection authorities first, then every attack with what it does."""
+    criteria = [a for a in found.attacks if a.name in CRITERIA]
+    bars_of = [Bar(a.name, a.rate, f"{a.rate:.1%} (guessing {a.baseline:.1%})") for a in criteria]
+    row = Markup("<tr><th>{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>")
+    rows = Markup("").join(
+        row.format(a.name, a.meaning, f"{a.rate:.1%}", f"{a.baseline:.1%}", f"{a.low:.1%} to {a.high:.1%}")
         for a in found.attacks
-    ]
-    notes = Markup("").join(Markup("<li>{}: {}.</li>").format(a.name, a.meaning) for a in found.attacks)
-    plot = bars("Success of each attack", items, maximum=1.0)
+    )
     return Markup(
-        "<h2>Attacks by name</h2><figure><figcaption>Success rate over targets</figcaption>{}</figure><ul>{}</ul>"
-    ).format(plot, notes)
+        "<h2>Three questions about anonymous data</h2>"
+        "<figure><figcaption>How often each succeeds</figcaption>{}</figure>"
+        "<h2>Attacks by name</h2><table><thead><tr><th>Attack</th><th>It succeeds if</th><th>Success</th>"
+        "<th>Guessing</th><th>95 % interval</th></tr></thead><tbody>{}</tbody></table>"
+    ).format(bars("Singling out, linkability, inference", bars_of, maximum=1.0), rows)
+
+
+def _advice(found: Audit) -> Markup:
+    """What a privacy officer can do about it."""
+    s = found.summary
+    if found.holds and not s["undecided"]:
+        text = "For this adversary nothing follows with certainty. Ask whether anybody could know more than is assumed."
+    elif found.holds:
+        text = "Nothing was found, but not everybody was settled. Do not rely on this before they are."
+    else:
+        text = (
+            "What is published cannot be taken back. Do not add a release that regroups these people; read below why "
+            "they are exposed, and publish further releases under a guarantee for series, such as compromise-safety."
+        )
+    return Markup("<p>{}</p>").format(text)
 
 
 def _case(found: Audit, told: Explanation) -> Markup:
@@ -158,8 +180,8 @@ def picture(found: Audit, told: Explanation) -> Markup:
                 f'<text x="{left + 2:.1f}%" y="{top + 23}" class="small">{escape(names)}</text>'
             )
             if mine:
-                path.append((left + 50 / len(releases), top + 19))
-    for (x1, y1), (x2, y2) in pairwise(path):
+                path.append((left + 1, left + 100 / len(releases) - 2, top + 19))  # its left and right edge
+    for (_, x1, y1), (x2, _, y2) in pairwise(path):
         parts.append(f'<line x1="{x1:.1f}%" y1="{y1}" x2="{x2:.1f}%" y2="{y2}" class="stroke"/>')
     tall = 30 + 46 * max((min(4, len(c)) for c in columns.values()), default=1)
     title = f"Groups on the way to {told.person}"

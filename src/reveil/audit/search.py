@@ -48,8 +48,8 @@ def sweep(problem: Problem, state: State, end: float) -> Found:
     possible, left = (set[Fact](), everything) if problem.left else _by_moves(problem, facts, end)
     if not left - possible:
         return Found(frozenset(possible), everything, True)
-    while possible != everything and (left := end - time.process_time()) > 0:
-        status, world = _world(problem, state, facts, possible, left)
+    while possible != everything and (seconds := end - time.process_time()) > 0:
+        status, world = _world(problem, state, facts, possible, seconds)
         if status == "none":
             return Found(frozenset(possible), everything, True)
         if status == "unknown":
