@@ -53,7 +53,7 @@ class Problem:
     @cached_property
     def base(self) -> Tally:
         """The different rows, with their numbers."""
-        return self.tally(self.rows, None, self.recoding([h.leaf_node for h in self.encoded.quasi]))
+        return self.tally(self.rows, None, recoding([h.leaf_node for h in self.encoded.quasi]))
 
     @cached_property
     def leaves(self) -> list[F64]:
@@ -66,10 +66,6 @@ class Problem:
     @cached_property
     def values(self) -> Recoding:
         return recoding([np.arange(len(column.values)) for column in self.encoded.sensitive])
-
-    def recoding(self, nodes: Sequence[NDArray[Any]]) -> Recoding:
-        """The recoding that shows this node for each leaf of each column."""
-        return recoding(nodes)
 
     def tally(self, rows: Rows, weight: Any, how: Recoding) -> Tally:
         """The rows as they are recoded, counted; sensitive values as they are."""
@@ -123,7 +119,7 @@ class Problem:
 
     def plan(self, nodes: Sequence[NDArray[Any]], statistics: dict[str, Any]) -> Plan:
         """The plan that shows these nodes, and withholds what may not be shown."""
-        how, quasi = self.recoding(nodes), self.encoded.quasi
+        how, quasi = recoding(nodes), self.encoded.quasi
         ids, bad, _ = self.failing(Tally(self.rows, np.ones(len(self.rows), dtype=np.int64)), how)
         stay = ~bad[ids]
         _, first, mine = np.unique(ids[stay], return_index=True, return_inverse=True)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from reveil.hierarchies.tree import Hierarchy
-from reveil.plan.classes import Recoding, Tally
+from reveil.plan.classes import Recoding, Tally, recoding
 from reveil.plan.counted import F64, Checked, Problem
 from reveil.plan.values import I32
 
@@ -33,7 +33,7 @@ class Lattice:
         self.weight = weights(problem) * [c in used for c in range(len(quasi))]
         self.cost = [level_costs(h, n, method.loss) for h, n in zip(quasi, self.nodes, strict=True)]
         self.means = [cost @ share for cost, share in zip(self.cost, problem.leaves, strict=True)]
-        self.pieces = [[problem.recoding([level]) for level in nodes] for nodes in self.nodes]
+        self.pieces = [[recoding([level]) for level in nodes] for nodes in self.nodes]
         self.tallies: list[tuple[Levels, Tally]] = [((0,) * len(quasi), problem.base)]
         self.checks = self.effort = 0
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from reveil.encode import Encoded
 from reveil.history import History
+from reveil.plan.classes import recoding
 from reveil.plan.contract import Plan, Progress
 from reveil.plan.counted import Checked, Problem
 from reveil.plan.fulldomain import best_levels
@@ -79,7 +80,7 @@ class Refinement:
 
     def check(self, nodes: Nodes) -> Checked:
         cost = [h.cost[column] for h, column in zip(self.problem.encoded.quasi, nodes, strict=True)]
-        return self.problem.check(self.problem.base, self.problem.recoding(nodes), cost, self.weight)
+        return self.problem.check(self.problem.base, recoding(nodes), cost, self.weight)
 
     @property
     def loss(self) -> float:
