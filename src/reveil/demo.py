@@ -46,13 +46,13 @@ def run(folder: Path, rows: int) -> None:
         say(f"Note: {limit}")
     say("\n$ reveil audit --share 0.04")
     with terminal.progress(False) as show:
-        found_by = series.audit(share="0.04", worst=0, limit=20.0, progress=show)
+        found_by = series.audit(share="0.04", worst=0, limit=5.0, progress=show)
         say(f"  {found_by!r}")
         say(
             "\nThe same kind of people published in three ways; people exposed after each release, with nobody known to"
         )
         say("the adversary, and with 4 % of the people known:")
-        exposed = compare(folder / "compare", 300, 4, shares=(0.0, 0.04), limit=4.0, ways=SHOWN, progress=show)
+        exposed = compare(folder / "compare", 300, 4, shares=(0.0, 0.04), limit=2.0, ways=SHOWN, progress=show)
     say(exposed_lines(exposed))
     say("\nWhere to look:")
     say(f"  the releases        {folder / 'home' / 'releases'}")
