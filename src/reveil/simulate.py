@@ -53,9 +53,20 @@ l = 2                         # over all releases: at most 1/2 that a person was
 strategy = "constant-ratio"   # the budget is spent in equal parts
 horizon = {horizon}                   # over this many releases
 {protect}""",
-    "transitions": """model = "l-diversity"
-l = 3   # every group shows at least 3 different sensitive values
-k = 5   # every group has at least 5 rows
+    "transitions": """model = "m-distinct-star"   # people of a group have values that can never become the same
+m = 3             # every group shows 3 such values
+compromised = 1   # even if any 1 person's values are known, nobody else's can be guessed with more than 1/2
+refill = 2        # places that people leave are filled 2 or more at a time
+
+[method]
+infeasible = "withhold"   # people for whom there is no group now are left out and counted
+""",
+    "mixing": """model = "m-distinct"   # where too many values can become each other for m-distinct-star
+m = 3
+compromised = 1
+
+[method]
+infeasible = "withhold"   # people for whom there is no group now are left out and counted
 """,
 }
 
@@ -339,7 +350,8 @@ def _policy_text(s: Scenario) -> str:
     relation = 'transitions = "transitions.csv"\n' if s.values == "transitions" else ""
     columns = SHAPES[s.shape].columns
     protect = 'protect = ["Epilepsy", "Huntington disease", "Obesity"]   # values that must not stick to anyone\n'
-    guarantee = GUARANTEES[s.values].format(horizon=s.releases, protect=protect if s.shape == "hospital" else "")
+    kind = "mixing" if s.values == "transitions" and len(s.blocks) < 3 else s.values
+    guarantee = GUARANTEES[kind].format(horizon=s.releases, protect=protect if s.shape == "hospital" else "")
     return POLICY.format(shape=s.shape, columns=columns, change=s.values, transitions=relation, guarantee=guarantee)
 
 
