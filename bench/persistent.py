@@ -30,13 +30,13 @@ from reveil.guarantees.correlation import pairs
 from reveil.guarantees.registry import judges
 from reveil.guarantees.trail import trail
 from reveil.history import History
-from reveil.measure import measure
 from reveil.plan.contract import Plan, silent
 from reveil.plan.loss import loss_of
 from reveil.plan.methods import method
 from reveil.policy import Policy, load_policy
 from reveil.recode import recode
-from reveil.simulate import Scenario, iterate
+from reveil.simulation.simulate import Scenario, iterate
+from reveil.utility.measure import measure
 
 COLUMNS = {
     "person": "identifier",

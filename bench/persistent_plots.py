@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 
-from reveil.plan.forecast import counterfeit_shares
+from reveil.plan.lasting.forecast import counterfeit_shares
 from reveil.probabilities import figure_2
 
 COLOURS = ("#1b6ca8", "#c8553d", "#3d8b57", "#8a5a9e", "#b08900", "#555555")

@@ -29,7 +29,6 @@ from reveil.guarantees import posterior
 from reveil.guarantees.contract import Background, View
 from reveil.guarantees.registry import judges
 from reveil.history import History
-from reveil.measure import measure
 from reveil.plan.contract import Plan, silent
 from reveil.plan.loss import loss_of
 from reveil.plan.methods import method
@@ -37,6 +36,7 @@ from reveil.policy import Policy, load_policy
 from reveil.prior import Prior, estimate, load, match_priors
 from reveil.recode import part, recode
 from reveil.roles import prepare
+from reveil.utility.measure import measure
 
 STATES = 1 << 17  # larger groups are left undecided here, to keep the experiment short
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"

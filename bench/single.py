@@ -79,8 +79,8 @@ def measure(name: str, rows: int) -> dict[str, Any]:
     """Times of one table, in this process."""
     from reveil.encode import encode
     from reveil.history import History
-    from reveil.plan import mondrian
     from reveil.plan.contract import silent
+    from reveil.plan.cutting import mondrian
     from reveil.plan.loss import loss_of
     from reveil.policy import load_policy
 
@@ -117,8 +117,8 @@ def peak(name: str, rows: int) -> dict[str, float]:
     """Peak memory of a process that makes, encodes and plans the table once, and the peak before planning."""
     from reveil.encode import encode
     from reveil.history import History
-    from reveil.plan import mondrian
     from reveil.plan.contract import silent
+    from reveil.plan.cutting import mondrian
     from reveil.policy import load_policy
 
     table, settings = TABLES[name](rows)

@@ -16,7 +16,7 @@ import reveil
 from persistent_plots import WIDTH, page, panel
 from reveil.dp import mechanism
 from reveil.link import link
-from reveil.measure import measure
+from reveil.utility.measure import measure
 
 
 def people(rows: int) -> pl.DataFrame:

@@ -29,12 +29,12 @@ from reveil.errors import InfeasibleError
 from reveil.guarantees.contract import Verdict, View
 from reveil.guarantees.globally import Global
 from reveil.history import History
-from reveil.measure import measure
 from reveil.plan.contract import Plan, silent
 from reveil.plan.loss import loss_of
 from reveil.plan.methods import method
 from reveil.policy import Policy, load_policy
-from reveil.simulate import Scenario, iterate, simulate
+from reveil.simulation.simulate import Scenario, iterate, simulate
+from reveil.utility.measure import measure
 
 HEAD = "release | violations | highest chance | withheld | rows per group | NCP | seconds |\n|-|-|-|-|-|-|-|"
 

@@ -34,16 +34,16 @@ from reveil.guarantees.distinct import chains_of  # noqa: E402
 from reveil.guarantees.registry import judges  # noqa: E402
 from reveil.guarantees.trail import trail  # noqa: E402
 from reveil.history import History  # noqa: E402
-from reveil.measure import measure  # noqa: E402
 from reveil.plan.contract import Plan, silent  # noqa: E402
+from reveil.plan.lasting.past import read_past  # noqa: E402
 from reveil.plan.loss import loss_of  # noqa: E402
 from reveil.plan.methods import method  # noqa: E402
-from reveil.plan.past import read_past  # noqa: E402
 from reveil.policy import Policy, load_policy  # noqa: E402
 from reveil.recode import recode  # noqa: E402
-from reveil.simulate import Scenario, iterate  # noqa: E402
+from reveil.simulation.simulate import Scenario, iterate  # noqa: E402
 from reveil.transitions import relation_of  # noqa: E402
 from reveil.updategraph import walk_all  # noqa: E402
+from reveil.utility.measure import measure  # noqa: E402
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 QUASI = ("age", "gender", "education", "birthplace")

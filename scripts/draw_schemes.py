@@ -17,8 +17,8 @@ import polars as pl
 
 from reveil.encode import encode
 from reveil.history import History
-from reveil.plan.boxes import boxes
 from reveil.plan.contract import silent
+from reveil.plan.cutting.boxes import boxes
 from reveil.plan.methods import method
 from reveil.policy import load_policy
 

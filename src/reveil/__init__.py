@@ -16,20 +16,20 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from reveil.ask import ask
     from reveil.audit.api import Audit, audit
     from reveil.certificate import Certificate
     from reveil.compare import Comparison, compare
     from reveil.dp.api import count, spent
     from reveil.errors import ReveilError
     from reveil.link import link
-    from reveil.measure import measure
     from reveil.perturb.api import perturb
     from reveil.policy import Policy, load_policy
     from reveil.publish import Series, anonymize, check, open_series
     from reveil.release import Release
-    from reveil.simulate import Scenario, simulate
+    from reveil.simulation.simulate import Scenario, simulate
     from reveil.updategraph import UpdateGraph, update_graph
+    from reveil.utility.ask import ask
+    from reveil.utility.measure import measure
 
 # Heavy parts are imported when they are first used, so that `import reveil` and `reveil --help` are quick.
 _WHERE = {
@@ -39,21 +39,21 @@ _WHERE = {
     "Policy": "policy",
     "Release": "release",
     "ReveilError": "errors",
-    "Scenario": "simulate",
+    "Scenario": "simulation.simulate",
     "Series": "publish",
     "UpdateGraph": "updategraph",
     "anonymize": "publish",
-    "ask": "ask",
+    "ask": "utility.ask",
     "audit": "audit.api",
     "check": "publish",
     "compare": "compare",
     "count": "dp.api",
     "link": "link",
     "load_policy": "policy",
-    "measure": "measure",
+    "measure": "utility.measure",
     "open_series": "publish",
     "perturb": "perturb.api",
-    "simulate": "simulate",
+    "simulate": "simulation.simulate",
     "spent": "dp.api",
     "update_graph": "updategraph",
 }

@@ -12,7 +12,16 @@ from reveil.commands import counting, linking, perturbing, publishing, risks, us
 from reveil.commands.options import app
 from reveil.errors import Fault, InputError, ReveilError
 
-__all__ = ["app", "counting", "linking", "main", "perturbing", "publishing", "risks", "using"]  # importing the modules registers their commands
+__all__ = [
+    "app",
+    "counting",
+    "linking",
+    "main",
+    "perturbing",
+    "publishing",
+    "risks",
+    "using",
+]  # importing the modules registers their commands
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ import polars as pl
 from reveil import terminal
 from reveil.plan.contract import Progress, silent
 from reveil.publish import open_series
-from reveil.simulate import Scenario, write
+from reveil.simulation.simulate import Scenario, write
 
 MARK = ".reveil-demo"  # only a folder that a demo made is ever removed
 

@@ -24,14 +24,14 @@ import polars as pl
 from numba import njit
 from numpy.typing import NDArray
 
-from reveil.axes import Axis, axis_of
 from reveil.errors import Fault, brief, stop_if
 from reveil.hierarchies.tree import Hierarchy
 from reveil.notation import parse_column
-from reveil.opening import Opened, open_published
 from reveil.parted import COUNT, GROUP
 from reveil.policy import Column, Policy, PolicyLike, load_policy
 from reveil.read import read_table
+from reveil.utility.axes import Axis, axis_of
+from reveil.utility.opening import Opened, open_published
 from reveil.verify import background
 
 Ints = NDArray[np.int64]

@@ -14,8 +14,8 @@ from reveil.encode import Codes, Encoded, Sensitive
 from reveil.hierarchies.tree import Hierarchy
 from reveil.notation import format_set, split_set
 from reveil.parted import count
-from reveil.plan.boxes import boxes, distinct_runs
 from reveil.plan.contract import Plan
+from reveil.plan.cutting.boxes import boxes, distinct_runs
 from reveil.policy import Policy
 
 GROUP = "group"

@@ -17,10 +17,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from reveil.axes import Classes, Ints, classes_of
 from reveil.errors import Fault, InputError, stop_if
 from reveil.policy import Policy, PolicyLike, load_policy
 from reveil.promise import exact
+from reveil.utility.axes import Classes, Ints, classes_of
 
 ROWS = 1 << 16  # people of the population that are held as bits at once
 

@@ -73,9 +73,7 @@ def _column_faults(frame: pl.DataFrame, policy: Publication, series: bool) -> li
     faults += [
         Fault("R217", f"column {name!r}", "is a name that a series uses for itself", "rename the column in the table")
         for name, spec in policy.columns.items()
-        if (series or policy.numbers_groups)
-        and name in RESERVED
-        and spec.role in ("quasi", "sensitive", "insensitive")
+        if (series or policy.numbers_groups) and name in RESERVED and spec.role in ("quasi", "sensitive", "insensitive")
     ]
     faults += [
         Fault("R217", f"column {name!r}", "has a NUL character in its name", "rename the column in the table")

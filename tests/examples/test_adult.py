@@ -15,11 +15,11 @@ import pytest
 import reveil
 from reveil.encode import encode
 from reveil.history import History
-from reveil.measure import measure
 from reveil.plan.contract import silent
 from reveil.plan.methods import method
 from reveil.policy import load_policy
 from reveil.roles import prepare
+from reveil.utility.measure import measure
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "adult_arx"
 MARKS = {  # recode, conditions -> the best information loss measured for other tools

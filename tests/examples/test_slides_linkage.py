@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 
 import reveil
-from reveil.ask import ask
 from reveil.link import Linked, link
-from reveil.measure import measure
 from reveil.parted import pair
+from reveil.utility.ask import ask
+from reveil.utility.measure import measure
 
 PATIENTS = pl.DataFrame(
     [

@@ -13,10 +13,10 @@ import pytest
 import reveil
 from reveil.errors import InputError
 from reveil.history import History
-from reveil.measure import measure
 from reveil.parted import pair
 from reveil.policy import load_policy
 from reveil.prior import estimate
+from reveil.utility.measure import measure
 from reveil.verify import verify
 
 
@@ -143,8 +143,8 @@ def test_what_anatomy_cannot_promise(
 
 def test_query_estimates_equal_counting_by_hand(tmp_path: Path) -> None:
     """For each query: sum over groups of (matching rows) x (share of matching values)."""
-    from reveil.axes import classes_of
-    from reveil.queries import Questions
+    from reveil.utility.axes import classes_of
+    from reveil.utility.queries import Questions
 
     table = people(60)
     policy = load_policy(rules(tmp_path, {"model": "l-diversity", "l": 3}))

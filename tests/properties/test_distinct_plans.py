@@ -16,9 +16,9 @@ from reveil.encode import Encoded, encode
 from reveil.errors import InfeasibleError
 from reveil.guarantees.contract import Background
 from reveil.guarantees.registry import judges
-from reveil.plan import entries
 from reveil.plan.contract import silent
 from reveil.plan.methods import method
+from reveil.plan.rules import entries
 from reveil.policy import load_policy
 from reveil.remember import memory_of, refuse_changes
 from reveil.transitions import weights_of
@@ -188,7 +188,7 @@ def test_buckets_are_settled_and_parted_for_any_sets(seed):
     assert np.bincount(value[real], minlength=width).tolist() == counts[0].tolist()
     assert np.bincount(value).max() <= tall
     assert all(sets[e, v] for e in range(size) for v in value[e * tall : (e + 1) * tall])
-    from reveil.plan.trees import lay_end_to_end
+    from reveil.plan.cutting.trees import lay_end_to_end
 
     rows = len(value)
     table = pl.DataFrame(

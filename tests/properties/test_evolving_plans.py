@@ -16,9 +16,9 @@ from reveil.guarantees.contract import Background
 from reveil.guarantees.jointly import shared
 from reveil.guarantees.registry import judges
 from reveil.plan.contract import silent
-from reveil.plan.evolving import limits
 from reveil.plan.methods import method
-from reveil.plan.succession import prospects
+from reveil.plan.rules.evolving import limits
+from reveil.plan.rules.succession import prospects
 from reveil.policy import load_policy
 from reveil.promise import Guarantee
 from reveil.remember import memory_of

@@ -19,9 +19,9 @@ from reveil.errors import InfeasibleError
 from reveil.guarantees.contract import View
 from reveil.guarantees.globally import Global
 from reveil.history import History
-from reveil.plan import globally, spend
+from reveil.plan.budgets import globally, spend
+from reveil.plan.budgets.purse import Purse
 from reveil.plan.contract import silent
-from reveil.plan.purse import Purse
 from reveil.policy import load_policy
 
 

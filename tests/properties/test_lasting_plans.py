@@ -16,9 +16,9 @@ from reveil.encode import Encoded, encode
 from reveil.guarantees.contract import Background, View
 from reveil.guarantees.registry import judges
 from reveil.history import History
-from reveil.plan import buckets, places
 from reveil.plan.contract import silent
-from reveil.plan.eligible import largest_share
+from reveil.plan.lasting import buckets, places
+from reveil.plan.lasting.eligible import largest_share
 from reveil.plan.methods import method
 from reveil.policy import load_policy
 from reveil.remember import memory_of

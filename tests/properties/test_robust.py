@@ -17,7 +17,7 @@ from reveil.guarantees import posterior
 from reveil.guarantees.contract import View
 from reveil.guarantees.robust import RRobustness
 from reveil.history import History
-from reveil.plan import linkage
+from reveil.plan.priors import linkage
 from reveil.prior import Prior
 
 _spec = importlib.util.spec_from_file_location("oracle_priors", Path(__file__).parents[1] / "oracle" / "priors.py")

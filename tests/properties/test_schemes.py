@@ -17,13 +17,13 @@ import reveil
 from reveil.encode import encode
 from reveil.errors import InfeasibleError
 from reveil.history import History
-from reveil.plan import fulldomain
-from reveil.plan.boxes import boxes
 from reveil.plan.contract import silent
-from reveil.plan.counted import Problem
-from reveil.plan.lattice import Lattice
+from reveil.plan.cutting.boxes import boxes
 from reveil.plan.loss import loss_of
 from reveil.plan.methods import method
+from reveil.plan.schemes import fulldomain
+from reveil.plan.schemes.counted import Problem
+from reveil.plan.schemes.lattice import Lattice
 from reveil.policy import load_policy
 
 

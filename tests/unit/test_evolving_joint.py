@@ -10,8 +10,8 @@ import pytest
 
 import reveil
 from reveil.errors import InfeasibleError
-from reveil.plan import succession
-from reveil.plan.evolving import AWAY, BEFORE, ENDED, families
+from reveil.plan.rules import succession
+from reveil.plan.rules.evolving import AWAY, BEFORE, ENDED, families
 from reveil.transitions import relation_between, stated_weights
 
 FAMILIES = {"a": ["b"], "b": ["a"], "c": ["d"], "d": ["c"], "e": [], "f": []}

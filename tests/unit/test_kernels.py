@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 from reveil.encode import Encoded, encode
 from reveil.errors import InfeasibleError
 from reveil.history import History
-from reveil.plan import admit, candidates, cuts, mondrian, values
 from reveil.plan.contract import Plan, silent
-from reveil.plan.trees import lay_end_to_end
+from reveil.plan.cutting import admit, candidates, cuts, mondrian, values
+from reveil.plan.cutting.trees import lay_end_to_end
 from reveil.policy import load_policy
 
 TREE = {"north": {"cold": ["a", "b"], "mild": ["c"]}, "south": ["d", "e", "f"]}

@@ -17,14 +17,14 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import reveil
-from reveil.ask import ask
 from reveil.cli import app
 from reveil.errors import GuaranteeError, InputError
 from reveil.link import link, sentences
-from reveil.measure import measure
 from reveil.notation import parse_cell
-from reveil.opening import open_published
 from reveil.policy import load_policy
+from reveil.utility.ask import ask
+from reveil.utility.measure import measure
+from reveil.utility.opening import open_published
 
 AGES = st.integers(20, 24)
 SEXES = st.sampled_from("FM")

@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reveil.axes import axis_of, classes_of, read_column
 from reveil.encode import positions_of
 from reveil.errors import InputError
-from reveil.measure import entropy_cells, measure, ncp_column
 from reveil.policy import Column, load_policy
-from reveil.queries import Questions
+from reveil.utility.axes import axis_of, classes_of, read_column
+from reveil.utility.measure import entropy_cells, measure, ncp_column
+from reveil.utility.queries import Questions
 
 _spec = importlib.util.spec_from_file_location("oracle_utility", Path(__file__).parents[1] / "oracle" / "utility.py")
 assert _spec is not None

@@ -14,7 +14,7 @@ from polars.testing import assert_frame_equal
 
 from reveil.errors import InputError
 from reveil.policy import load_policy
-from reveil.simulate import Scenario, Simulation, iterate, simulate, transitions, write
+from reveil.simulation.simulate import Scenario, Simulation, iterate, simulate, transitions, write
 
 SHAPES = ("hospital", "census")
 KEY = {"hospital": "patient", "census": "person"}
@@ -326,7 +326,7 @@ def test_describe_counts_what_happened() -> None:
 
 def test_iterate_makes_tables_when_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
-    simulate_module = import_module("reveil.simulate")  # the package shows the function under this name
+    simulate_module = import_module("reveil.simulation.simulate")  # the package shows the function under this name
     make = simulate_module._table
     monkeypatch.setattr(simulate_module, "_table", lambda *given: made.append(1) or make(*given))
     tables = iterate(Scenario(rows=100, releases=3))

@@ -62,7 +62,7 @@ def ask(
 ) -> None:
     """COUNT the people of an anatomy that meet all conditions: expected value and bounds."""
     from reveil import terminal
-    from reveil.ask import ask as compute
+    from reveil.utility.ask import ask as compute
 
     faults = [
         Fault("R741", f"condition {text!r}", "is not COLUMN=VALUE", "write it like age=[30-39]")

@@ -35,7 +35,7 @@ def init(
     """Look at the columns, suggest roles and hierarchies with reasons, and write a policy to edit."""
     from reveil import terminal
     from reveil.read import read_table
-    from reveil.suggest import draft_policy, find_hierarchies, suggest
+    from reveil.start.suggest import draft_policy, find_hierarchies, suggest
 
     if policy.exists():
         raise InputError(Fault("R219", f"policy {policy}", "exists already", "remove it, or pass --policy NEW-FILE"))

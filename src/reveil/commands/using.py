@@ -25,11 +25,11 @@ def measure(
 ) -> None:
     """Utility: information loss and query error of a published table."""
     from reveil import terminal
-    from reveil.measure import measure as compute
-    from reveil.opening import open_published
     from reveil.policy import load_policy
     from reveil.read import read_table
     from reveil.roles import options, prepare
+    from reveil.utility.measure import measure as compute
+    from reveil.utility.opening import open_published
 
     loaded = load_policy(policy)
     opened = open_published(published)
@@ -78,7 +78,7 @@ def simulate(
 ) -> None:
     """Make an evolving population as a series of tables, with a policy for it."""
     from reveil import terminal
-    from reveil.simulate import Scenario, write
+    from reveil.simulation.simulate import Scenario, write
 
     made = {
         "shape": shape,

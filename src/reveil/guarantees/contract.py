@@ -1,7 +1,7 @@
 """What a guarantee is to the verifier: a judge of one published release, given the past.
 
-Judges are written separately from the planner's fast tests (`reveil.plan.admit`) and share no code with them. They see
-only what anyone can see in the published bytes, what the policy states, and the history.
+Judges are written separately from the planner's fast tests (`reveil.plan.cutting.admit`) and share no code with them.
+They see only what anyone can see in the published bytes, what the policy states, and the history.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from importlib import import_module
 from reveil.errors import Fault, InputError, stop_if
 from reveil.guarantees.contract import Background, Judge
 from reveil.policy import Policy
-from reveil.promise import EVOLVING, Guarantee
+from reveil.promise import Guarantee
 
 Builder = Callable[[Policy, Background], list[Judge]]
 

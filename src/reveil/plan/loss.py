@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from reveil.encode import Encoded
 from reveil.hierarchies.tree import Hierarchy
-from reveil.plan.boxes import boxes, distinct_runs
 from reveil.plan.contract import Plan
+from reveil.plan.cutting.boxes import boxes, distinct_runs
 from reveil.policy import Policy
 
 

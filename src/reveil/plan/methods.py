@@ -9,19 +9,19 @@ from reveil.policy import Policy
 from reveil.promise import EVOLVING
 
 METHODS: dict[str, str] = {  # method.name -> module:function
-    "mondrian": "mondrian:plan",
-    "full-domain": "fulldomain:plan",
-    "subtree": "subtree:plan",
-    "sibling": "subtree:plan",
-    "cell": "cells:plan",
-    "budget": "globally:plan",
-    "cohorts": "cohorts:plan",
-    "m-invariance": "invariance:plan",
-    "cor-split": "corsplit:plan",
-    "signatures": "robust:plan",
-    "linkage": "robust:plan_linkage",
-    "m-distinct": "distinct:plan",
-    "cohorts-evolving": "evolving:plan",
+    "mondrian": "cutting.mondrian:plan",
+    "full-domain": "schemes.fulldomain:plan",
+    "subtree": "schemes.subtree:plan",
+    "sibling": "schemes.subtree:plan",
+    "cell": "schemes.cells:plan",
+    "budget": "budgets.globally:plan",
+    "cohorts": "lasting.cohorts:plan",
+    "m-invariance": "lasting.invariance:plan",
+    "cor-split": "lasting.corsplit:plan",
+    "signatures": "priors.robust:plan",
+    "linkage": "priors.robust:plan_linkage",
+    "m-distinct": "rules.distinct:plan",
+    "cohorts-evolving": "rules.evolving:plan",
 }
 
 AUTO: dict[str, str] = {  # guarantee.model -> the method that `auto` takes; mondrian for all others

@@ -1,0 +1,397 @@
+"""The hot loops of planning under priors: fast tests of a group, and growing groups row by row.
+
+People with the same odds are of one *kind*. In a group every value occurs at most once. These tests are
+written apart from the judge's (`reveil.guarantees.posterior`) and share no code with it; they lean to the
+cautious side of rounding.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from reveil.plan.cutting.trees import Trees, run_cost
+
+I32 = NDArray[np.int32]
+I64 = NDArray[np.int64]
+F64 = NDArray[np.float64]
+
+CAUTION = 1e-9  # by how much a threshold must be met, so that no rounding can carry a group over it
+SUBSETS = 10  # groups up to this size are tested over all subsets of values when the bound does not settle them
+LARGEST = 4  # groups grow to at most this many times the size they need
+
+
+class Odds(NamedTuple):
+    """What is known beforehand, and what is promised."""
+
+    kinds: I32  # rows x priors: number of the row's distribution
+    first: I64  # where the distributions of each prior start in `table`
+    table: F64  # distributions x codes
+    r: float
+    delta: bool  # the paper's condition instead of the bound
+    size: int  # least rows of a group
+    place: F64  # rows' distributions as points: rows x coordinates, near where odds are alike
+
+
+@njit(cache=True, nogil=True)
+def accepts(odds: Odds, codes: I32, members: I64, n: int) -> bool:
+    """Whether the first n members, whose values differ, may be a group under every prior."""
+    if n < odds.size:
+        return False
+    for prior in range(odds.kinds.shape[1]):
+        alike = True
+        for i in range(1, n):
+            alike = alike and odds.kinds[members[i], prior] == odds.kinds[members[0], prior]
+        if alike:
+            continue  # then everybody's chance is 1/n, and n >= size >= r
+        if odds.delta:
+            if not deviations_small(odds, prior, codes, members, n):
+                return False
+        elif not (exchange_settles(odds, prior, codes, members, n) or subsets_settle(odds, prior, codes, members, n)):
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def chance(odds: Odds, prior: int, codes: I32, members: I64, person: int, holder: int) -> float:
+    """The prior of one member for the value of another."""
+    return odds.table[odds.first[prior] + odds.kinds[members[person], prior], codes[members[holder]]]
+
+
+@njit(cache=True, nogil=True)
+def deviations_small(odds: Odds, prior: int, codes: I32, members: I64, n: int) -> bool:
+    """The paper's condition: for each value, the odds of all members lie within Delta_ceil of the highest."""
+    for x in range(n):
+        high, low = 0.0, 1.0
+        for v in range(n):
+            f = chance(odds, prior, codes, members, v, x)
+            high, low = max(high, f), min(low, f)
+        if high >= 1.0 and low < high:
+            return False
+        ceiling = (n - odds.r) * high / (high * (odds.r - 1) / (1 - high) + n - 1) if 0.0 < high < 1.0 else 0.0
+        if low < high and high - low > ceiling * (1 - CAUTION):
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def exchange_settles(odds: Odds, prior: int, codes: I32, members: I64, n: int) -> bool:
+    """Whether exchanging two people's values shows that everybody's chance is at most 1/r."""
+    total = np.empty(n)
+    for v in range(n):
+        total[:] = 1.0
+        for u in range(n):
+            if u == v:
+                continue
+            least, second, where = np.inf, np.inf, -1
+            for y in range(n):
+                f = chance(odds, prior, codes, members, u, y)
+                if f > 0.0:
+                    ratio = chance(odds, prior, codes, members, v, y) / f
+                    if ratio < least:
+                        least, second, where = ratio, least, y
+                    elif ratio < second:
+                        second = ratio
+            for x in range(n):
+                f = chance(odds, prior, codes, members, v, x)
+                rest = second if where == x else least
+                if f > 0.0 and rest < np.inf:
+                    total[x] += chance(odds, prior, codes, members, u, x) / f * rest
+        for x in range(n):
+            if chance(odds, prior, codes, members, v, x) > 0.0 and total[x] < odds.r * (1 + CAUTION):
+                return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def subsets_settle(odds: Odds, prior: int, codes: I32, members: I64, n: int) -> bool:
+    """Whether the sum over all worlds shows it: `ways[s]` is the weight of giving the first |s| people the
+    values s.
+    """
+    if n > SUBSETS:
+        return False
+    full = (1 << n) - 1
+    ways, rest = np.zeros(full + 1), np.zeros(full + 1)
+    ways[0], rest[full] = 1.0, 1.0
+    share = np.empty((n, n))
+    for person in range(n):
+        top = 0.0
+        for x in range(n):
+            share[person, x] = chance(odds, prior, codes, members, person, x)
+            top = max(top, share[person, x])
+        if top > 0.0:
+            share[person] /= top
+    for s in range(full):
+        person = bits(s)
+        for x in range(n):
+            if not s >> x & 1:
+                ways[s | 1 << x] += ways[s] * share[person, x]
+    if not ways[full] > 1e-200:
+        return False
+    held = np.zeros((n, n))
+    for s in range(full - 1, -1, -1):
+        person = bits(s)
+        for x in range(n):
+            if not s >> x & 1:
+                part = share[person, x] * rest[s | 1 << x]
+                rest[s] += part
+                held[person, x] += ways[s] * part
+    return bool(held.max() * odds.r * (1 + CAUTION) <= ways[full])
+
+
+@njit(cache=True, nogil=True)
+def bits(s: int) -> int:
+    count = 0
+    while s:
+        s &= s - 1
+        count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def added_loss(trees: Trees, positions: I32, row: int, low: I32, high: I32) -> float:
+    """Loss per row of a box when one more row is in it."""
+    loss = 0.0
+    for c in range(len(low)):
+        p = positions[row, c]
+        a, b = min(low[c], p), max(high[c], p)
+        if a != b:
+            loss += trees.weight[c] * run_cost(trees, c, a, b)
+    return loss
+
+
+@njit(cache=True, nogil=True)
+def widen(positions: I32, row: int, low: I32, high: I32) -> None:
+    for c in range(len(low)):
+        low[c], high[c] = min(low[c], positions[row, c]), max(high[c], positions[row, c])
+
+
+@njit(cache=True, nogil=True)
+def deal_segments(
+    trees: Trees, positions: I32, codes: I32, rows: I64, bounds: I64, bases: I64, size: int, window: int, group: I64
+) -> None:
+    """Deal each segment rows[bounds[i]:bounds[i + 1]]; its groups are numbered from bases[i]."""
+    top = codes.max() + 1
+    count, seen = np.zeros(top, dtype=np.int64), np.full(top, -1, dtype=np.int64)
+    for i in range(len(bounds) - 1):
+        deal(trees, positions, codes, rows[bounds[i] : bounds[i + 1]], size, window, group, bases[i], count, seen)
+
+
+@njit(cache=True, nogil=True)
+def deal(
+    trees: Trees,
+    positions: I32,
+    codes: I32,
+    rows: I64,
+    size: int,
+    window: int,
+    group: I64,
+    fresh: int,
+    count: I64,
+    seen: I64,
+) -> None:
+    """Part rows of one kind into groups of at least `size` different values, numbered from `fresh`.
+
+    No value may occur in more than len(rows) // size of them. With g groups still to make, a value that is
+    left g times must be in each; the other places are filled with the rows that widen the box least, among
+    the next `window` rows of the list. So the list should be in an order in which near rows are alike.
+    `count` is zero before and after.
+    """
+    n, left = len(rows), len(rows)
+    for i in range(n):
+        count[codes[rows[i]]] += 1
+    following, before = np.arange(1, n + 1), np.arange(-1, n - 1)  # the rows that are left
+    start = 0
+    low, high = np.empty(positions.shape[1], dtype=np.int32), np.empty(positions.shape[1], dtype=np.int32)
+    for g in range(n // size, 0, -1):
+        due, i = 0, start
+        while g > 1 and i < n:  # values that are left g times, each counted at one of its rows
+            code = codes[rows[i]]
+            if count[code] >= g and seen[code] != -2 - fresh:
+                seen[code] = -2 - fresh
+                due += 1
+            i = following[i]
+        wanted = left if g == 1 else max(size, due)
+        low[:], high[:] = positions[rows[start]], positions[rows[start]]
+        for taken in range(wanted):
+            only_due = g > 1 and wanted - taken <= due
+            best, least, i, scanned = -1, np.inf, start, 0
+            while i < n and (scanned < window or best < 0):
+                code = codes[rows[i]]
+                if seen[code] != fresh and (not only_due or count[code] >= g):
+                    loss = 0.0 if g == 1 else added_loss(trees, positions, rows[i], low, high)
+                    if loss < least:
+                        best, least = i, loss
+                    if (taken == 0 and not only_due) or g == 1:
+                        break
+                scanned += 1
+                i = following[i]
+            code = codes[rows[best]]
+            due -= count[code] >= g
+            count[code] -= 1
+            seen[code] = fresh
+            group[rows[best]] = fresh
+            widen(positions, rows[best], low, high)
+            if before[best] < 0:
+                start = following[best]
+            else:
+                following[before[best]] = following[best]
+            if following[best] < n:
+                before[following[best]] = before[best]
+        left -= wanted
+        fresh += 1
+
+
+@njit(cache=True, nogil=True)
+def apart(odds: Odds, a: int, b: int) -> float:
+    """How unlike the odds of two rows are."""
+    total = 0.0
+    for c in range(odds.place.shape[1]):
+        total += abs(odds.place[a, c] - odds.place[b, c])
+    return total
+
+
+@njit(cache=True, nogil=True)
+def link(odds: Odds, trees: Trees, positions: I32, codes: I32, rows: I64, window: int, group: I64, fresh: int) -> int:
+    """Merge single rows into groups from the bottom up: the next row is the nearest in odds and box whose
+    value is new.
+
+    Seeds are rows of the value that is left most often, so that frequent values are not what remains. A seed
+    that no group of up to LARGEST times the least size accepts stays alone. Returns the next free group
+    number.
+    """
+    n, top = len(rows), codes[rows].max() + 1
+    count, head = np.zeros(top, dtype=np.int64), np.full(top, -1, dtype=np.int64)
+    later = np.full(n, -1, dtype=np.int64)  # list of each value
+    for i in range(n - 1, -1, -1):
+        code = codes[rows[i]]
+        later[i], head[code] = head[code], i
+        count[code] += 1
+    following, before = np.arange(1, n + 1), np.arange(-1, n - 1)
+    most = LARGEST * odds.size
+    picked, members = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
+    low, high = np.empty(positions.shape[1], dtype=np.int32), np.empty(positions.shape[1], dtype=np.int32)
+    gone = np.zeros(n, dtype=np.bool_)
+    while count.max() > 0:
+        code = count.argmax()
+        while gone[head[code]]:
+            head[code] = later[head[code]]
+        picked[0], taken = head[code], 1
+        members[0] = rows[picked[0]]
+        low[:], high[:] = positions[members[0]], positions[members[0]]
+        while taken < most and not accepts(odds, codes, members, taken):
+            best = nearest(
+                odds, trees, positions, codes, rows, members, taken, low, high, picked[0], following, before, window
+            )
+            if best < 0:
+                break
+            picked[taken], members[taken] = best, rows[best]
+            widen(positions, rows[best], low, high)
+            taken += 1
+        good = accepts(odds, codes, members, taken)
+        for i in picked[: taken if good else 1]:
+            gone[i] = True
+            count[codes[rows[i]]] -= 1
+            if before[i] >= 0:
+                following[before[i]] = following[i]
+            if following[i] < n:
+                before[following[i]] = before[i]
+            if good:
+                group[rows[i]] = fresh
+        fresh += good
+    return fresh
+
+
+@njit(cache=True, nogil=True)
+def nearest(
+    odds: Odds,
+    trees: Trees,
+    positions: I32,
+    codes: I32,
+    rows: I64,
+    members: I64,
+    taken: int,
+    low: I32,
+    high: I32,
+    seed: int,
+    following: I64,
+    before: I64,
+    window: int,
+) -> int:
+    """The row of the list that costs least to add, among the window on both sides of the seed; -1 when there
+    is none.
+    """
+    best, least = -1, np.inf
+    for direction in range(2):
+        i = following[seed] if direction == 0 else before[seed]
+        scanned = 0
+        while 0 <= i < len(rows) and scanned < window:
+            if is_new(codes, members, taken, rows[i]):
+                cost = apart(odds, members[0], rows[i])
+                if cost < least:
+                    cost += added_loss(trees, positions, rows[i], low, high)
+                if cost < least:
+                    best, least = i, cost
+            scanned += 1
+            i = following[i] if direction == 0 else before[i]
+    return best
+
+
+@njit(cache=True, nogil=True)
+def is_new(codes: I32, members: I64, n: int, row: int) -> bool:
+    """Whether neither the row nor its value is among the members."""
+    known = False
+    for i in range(n):
+        known = known or codes[members[i]] == codes[row]
+    return not known
+
+
+@njit(cache=True, nogil=True)
+def join(
+    odds: Odds, trees: Trees, positions: I32, codes: I32, loose: I64, starts: I64, listed: I64, reach: int, group: I64
+) -> int:
+    """Let loose rows into groups that stay acceptable with them; returns how many found a home.
+
+    Groups are listed end to end in `listed`, ordered by odds; each row tries the `reach` groups around those
+    whose first members are most like it.
+    """
+    groups, homed = len(starts) - 1, 0
+    most = LARGEST * odds.size
+    extra = np.full((groups, most), -1, dtype=np.int64)
+    added = np.zeros(groups, dtype=np.int64)
+    members = np.empty(most, dtype=np.int64)
+    low, high = np.empty(positions.shape[1], dtype=np.int32), np.empty(positions.shape[1], dtype=np.int32)
+    for row in loose:
+        a, b = 0, groups  # the first group whose leader is not before the row
+        while a < b:
+            middle = (a + b) // 2
+            if odds.place[listed[starts[middle]], 0] < odds.place[row, 0]:
+                a = middle + 1
+            else:
+                b = middle
+        best, least = -1, np.inf
+        for g in range(max(0, a - reach // 2), min(groups, a + reach // 2)):
+            n = starts[g + 1] - starts[g]
+            if n + added[g] >= most:
+                continue
+            members[:n] = listed[starts[g] : starts[g + 1]]
+            members[n : n + added[g]] = extra[g, : added[g]]
+            n += added[g]
+            if not is_new(codes, members, n, row):
+                continue
+            low[:], high[:] = positions[row], positions[row]
+            for i in range(n):
+                widen(positions, members[i], low, high)
+            members[n] = row
+            cost = added_loss(trees, positions, row, low, high)
+            if cost < least and accepts(odds, codes, members, n + 1):
+                best, least = g, cost
+        if best >= 0:
+            extra[best, added[best]] = row
+            added[best] += 1
+            group[row] = group[listed[starts[best]]]
+            homed += 1
+    return homed

@@ -1,0 +1,143 @@
+"""Any recoding that treats all instances of a value alike, checked on counts: what it withholds and what it loses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import floor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reveil.encode import Encoded
+from reveil.plan.contract import Plan
+from reveil.plan.cutting import admit
+from reveil.plan.cutting.mondrian import admissible
+from reveil.plan.cutting.values import I32, Rows, Tests
+from reveil.plan.schemes.classes import Recoding, Tally, failing, number, recoding, tally
+from reveil.policy import Policy
+
+F64 = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a recoding costs: rows that would be withheld, and the loss (infinite where they are too many)."""
+
+    withheld: int
+    loss: float
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """The rows to recode and what every class must satisfy."""
+
+    encoded: Encoded
+    policy: Policy
+    rows: Rows  # positions, then sensitive codes where a condition looks at them
+    order: I32  # the number of each row in the table
+    tests: Tests
+    allowance: int  # how many rows may be withheld
+    withheld: int  # rows of too frequent values, withheld before
+
+    @classmethod
+    def of(cls, encoded: Encoded, policy: Policy, seed: int) -> Problem:
+        """The problem of a policy, or a refusal where no recoding can solve it."""
+        (rows, order), tests, withheld = admissible(encoded, policy, seed)
+        width = len(encoded.quasi) + (encoded.codes.shape[1] if len(tests.kind) else 0)
+        allowance = max(0, floor(policy.method.suppress * encoded.rows) - withheld)
+        return cls(encoded, policy, rows[:, :width], order, tests, allowance, withheld)
+
+    @cached_property
+    def base(self) -> Tally:
+        """The different rows, with their numbers."""
+        return self.tally(self.rows, None, recoding([h.leaf_node for h in self.encoded.quasi]))
+
+    @cached_property
+    def leaves(self) -> list[F64]:
+        """The share of rows at each leaf of each column."""
+        return [
+            np.bincount(self.base.rows[:, c], self.base.weight, minlength=len(h)) / max(1, len(self.rows))
+            for c, h in enumerate(self.encoded.quasi)
+        ]
+
+    @cached_property
+    def values(self) -> Recoding:
+        return recoding([np.arange(len(column.values)) for column in self.encoded.sensitive])
+
+    def tally(self, rows: Rows, weight: Any, how: Recoding) -> Tally:
+        """The rows as they are recoded, counted; sensitive values as they are."""
+        sensitive = rows.shape[1] - len(self.encoded.quasi)
+        both = Recoding(how.label + self.values.label[:sensitive], how.stand_in + self.values.stand_in[:sensitive])
+        return tally(rows, weight, both, sensitive)
+
+    def failing(self, counted: Tally, how: Recoding) -> tuple[I32, NDArray[np.bool_], NDArray[np.int64]]:
+        """The class of each row of a tally, which classes may not be published, and their sizes."""
+        ids, count = number(counted.rows, how)
+        bad, sizes = failing(counted, ids, count, self.tests)
+        if bad.any() and self.policy.guarantee.t is not None:
+            bad = self._close(counted, how, ids, bad)
+        return ids, bad, sizes
+
+    def _close(self, counted: Tally, how: Recoding, ids: I32, bad: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """t-closeness compares with what is published: withhold, look again at the others, until none fails."""
+        where, _ = number(np.concatenate([self.rows, counted.rows]), how)
+        mine, place = where[: len(self.rows)], np.zeros(len(bad), dtype=np.int32)
+        place[ids] = where[len(self.rows) :]  # the same classes, numbered by the rows and by the tally
+        while True:
+            out = np.zeros(len(bad), dtype=bool)
+            out[place] = bad
+            stay = self.order[~out[mine]]
+            if not len(stay):
+                return bad
+            tests = admit.tests(self.encoded, self.policy, stay)
+            worse = bad | failing(counted, ids, len(bad), tests)[0]
+            if (worse == bad).all():
+                return bad
+            bad = worse
+
+    def check(self, counted: Tally, how: Recoding, cost: Sequence[F64], weight: F64) -> Checked:
+        """What a recoding withholds and loses; `cost` of each leaf in each column, `weight` of each column."""
+        ids, bad, sizes = self.failing(counted, how)
+        withheld = int(sizes[bad].sum())
+        if withheld > self.allowance or withheld == len(self.rows):
+            return Checked(withheld, np.inf)
+        gone, times = counted.rows[bad[ids]], counted.weight[bad[ids]] / max(1, len(self.rows))
+        losses = [
+            share @ column + times @ (1 - column[gone[:, c]])
+            for c, (share, column) in enumerate(zip(self.leaves, cost, strict=True))
+        ]
+        return Checked(withheld, float(self.total(losses, weight)))
+
+    def total(self, columns: Sequence[Any], weight: F64) -> Any:
+        """Losses per column (numbers or arrays) as one: their weighted mean, or what the geometric mean ranks by."""
+        if self.policy.method.loss == "geometric":
+            columns = [np.log1p(column) for column in columns]
+        return sum(share * column for share, column in zip(weight, columns, strict=True))
+
+    def plan(self, nodes: Sequence[NDArray[Any]], statistics: dict[str, Any]) -> Plan:
+        """The plan that shows these nodes, and withholds what may not be shown."""
+        how, quasi = recoding(nodes), self.encoded.quasi
+        ids, bad, _ = self.failing(Tally(self.rows, np.ones(len(self.rows), dtype=np.int64)), how)
+        stay = ~bad[ids]
+        _, first, mine = np.unique(ids[stay], return_index=True, return_inverse=True)
+        groups = np.full(self.encoded.rows, -1, dtype=np.int32)
+        groups[self.order[stay]] = mine
+        model = self.encoded.positions[self.order[stay][first]]  # a row of each group
+        own = [nodes[c][model[:, c]] for c in range(len(quasi))]
+        reasons = {
+            "too frequent value": self.withheld,
+            "in a class that may not be published": int((~stay).sum()),
+        }
+        return Plan(
+            groups=groups,
+            method=self.policy.method.name,
+            boxes=(
+                np.column_stack([h.lo[node] for h, node in zip(quasi, own, strict=True)]),
+                np.column_stack([h.hi[node] for h, node in zip(quasi, own, strict=True)]),
+            ),
+            reasons={reason: rows for reason, rows in reasons.items() if rows},
+            statistics=statistics,
+        )

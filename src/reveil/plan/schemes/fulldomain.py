@@ -1,0 +1,156 @@
+"""Full-domain recoding: all values of a column are generalised to the same level. The best node of the lattice.
+
+The bound of a node is its loss if nothing had to be withheld there; nodes whose bound reaches the best loss found are
+never looked at. Where the guarantee allows it, a node that fails rules out all finer nodes:
+
+- without suppression, where a union of admitted classes is admitted (all conditions but epsilon-m);
+- with suppression, only where a class that is admitted stays so whatever is added to it (k-anonymity and distinct
+  l-diversity). Under entropy, recursive, alpha and t a coarser node may have to withhold *more* rows than a finer one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, prod
+from typing import Any
+
+import numpy as np
+
+from reveil.encode import Encoded
+from reveil.errors import InfeasibleError
+from reveil.history import History
+from reveil.plan.contract import Plan, Progress
+from reveil.plan.cutting import admit, infeasible
+from reveil.plan.schemes.counted import Checked, Problem
+from reveil.plan.schemes.lattice import Lattice, Levels
+from reveil.policy import Policy
+from reveil.promise import Guarantee
+
+LARGEST = 1 << 20  # nodes of a lattice that is searched as a whole
+EFFORT = 2_000_000_000  # rows of tallies that may be counted before the search stops with what it has
+
+
+@dataclass(frozen=True)
+class Found:
+    """The best node found, and a loss that no node can be below."""
+
+    levels: Levels
+    checked: Checked
+    bound: float
+
+
+def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progress: Progress) -> Plan:
+    """Group the rows of one table by the full-domain recoding that loses least."""
+    problem = Problem.of(encoded, policy, seed)
+    lattice, found = best_levels(problem, progress)
+    geometric = policy.method.loss == "geometric"
+    loss, bound = (float(np.expm1(x)) if geometric else x for x in (found.checked.loss, found.bound))
+    statistics = {
+        "levels": {h.name: level for h, level in zip(encoded.quasi, found.levels, strict=True)},
+        "nodes checked": lattice.checks,
+        "nodes of the lattice": lattice.size,
+        "loss": loss,
+        "no node can lose less than": bound,
+        "proved best": found.bound >= found.checked.loss,
+    }
+    return problem.plan(lattice.at(found.levels), statistics)
+
+
+def best_levels(problem: Problem, progress: Progress) -> tuple[Lattice, Found]:
+    """The best node of the lattice, or the best that was found where the lattice is too large."""
+    lattice = Lattice(problem)
+    falls = falling(problem.policy.guarantee, problem.allowance)
+    found = search(lattice, falls, progress) if lattice.size <= LARGEST else survey(lattice, falls, progress)
+    if found is None:
+        raise InfeasibleError(infeasible.faults(problem.encoded, problem.policy))
+    return lattice, found
+
+
+def falling(guarantee: Guarantee, allowance: int) -> bool:
+    """Whether the rows that must be withheld can only become fewer from a node to a coarser one."""
+    if allowance == 0:
+        return admit.monotone(guarantee)
+    distinct = guarantee.l is None or guarantee.diversity == "distinct"
+    return distinct and guarantee.t is None and guarantee.alpha is None and guarantee.epsilon is None
+
+
+def search(lattice: Lattice, falls: bool, progress: Progress) -> Found | None:
+    """Branch and bound over the whole lattice; None where no node can be published.
+
+    Nodes are taken at a rank of their bounds that follows the answers: lower after a success, higher after a failure.
+    So successes halve what is left and failures rule out large blocks. Without such blocks, the lowest bound is next.
+    """
+    bound, least = lattice.bounds(), np.zeros(lattice.shape, dtype=np.int64)
+    best: tuple[Levels, Checked] | None = None
+    limit, rank = inf, 0.5
+    while True:
+        left = np.flatnonzero(bound < limit)
+        if not len(left) or lattice.effort > EFFORT:
+            break
+        place = min(int(rank * len(left)), len(left) - 1) if falls else 0
+        at = left[np.argpartition(bound.ravel()[left], place)[place]]
+        levels = tuple(int(level) for level in np.unravel_index(at, lattice.shape))
+        checked = lattice.check(levels)
+        better = checked.loss < limit
+        if better:
+            best, limit = (levels, checked), checked.loss
+        bound[levels] = inf
+        if falls and checked.withheld:
+            _rule_out(lattice, bound, least, levels, checked)
+        rank = rank / 2 if better else (1 + rank) / 2
+        progress("searching the lattice", 1 - len(left) / lattice.size)
+    if best is None:
+        return None
+    return Found(*best, bound=min(limit, float(bound.min())))
+
+
+def _rule_out(lattice: Lattice, bound: Any, least: Any, levels: Levels, checked: Checked) -> None:
+    """Finer nodes withhold at least as many rows: raise their bounds, or close them."""
+    block = tuple(slice(0, level + 1) for level in levels)
+    if checked.withheld > lattice.problem.allowance:
+        bound[block] = inf
+        return
+    raised = least[block] < checked.withheld
+    least[block] = np.maximum(least[block], checked.withheld)
+    bound[block] = np.where(raised, np.maximum(bound[block], lattice.bounds(least[block], levels)), bound[block])
+
+
+def survey(lattice: Lattice, falls: bool, progress: Progress) -> Found | None:
+    """A lattice too large to search: go down from the top while that helps, and bound the loss from below.
+
+    What is feasible stays so when some columns are fully generalised. So the columns are divided into parts, each is
+    searched exactly with the others fully generalised, and no node can lose less than these losses together.
+    """
+    levels, best = lattice.top, lattice.check(lattice.top)
+    while True:
+        lower = [(*levels[:c], levels[c] - 1, *levels[c + 1 :]) for c in range(len(levels)) if levels[c]]
+        tried = [(lattice.check(at), at) for at in lower]
+        checked, at = min(tried, key=lambda pair: pair[0].loss, default=(best, levels))
+        if checked.loss >= best.loss or lattice.effort > EFFORT:
+            break
+        levels, best = at, checked
+        progress("searching the lattice", 1 - sum(levels) / sum(lattice.top))
+    if best.loss == inf:
+        return None
+    return Found(levels, best, _bound_by_parts(lattice, progress) if falls else lattice.bottom_bound)
+
+
+def _bound_by_parts(lattice: Lattice, progress: Progress) -> float:
+    total = 0.0
+    for part in _parts(lattice.shape):
+        found = search(Lattice(lattice.problem, part), True, progress)
+        assert found is not None  # a coarser node of the whole lattice was feasible
+        total += found.bound
+    return total
+
+
+def _parts(shape: Levels) -> list[list[int]]:
+    """Columns in parts whose lattices are small: the deepest columns first, each to the first part with room."""
+    parts: list[list[int]] = []
+    for c in sorted(range(len(shape)), key=lambda c: -shape[c]):
+        home = next((part for part in parts if prod(shape[d] for d in part) * shape[c] <= LARGEST >> 8), None)
+        if home is None:
+            parts.append([c])
+        else:
+            home.append(c)
+    return parts

@@ -1,0 +1,93 @@
+"""The lattice of full-domain recodings: one level per column, finer below, coarser above.
+
+A node is a tuple of levels. Its loss without suppression follows from the columns one by one, so the bound of every
+node is known before any is looked at, as an array with one axis per column. The finer nodes of a node are then a
+block of that array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from reveil.hierarchies.tree import Hierarchy
+from reveil.plan.cutting.values import I32
+from reveil.plan.schemes.classes import Recoding, Tally, recoding
+from reveil.plan.schemes.counted import F64, Checked, Problem
+
+Levels = tuple[int, ...]
+TALLIES = 64  # how many counted nodes are kept to count coarser ones from
+
+
+class Lattice:
+    """All full-domain recodings of some rows, each checked on demand. Columns not in `use` are fully generalised."""
+
+    def __init__(self, problem: Problem, use: Sequence[int] | None = None) -> None:
+        self.problem, quasi, method = problem, problem.encoded.quasi, problem.policy.method
+        used = range(len(quasi)) if use is None else use
+        self.nodes = [h.levels[0 if c in used else -1 :] for c, h in enumerate(quasi)]
+        self.shape = tuple(len(nodes) for nodes in self.nodes)
+        self.weight = weights(problem) * [c in used for c in range(len(quasi))]
+        self.cost = [level_costs(h, n, method.loss) for h, n in zip(quasi, self.nodes, strict=True)]
+        self.means = [cost @ share for cost, share in zip(self.cost, problem.leaves, strict=True)]
+        self.pieces = [[recoding([level]) for level in nodes] for nodes in self.nodes]
+        self.tallies: list[tuple[Levels, Tally]] = [((0,) * len(quasi), problem.base)]
+        self.checks = self.effort = 0
+
+    @property
+    def size(self) -> int:
+        return prod(self.shape)
+
+    @property
+    def top(self) -> Levels:
+        return tuple(size - 1 for size in self.shape)
+
+    def bounds(self, withheld: Any = 0, block: Levels | None = None) -> F64:
+        """The least loss of each node up to `block`, if that many rows are withheld at least."""
+        block, columns = self.top if block is None else block, []
+        for c, (mean, cost) in enumerate(zip(self.means, self.cost, strict=True)):
+            axis = [1] * len(self.shape)
+            axis[c] = block[c] + 1
+            upper = cost.max(axis=1)[: block[c] + 1].reshape(axis)
+            more = withheld * (1 - upper) / max(1, len(self.problem.rows))
+            columns.append(mean[: block[c] + 1].reshape(axis) + more)
+        total = self.problem.total(columns, self.weight)
+        return np.array(np.broadcast_to(total, tuple(level + 1 for level in block)))
+
+    @property
+    def bottom_bound(self) -> float:
+        """The least that any node can lose."""
+        return float(self.problem.total([mean[0] for mean in self.means], self.weight))
+
+    def check(self, levels: Levels) -> Checked:
+        """Count the classes of a node, from the smallest tally that is fine enough, and judge them."""
+        source = min((t for at, t in self.tallies if all(a <= b for a, b in zip(at, levels, strict=True))), key=len)
+        chosen = [self.pieces[c][level] for c, level in enumerate(levels)]
+        how = Recoding(tuple(p.label[0] for p in chosen), tuple(p.stand_in[0] for p in chosen))
+        counted = self.problem.tally(source.rows, source.weight, how)
+        self.checks, self.effort = self.checks + 1, self.effort + len(source)
+        if 2 * len(counted) <= len(source) and len(self.tallies) < TALLIES:
+            self.tallies.append((levels, counted))
+        cost = [self.cost[c][level] for c, level in enumerate(levels)]
+        return self.problem.check(counted, how, cost, self.weight)
+
+    def at(self, levels: Levels) -> list[I32]:
+        """The node of each leaf of each column."""
+        return [self.nodes[c][level] for c, level in enumerate(levels)]
+
+
+def weights(problem: Problem) -> F64:
+    """How much each column counts; together 1. Where all are 0, nothing that is lost counts."""
+    given = np.array([problem.policy.columns[h.name].weight for h in problem.encoded.quasi])
+    return given / (given.sum() or 1.0)
+
+
+def level_costs(hierarchy: Hierarchy, nodes: I32, loss: str) -> F64:
+    """What each leaf loses at each level, 1 at the root."""
+    if loss == "precision":
+        steps = np.arange(len(nodes)) / max(1, len(nodes) - 1)
+        return np.repeat(steps, len(hierarchy)).reshape(len(nodes), -1)
+    return hierarchy.cost[nodes]

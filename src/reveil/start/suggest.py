@@ -1,0 +1,239 @@
+"""A first policy for a table nobody has described yet: roles and generalisations, each with its reason.
+
+Works offline from the names and values of the columns (`reveil.looks`), and errs on the side of caution: what
+it does not understand is treated as known to outsiders, and what could name a person is never published.
+The draft gives reasons, counts and shares; it never quotes a value of the table, because policies are shared.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import wrap
+from typing import Any
+
+import polars as pl
+
+from reveil.errors import Fault, InputError
+from reveil.hierarchies.files import read_paths
+from reveil.policy import Role
+from reveil.start.looks import Confidence, Facts, Look, advise, words
+
+MOST_QUASI = 10  # more quasi-identifiers than this leave little detail
+K, L, T = 5, 3, "0.2"
+SECTIONS: Mapping[Role, str] = {
+    "identifier": "Says which rows of different releases are the same person. Never published.",
+    "quasi": "Others may know these (quasi-identifiers). They are generalised until nobody stands out.",
+    "sensitive": "Must not be linked to a person. Published as they are, in groups that are mixed enough.",
+    "drop": "Left out of every release.",
+}
+TAIL = """
+[values]
+# Can a person's sensitive value change from one release to the next? State it before a series begins.
+# change = "never"         # or "freely"
+
+[method]
+infeasible = "refuse"      # or "withhold": leave out the rows that stand in the way, and count them
+
+[output]
+format = "csv"             # or "parquet"
+"""
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """What a column seems to be. `spec` is its entry in the policy; `reason` quotes no value."""
+
+    column: str
+    role: Role
+    spec: Mapping[str, Any]
+    reason: str
+    confidence: Confidence
+    facts: Facts
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values, without any value of the table."""
+        return {
+            "column": self.column,
+            "spec": dict(self.spec),
+            "reason": self.reason,
+            "confidence": self.confidence,
+            "rows": self.facts.rows,
+            "distinct": self.facts.distinct,
+            "missing": self.facts.missing,
+            "top_share": round(self.facts.top_share, 4),
+        }
+
+
+def suggest(frame: pl.DataFrame) -> tuple[Suggestion, ...]:
+    """Suggest a role for each column, in the order of the table.
+
+    >>> people = pl.DataFrame({"patient_id": ["P1", "P2"], "age": [31, 35], "diagnosis": ["flu", "HIV"]})
+    >>> [(found.column, found.role, found.confidence) for found in suggest(people)]
+    [('patient_id', 'identifier', 'sure'), ('age', 'quasi', 'sure'), ('diagnosis', 'sensitive', 'likely')]
+    """
+    looks = [Look(column) for column in frame]
+    advices = [advise(look) for look in looks]
+    ranks = [advice.rank if advice.role == "identifier" else -1 for advice in advices]
+    chosen = ranks.index(max(ranks)) if ranks and max(ranks) >= 0 else -1
+    for place, advice in enumerate(advices):
+        if advice.role == "identifier" and place != chosen:
+            reason = f"{advice.reason} Another column is the identifier, and this one would name people too."
+            advices[place] = advice._replace(role="drop", reason=reason)
+    return tuple(
+        Suggestion(name, a.role, {"role": a.role, **a.spec}, a.reason, a.confidence, look.facts)
+        for name, a, look in zip(frame.columns, advices, looks, strict=True)
+    )
+
+
+def draft_policy(suggestions: Sequence[Suggestion], name: str, hierarchies: Mapping[str, str] | None = None) -> str:
+    """The text of a `reveil.toml` with a comment for every column.
+
+    `hierarchies` are files beside the table, by column (`find_hierarchies`); quasi-identifiers use theirs.
+
+    >>> draft = draft_policy(suggest(pl.DataFrame({"age": [31, 35, 35], "sex": ["F", "M", "F"]})), "people")
+    >>> print(draft.split("[columns]")[1].split("[guarantee]")[0].strip())
+    # Others may know these (quasi-identifiers). They are generalised until nobody stands out.
+    # Others know or can estimate this about a person.
+    # sure: 2 distinct values, the most frequent in 66.7 % of rows
+    age = { role = "quasi", type = "number" }
+    # Others know this about a person, or can see it.
+    # sure: 2 distinct values, the most frequent in 66.7 % of rows
+    sex = { role = "quasi", type = "category" }
+    """
+    by_role = {role: [s for s in suggestions if s.role == role] for role in SECTIONS}
+    _refuse_without_quasi(by_role["quasi"], suggestions)
+    files = hierarchies or {}
+    lines = [
+        "# Suggested by `reveil init` from the names and values of the columns. Read each reason and correct",
+        "# the role where you know better: identifier, quasi, sensitive, insensitive (nobody outside knows",
+        "# it, and it harms nobody) or drop. `reveil explain WORD` explains the words used here.",
+        "# The comments hold reasons, counts and shares, but no values of the table.",
+        *("", "[series]", f"name = {_text(name or 'series')}", "", "[columns]"),
+    ]
+    for role, title in SECTIONS.items():
+        found = by_role[role]
+        if not found:
+            continue
+        lines += [f"# {title}", *(_many(found) if role == "quasi" else [])]
+        for suggestion in found:
+            lines += [*_comments(suggestion, files.get(suggestion.column)), _entry(suggestion, files)]
+        lines.append("")
+    lines += ["[guarantee]", *_guarantee(by_role["sensitive"], suggestions[0].facts.rows)]
+    return "\n".join(lines) + "\n" + TAIL
+
+
+def _refuse_without_quasi(quasi: Sequence[Suggestion], suggestions: Sequence[Suggestion]) -> None:
+    if quasi:
+        return
+    roles = ", ".join(f"{s.column!r} {s.role}" for s in suggestions) or "it has no columns"
+    message = f"no column looks like one that others could know ({roles})"
+    remedy = "write a policy by hand in which at least one column is quasi, or add such a column to the table"
+    raise InputError(Fault("R290", "table", message, remedy))
+
+
+def _many(found: Sequence[Suggestion]) -> list[str]:
+    if len(found) <= MOST_QUASI:
+        return []
+    return [
+        f"# These are {len(found)}, and each one costs detail in all others: drop what nobody needs,",
+        "# and make insensitive what nobody outside can know.",
+    ]
+
+
+def _comments(suggestion: Suggestion, file: str | None) -> list[str]:
+    facts, role = suggestion.facts, suggestion.role
+    counts = [] if facts.distinct is None else [f"{facts.distinct:,} distinct value{'s' * (facts.distinct != 1)}"]
+    counts += [f"{facts.missing:,} missing"] * (facts.missing > 0)
+    counts += [f"the most frequent in {facts.top_share:.1%} of rows".replace("%", " %")] * (facts.top_rows > 1)
+    lines = [f"# {line}" for line in wrap(suggestion.reason, 100)]
+    lines.append(f"# {suggestion.confidence}: {', '.join(counts) or 'not counted'}")
+    if file is not None and role == "sensitive":
+        lines.append(f"# Add hierarchy = {_text(file)} to say how alike its values are (t-closeness).")
+    return lines
+
+
+def _entry(suggestion: Suggestion, files: Mapping[str, str]) -> str:
+    key = suggestion.column if _bare(suggestion.column) else _text(suggestion.column)
+    spec = dict(suggestion.spec)
+    if suggestion.role == "quasi" and suggestion.column in files:
+        spec = {"role": "quasi", "type": "category", "hierarchy": files[suggestion.column]}
+    if set(spec) == {"role"}:
+        return f"{key} = {_text(suggestion.role)}"
+    return f"{key} = {{ {', '.join(f'{name} = {_toml(value)}' for name, value in spec.items())} }}"
+
+
+def _bare(name: str) -> bool:
+    return bool(name) and name.isascii() and name.replace("_", "a").replace("-", "a").isalnum()
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    return _text(value) if isinstance(value, str) else str(value)
+
+
+def _text(value: str) -> str:
+    """A TOML string. JSON has the same escapes, but lets the delete character through."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _guarantee(sensitive: Sequence[Suggestion], rows: int) -> list[str]:
+    """The usual promise as far as this table can keep it when all of it is one group."""
+    k = min(K, rows) or K
+    few = [] if k == K else [f"# The table has {rows} rows, so no group can be larger."]
+    size = [*few, f"k = {k}                      # nobody is in a group of fewer than this many rows"]
+    if not sensitive:
+        note = "# No sensitive column was found, so only being singled out is protected against."
+        return [note, 'model = "k-anonymity"', *size]
+    worst = max(sensitive, key=lambda s: s.facts.top_rows)
+    most = rows // worst.facts.top_rows if rows else L
+    if most >= 2:
+        share = f"{worst.facts.top_share:.1%}".replace("%", " %")
+        note = f"# The most frequent sensitive value stands in {share} of rows, which allows l up to {most}."
+        fewest = f"l = {min(L, most)}                      # each group has at least this many sensitive values"
+        return [note, 'model = "l-diversity"', fewest, *size]
+    return [
+        "# One sensitive value stands in more than half of the rows, so counting values says little.",
+        "# t-closeness bounds instead how far a group may differ from the whole table.",
+        'model = "t-closeness"',
+        f"t = {T}                    # 0: every group is like the whole table; 1: anything goes",
+        *size,
+    ]
+
+
+def find_hierarchies(folder: str | Path, columns: Sequence[str]) -> Mapping[str, str]:
+    """Hierarchy files named like ARX's, by column: `adult_hierarchy_age.csv`, or just `age.csv`.
+
+    A file that cannot be read as a hierarchy is passed over. Each file serves the one column it fits best.
+    """
+    names = {column: "".join(words(column)) for column in columns}
+    found: dict[str, tuple[int, str]] = {}
+    for file in sorted(Path(folder).glob("*.csv")):
+        fits = [(_fit(file.stem, plain), len(plain), column) for column, plain in names.items() if plain]
+        fit, _, column = max(fits, default=(0, 0, ""))
+        if fit > found.get(column, (0, ""))[0] and _is_hierarchy(file, column, min_levels=2 if fit == 1 else 1):
+            found[column] = (fit, file.name)
+    return {column: found[column][1] for column in columns if column in found}
+
+
+def _fit(stem: str, column: str) -> int:
+    """3: `hierarchy` and the column; 2: both and more; 1: the column alone; 0: something else."""
+    parts = words(stem)
+    if "hierarchy" not in parts:
+        return int("".join(parts) == column)
+    place = parts.index("hierarchy")
+    if column in ("".join(parts[place + 1 :]), "".join(parts[:place])):
+        return 3
+    runs = {"".join(parts[a:b]) for a in range(len(parts)) for b in range(a + 1, len(parts) + 1)}
+    return 2 if column in runs else 0
+
+
+def _is_hierarchy(file: Path, column: str, min_levels: int) -> bool:
+    try:
+        paths = read_paths(column, file)
+    except InputError:
+        return False
+    return max(map(len, paths.values())) >= min_levels
