@@ -41,8 +41,8 @@ class Method(Section):
 
 def scheme_faults(method: Method, guarantee: Guarantee) -> list[str]:
     """What generalisation schemes and suppression go together with."""
-    faults, given, scheme = [], method.model_fields_set, method.name
-    if "loss" in given and scheme != "full-domain":
+    faults, scheme = [], method.name
+    if method.loss != "ncp" and scheme != "full-domain":
         faults.append('method.loss does nothing unless method.name = "full-domain"')
     if method.recode == "suppress" and scheme not in ("auto", "mondrian", *SCHEMES):
         faults.append(f'recode = "suppress" does not go with method "{scheme}"; use "cell", "sibling" or "full-domain"')
@@ -60,6 +60,6 @@ def scheme_faults(method: Method, guarantee: Guarantee) -> list[str]:
         faults.append(f'method "{scheme}" generalises, and anatomy does not; use method "mondrian"')
     if guarantee.epsilon is not None and scheme == "cell":
         faults.append('method "cell" cannot keep epsilon-m: groups that look alike merge; use "mondrian"')
-    if "cuts" in given:
+    if method.cuts != "relaxed":
         faults.append(f'method.cuts does nothing with method "{scheme}"')
     return faults
