@@ -10,6 +10,7 @@ import difflib
 from collections.abc import Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from os import cpu_count
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,7 @@ def encode(
     quasi, columns, others = [], [], []
     names = policy.named("quasi")
     values = [frame[name] if population is None else pl.concat([frame[name], population[name]]) for name in names]
-    with ThreadPoolExecutor() as columns_at_once:
+    with ThreadPoolExecutor(cpu_count() or 1) as columns_at_once:
         found = [columns_at_once.submit(positions_of, v.name, policy.columns[v.name], v, policy.folder) for v in values]
     for column in found:
         try:
@@ -169,12 +170,12 @@ def _wide(numbers: NDArray[Any]) -> NDArray[Any]:
     return numbers.astype(np.int64) if np.issubdtype(numbers.dtype, np.integer) else numbers
 
 
-def _index(values: NDArray[Any], keys: NDArray[Any]) -> NDArray[np.int64]:
+def _index(values: NDArray[Any], keys: NDArray[Any]) -> NDArray[np.signedinteger[Any]]:
     """Index of each value among the sorted keys: by a table for small whole numbers, otherwise by bisection."""
     if np.issubdtype(keys.dtype, np.integer) and int(keys[-1]) - int(keys[0]) < 1 << 20:
-        ranks = np.zeros(int(keys[-1]) - int(keys[0]) + 1, dtype=np.int64)
+        ranks = np.zeros(int(keys[-1]) - int(keys[0]) + 1, dtype=np.int32)  # several columns are encoded at once
         ranks[keys - keys[0]] = np.arange(len(keys))
-        found: NDArray[np.int64] = ranks[values - keys[0]]
+        found: NDArray[np.int32] = ranks[values - keys[0]]
         return found
     return np.searchsorted(keys, values)
 
