@@ -4,6 +4,7 @@ Modules of commands have plain annotations (no `from __future__ import annotatio
 every start, and texts would have to be evaluated first.
 """
 
+import gc
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,12 +18,18 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="reveil",
-    help="Publish tables about people again and again, without the series giving anyone away.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+
+
+@app.callback()
+def collect_garbage() -> None:
+    """Publish tables about people again and again, without the series giving anyone away."""
+    gc.enable()  # `__main__` has it wait until a command runs
+
 
 Home = Annotated[
     Path | None, typer.Option(help="Folder of the series' private memory. Default: .reveil beside the policy.")
