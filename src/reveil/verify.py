@@ -186,7 +186,7 @@ def _hashes(public: Path) -> dict[str, str]:
 def _files(hashes: Mapping[str, str], package: Mapping[str, Any]) -> Check:
     stated = {resource["path"]: resource["hash"] for resource in package["resources"]}
     extra = sorted(set(hashes) - {*stated, "datapackage.json"})
-    wrong = [path for path, hashed in stated.items() if hashed != f"sha256:{hashes[path]}"]
+    wrong = [path for path, hashed in stated.items() if hashed != f"sha256:{hashes.get(path)}"]
     if extra or wrong:
         return Check("public files", False, f"unexpected {extra}, changed {wrong}")
     return Check("public files", True, f"{len(hashes)} files, each with the hash that the data package states")

@@ -142,6 +142,7 @@ def limited(home: Path, where: str) -> None:
             facts = {"long": "x" * 400_000}
         ledger.record(staged, on=ledger.head(), facts=facts)
     except ReveilError as error:
+        ledger.discard(staged)
         print(type(error).__name__, error)
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import hashlib
 import json
 import stat
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import reveil
-from reveil.errors import InfeasibleError, InputError, TamperedError
+from reveil.errors import InfeasibleError, InputError, ReveilError, TamperedError
 
 POLICY: dict[str, Any] = {
     "series": {"name": "<b>visits</b>"},
@@ -273,3 +275,28 @@ def test_a_seed_stays_private(tmp_path: Path) -> None:
     release = reveil.open_series(POLICY, tmp_path / "home").publish(people(), seed=seed)
     assert release.public is not None
     assert all(str(seed).encode() not in path.read_bytes() for path in release.public.iterdir())
+
+
+def test_memory_that_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory is written beside the release; the staged folder goes only when both are done."""
+    from reveil import publish
+    from reveil.ledger.ledger import Ledger
+
+    failed = threading.Event()
+    reports = publish.write_reports
+
+    def no_space(*_: object) -> None:
+        failed.set()
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def slowly(*args: Any, **kwargs: Any) -> None:
+        assert failed.wait(60)
+        reports(*args, **kwargs)
+
+    monkeypatch.setattr(Ledger, "write_memory", no_space)
+    monkeypatch.setattr(publish, "write_reports", slowly)
+    series = reveil.open_series(POLICY, home=tmp_path / "home")
+    with pytest.raises(ReveilError, match="R506"):
+        series.publish(people())
+    assert not list((tmp_path / "home" / "staging").iterdir())
+    assert series.releases == ()

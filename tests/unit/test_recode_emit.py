@@ -346,6 +346,12 @@ def test_the_verifier_sees_strange_and_changed_files(by_hand: tuple[Path, Policy
     (public / "notes.txt").write_text("x")
     assert not verify(public, policy, History(), truth).holds
     (public / "notes.txt").unlink()
+    package = (public / "datapackage.json").read_text()
+    stated = json.loads(package)
+    stated["resources"].append({**stated["resources"][-1], "name": "more", "path": "more.csv"})
+    (public / "datapackage.json").write_text(json.dumps(stated))
+    assert "more.csv" in verify(public, policy, History(), truth).checks[0].finding
+    (public / "datapackage.json").write_text(package)
     content = bytearray((public / "table.csv").read_bytes())
     content[-3] ^= 1
     (public / "table.csv").write_bytes(content)

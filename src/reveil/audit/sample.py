@@ -152,7 +152,7 @@ class _Rows:
         self.app_chain[self.chain_apps] = np.repeat(np.arange(len(kept)), np.diff(self.chain_start))
 
     def _weights(self, found: Inference) -> None:
-        """log weights: of each appearance's values (nan: excluded), and of each change."""
+        """log weights: of each appearance's values (minus infinity: excluded), and of each change."""
         m, values = found.model, len(found.model.observed.values)
         self.own = np.full((len(self.apps), values), -np.inf)
         firsts = set(self.chain_apps[self.chain_start[:-1]].tolist())

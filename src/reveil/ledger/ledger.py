@@ -138,14 +138,16 @@ class Ledger:
                 store.clear(staged, lock)
 
     def write_memory(self, staged: Path, name: str, frame: pl.DataFrame) -> None:
-        """Keep a table for planning later releases, as Parquet in memory/."""
+        """Keep a table for planning later releases, as Parquet in memory/.
+
+        Where that fails, the caller discards the staged release: others may still be writing into it.
+        """
         self._own(staged)
         buffer = io.BytesIO()
         frame.write_parquet(buffer)
         try:
             (staged / _memory_path(name)).write_bytes(buffer.getbuffer())
         except OSError as error:
-            self.discard(staged)
             raise store.refused_by_disk(error) from error
 
     def record(self, staged: Path, *, on: Head, facts: dict[str, Any]) -> Record:
