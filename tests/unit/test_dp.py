@@ -70,6 +70,16 @@ def test_every_row_is_in_one_stated_bin() -> None:
     assert exact(people(), policy(), "by-sex") == {("F",): 12, ("M",): 6, ("(other)",): 6, ("(missing)",): 6}
 
 
+def test_large_whole_numbers_have_bins_of_their_own() -> None:
+    """Floats hold whole numbers only up to 2^53."""
+    first = 2**62
+    table = pl.DataFrame({"who": [str(i) for i in range(201)], "age": [*(first + i for i in range(200)), None]})
+    cuts = [str(-(10**30)), first + 50, f"{first + 99}.5", first + 150, str(10**30)]
+    rules = policy({"name": "n", "by": ["age"], "spend": 1}, columns={"who": "identifier", "age": "quasi"})
+    rules["dp"]["bins"] = {"age": cuts}
+    assert list(exact(table, rules, "n").values()) == [0, 50, 50, 50, 50, 0, 1]
+
+
 @given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from("FMX")), min_size=1, max_size=30), st.integers(1, 3))
 @settings(max_examples=40)
 def test_one_person_changes_counts_by_no_more_than_is_stated(rows: list[tuple[int, str]], most: int) -> None:

@@ -280,3 +280,10 @@ def test_an_anatomy_whose_tables_do_not_fit_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="no published table"):
         open_published(tmp_path / "empty")
+
+
+def test_numbers_of_which_floats_are_the_same_are_told_apart() -> None:
+    codes = [10**17, 10**17 + 1, 2**63 - 1, 2**63 - 2]
+    published = pl.DataFrame({"a": codes, "s": ["x", "y", "z", "z"]})
+    found = reveil.link(published, pl.DataFrame({"n": ["A", "B", "C", "D"], "a": codes}))
+    assert found.people["confidence"].to_list() == [1.0] * 4

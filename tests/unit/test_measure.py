@@ -292,3 +292,35 @@ def test_many_queries_on_many_rows_take_seconds() -> None:
     found = measure(published, original, policy, selectivity=[0.1])
     assert found.queries[0].median_relative is not None
     assert found.queries[0].median_relative < 0.1  # the rows are uniform, so the estimate is near the truth
+
+
+@pytest.mark.parametrize("start", [0, 2**62, -(2**62), 2**63 - 200])
+def test_large_numbers_lose_what_small_ones_lose(start: int) -> None:
+    """Floats hold whole numbers only up to 2^53; a shifted column must still lose the same."""
+    rules = {"columns": {"n": "quasi", "ill": "sensitive"}, "guarantee": {"k": 2}}
+
+    def utility(first: int) -> Any:
+        ill = [ILLS[i % 4] for i in range(200)]
+        original = pl.DataFrame({"n": [first + i for i in range(200)], "ill": ill})
+        cells = [f"[{first + i // 10 * 10}-{first + i // 10 * 10 + 10}[" for i in range(200)]
+        return measure(pl.DataFrame({"n": cells, "ill": ill}), original, rules, queries=200)
+
+    found, plain = utility(start), utility(0)
+    assert plain.ncp["n"] == pytest.approx(9 / 199)
+    assert found == plain
+
+
+def test_whole_numbers_of_which_floats_are_the_same_have_ranks_of_their_own() -> None:
+    values = pl.Series("n", [None, 2**62 + 1, 2**62, -(2**63), 2**63 - 1])
+    axis = axis_of("n", Column(role="quasi"), values, Path())
+    assert axis.rows(values, ranked=True).tolist() == [0, 3, 2, 1, 4]
+    read, faults = read_column(axis, pl.Series("n", [str(2**62 + 1), f"[{2**62 + 1}-{2**62 + 5}]", f">{2**62}", None]))
+    assert not faults
+    assert [read.runs[i] for i in read.index] == [[(3, 3)], [(3, 3)], [(3, 4)], [(0, 0)]]
+
+
+def test_numbers_beyond_64_bits_are_refused() -> None:
+    with pytest.raises(InputError) as refusal:
+        axis_of("n", Column(role="quasi"), pl.Series("n", [1, 2**64 - 1], dtype=pl.UInt64), Path())
+    (fault,) = refusal.value.faults
+    assert (fault.code, fault.rows) == ("R708", 1)

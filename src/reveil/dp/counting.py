@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,11 @@ def _places(column: pl.Series, bins: tuple[Any, ...]) -> NDArray[np.int64]:
         known = column.is_in(list(bins))
         codes = column.set(~known.fill_null(False), None).cast(pl.Enum(bins)).to_physical().cast(pl.Int64)
         return codes.fill_null(pl.Series(np.where(column.is_null().to_numpy(), len(bins) + 1, len(bins)))).to_numpy()
+    if column.dtype.is_integer():  # exactly: floats above 2^53 would merge numbers that differ
+        most = np.iinfo(np.int64).max
+        steps = [max(ceil(cut), -most - 1) for cut in bins if cut <= most]
+        places = np.searchsorted(np.array(steps, dtype=np.int64), column.fill_null(0).to_numpy(), side="right")
+        return np.where(column.is_null().to_numpy(), len(bins) + 1, places)
     ladder = np.array([float(cut) for cut in bins])
     numbers = column.cast(pl.Float64).fill_null(np.nan).to_numpy()
     places = np.searchsorted(ladder, numbers, side="right")

@@ -11,6 +11,7 @@ import difflib
 from bisect import bisect_left
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from math import ceil, floor
 from pathlib import Path
@@ -30,6 +31,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Runs = list[tuple[int, int]]  # first and last rank of each
 GROUP = "group"
+EXACT = 2**53  # whole numbers beyond it are not exact as floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +41,7 @@ class Axis:
     name: str
     values: tuple[Hashable, ...]
     counts: Ints  # original rows with each value
-    numbers: Floats | None  # the known values on a scale (days for dates); None for categories
+    numbers: Floats | Ints | None  # the known values on a scale (days for dates); None for categories
     step: float  # distance of neighbours: 1 for whole numbers, days and categories, 0 for real numbers
     hierarchy: Hierarchy | None
     numeric: bool | None  # how published texts are to be read
@@ -63,12 +65,30 @@ class Axis:
             return None if value is None else value_text(value)
         if isinstance(value, str):
             value = read_date(value) if isinstance(self.values[-1], datetime.date) else exact_number(value)
-        return None if value is None else _number(value)
+        return None if value is None else self._number(value)
+
+    @property
+    def whole(self) -> bool:
+        """Whether the scale is held in whole numbers, exact however large they are."""
+        return self.numbers is not None and self.numbers.dtype.kind == "i"
+
+    def _number(self, value: object) -> float:
+        """A value on the scale: where that is whole, whole numbers stay so, because floats above 2^53 merge them."""
+        number = _number(value)
+        return int(number) if self.whole and number == int(number) else float(number)
+
+    @cached_property
+    def origin(self) -> int:
+        """Where measuring starts. Whole numbers beyond 2^53 are measured from the least, or floats would merge them."""
+        if not self.whole or self.numbers is None or not len(self.numbers):
+            return 0
+        least, most = int(self.numbers[0]), int(self.numbers[-1])
+        return least if max(-least, most) > EXACT and most - least < 2**63 else 0
 
     def points(self, cell: Cell) -> list[float]:
         """The numbers that a cell names one by one."""
         keys = (self._key(value) for value in cell.values)
-        return sorted(key for key in keys if isinstance(key, float))
+        return sorted(key for key in keys if isinstance(key, int | float))
 
     def ranks(self, cell: Cell) -> Runs:
         """The runs of neighbouring values that a cell stands for."""
@@ -76,6 +96,8 @@ class Axis:
             return [(0, len(self.values) - 1)] if self.values else []
         if cell.kind == "interval" and self.numbers is not None:
             low, high = self.ends(cell)
+            if low > high:
+                return []
             offset = len(self.values) - len(self.numbers)
             first, last = (
                 np.searchsorted(self.numbers, low),
@@ -102,24 +124,25 @@ class Axis:
     def ends(self, cell: Cell) -> tuple[float, float]:
         """The ends of an interval, both included, within the range of the original."""
         assert self.numbers is not None
-        least, most = (self.numbers[0], self.numbers[-1]) if len(self.numbers) else (0.0, 0.0)
+        least, most = (self.numbers[0].item(), self.numbers[-1].item()) if len(self.numbers) else (0, 0)
         low = least if cell.low is None else _number(cell.low)
         high = most if cell.high is None else _number(cell.high)
         if self.step:
             low = ceil(low) if cell.low_closed or cell.low is None else floor(low) + 1
             high = floor(high) if cell.high_closed or cell.high is None else ceil(high) - 1
-        elif cell.low is not None and not cell.low_closed:
-            low = np.nextafter(low, np.inf)
-        if not self.step and cell.high is not None and not cell.high_closed:
-            high = np.nextafter(high, -np.inf)
-        return float(max(low, least)), float(min(high, most))
+            return max(low, least), min(high, most)
+        if cell.low is not None and not cell.low_closed:
+            low = np.nextafter(float(low), np.inf)
+        if cell.high is not None and not cell.high_closed:
+            high = np.nextafter(float(high), -np.inf)
+        return max(float(low), least), min(float(high), most)
 
     def spans(self, cell: Cell) -> list[tuple[float, float]]:
         """The stretches of the scale that a cell stands for; of ranks where there is no scale."""
         if self.numbers is None or not len(self.numbers):
             return [(float(a), float(b)) for a, b in self.ranks(cell)]
         if cell.kind == "any":
-            return [(float(self.numbers[0]), float(self.numbers[-1]))]
+            return [(self.numbers[0].item(), self.numbers[-1].item())]
         if cell.kind == "interval":
             low, high = self.ends(cell)
             return [(low, high)] if low <= high else []
@@ -129,20 +152,20 @@ class Axis:
         return [(point, point) for point in points] + [span for part in cell.parts for span in self.spans(part)]
 
     def rows(self, values: pl.Series, ranked: bool) -> Floats:
-        """Where each row lies on the scale, or its rank; a missing number is nowhere (nan)."""
+        """Where each row lies on the scale, from its origin, or its rank; a missing number is nowhere (nan)."""
         if self.numbers is None:
             known = self.values[1:] if self.missing else self.values
             texts = pl.Series([value_text(value) for value in known], dtype=pl.String)
             codes = _texts(values).cast(pl.Enum(texts)).to_physical().cast(pl.Float64) + (len(self.values) - len(known))
             return codes.fill_null(0.0).to_numpy()
-        scale = values.to_physical().cast(pl.Float64)
+        scale = values.to_physical().cast(pl.Int64 if self.whole else pl.Float64)
         if values.dtype == pl.Date:
             scale = scale + datetime.date(1970, 1, 1).toordinal()
-        numbers = scale.fill_null(np.nan).to_numpy()
+        scale = scale.fill_nan(None) if not self.whole else scale
         if not ranked:
-            return numbers
-        offset = len(self.values) - len(self.numbers)
-        return np.where(np.isnan(numbers), 0, np.searchsorted(self.numbers, numbers) + offset).astype(np.float64)
+            return (scale - self.origin).cast(pl.Float64).fill_null(np.nan).to_numpy()
+        places = np.searchsorted(self.numbers, scale.fill_null(0).to_numpy()) + len(self.values) - len(self.numbers)
+        return np.where(scale.is_null().to_numpy(), 0, places).astype(np.float64)
 
 
 def axis_of(name: str, spec: Column, values: pl.Series, folder: Path) -> Axis:
@@ -154,9 +177,9 @@ def axis_of(name: str, spec: Column, values: pl.Series, folder: Path) -> Axis:
         hierarchy, _ = positions_of(name, spec, _texts(values), folder)
     if not numeric:
         values = _texts(values)
-    table = values.value_counts(name="rows").sort(values.name)
+    table = values.value_counts(name="\0rows").sort(values.name)
     known: list[Hashable] = table[values.name].to_list()
-    counts: dict[Hashable, int] = dict(zip(known, table["rows"].to_list(), strict=True))
+    counts: dict[Hashable, int] = dict(zip(known, table["\0rows"].to_list(), strict=True))
     ordered: Iterable[Hashable] = known
     if hierarchy is not None and not numeric and spec.prefixes is None:
         ordered = hierarchy.leaves
@@ -164,7 +187,7 @@ def axis_of(name: str, spec: Column, values: pl.Series, folder: Path) -> Axis:
         days = [value for value in known if isinstance(value, datetime.date)]
         hierarchy, _ = scales.dates(name, days, None, missing=False)
     order = tuple(ordered)
-    numbers = np.array([_number(value) for value in order if value is not None]) if numeric else None
+    numbers = _scale(name, values, [value for value in order if value is not None]) if numeric else None
     whole = numbers is None or bool(np.all(numbers == np.floor(numbers)))
     return Axis(
         name,
@@ -184,8 +207,19 @@ def _texts(values: pl.Series) -> pl.Series:
     return values.cast(pl.String)
 
 
-def _number(value: object) -> float:
-    return float(value.toordinal()) if isinstance(value, datetime.date) else float(value)  # type: ignore[arg-type]
+def _scale(name: str, values: pl.Series, known: list[Hashable]) -> Floats | Ints:
+    """The values as numbers: whole ones and days exactly, others as the floats that they are."""
+    if not values.dtype.is_integer() and values.dtype != pl.Date:
+        return np.array([float(_number(value)) for value in known])
+    beyond = values.dtype.is_integer() and values.cast(pl.Int64, strict=False).null_count() - values.null_count()
+    if beyond:
+        remedy = "use smaller units, or pass the column as text if it holds codes"
+        raise InputError(Fault("R708", f"column {name!r}", "has whole numbers beyond 64 bits", remedy, beyond))
+    return np.array([_number(value) for value in known], dtype=np.int64)
+
+
+def _number(value: object) -> int | float | Fraction:
+    return value.toordinal() if isinstance(value, datetime.date) else value  # type: ignore[return-value]
 
 
 def _runs(ranks: Sequence[int]) -> Runs:

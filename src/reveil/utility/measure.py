@@ -210,8 +210,8 @@ def ncp_column(read: Read) -> Floats:
     if axis.numbers is not None and len(axis.numbers):
         wide = [i for i, cell in enumerate(read.cells) if cell.kind == "interval" or cell.label]
         spans = [axis.spans(read.cells[i]) for i in wide]
-        widths = np.array([span[-1][1] - span[0][0] if span else 0.0 for span in spans])
-        loss[wide] = ncp_cells(widths + 1, axis.numbers[-1] - axis.numbers[0] + 1)
+        widths = np.array([span[-1][1] - span[0][0] if span else 0.0 for span in spans], dtype=np.float64)
+        loss[wide] = ncp_cells(widths + 1, float(axis.numbers[-1].item() - axis.numbers[0].item() + 1))
     return loss
 
 

@@ -159,8 +159,8 @@ def _scale(axis: Axis, ranked: bool) -> tuple[float, float, float]:
     """Least and greatest place of a column, and the distance of neighbours."""
     if ranked or axis.numbers is None:
         return 0.0, max(0.0, len(axis.values) - 1.0), 1.0
-    least, most = (axis.numbers[0], axis.numbers[-1]) if len(axis.numbers) else (0.0, 0.0)
-    return float(least), float(most), axis.step
+    least, most = (axis.numbers[0].item(), axis.numbers[-1].item()) if len(axis.numbers) else (0, 0)
+    return float(least - axis.origin), float(most - axis.origin), axis.step
 
 
 def _ranges(least: float, most: float, step: float, share: float) -> tuple[Floats, Floats]:
@@ -195,7 +195,7 @@ def _overlaps(read: Read, low: Floats, high: Floats) -> Floats:
     axis, (_, _, step) = read.axis, _scale(read.axis, ranked=False)
     table = np.zeros((len(low), len(read.cells)))
     for i, cell in enumerate(read.cells):
-        spans = axis.spans(cell)
+        spans = [(float(a - axis.origin), float(b - axis.origin)) for a, b in axis.spans(cell)]
         extent = sum(b - a + step for a, b in spans)
         for a, b in spans:
             if extent > 0:
