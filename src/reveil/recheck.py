@@ -34,13 +34,20 @@ def recheck(ledger: Ledger, policy: Policy, number: int | None) -> Mapping[int, 
         truth = Truth(
             rows=members.height,
             withheld=int((members["group"] < 0).sum()),
-            members=members.filter(pl.col("group") >= 0).select("person", "group"),
+            members=_with_values(members.filter(pl.col("group") >= 0), past),
             signatures=ledger.memory(record.number, "signatures") if policy.guarantee.priors else None,
         )
         found[record.number] = verify(ledger.path(record.number) / "public", policy, before, truth)
     if number is not None and not found:
         raise InputError(Fault("R510", f"release {number}", "is not in this series", "see `reveil history`"))
     return found
+
+
+def _with_values(members: pl.DataFrame, past: History) -> pl.DataFrame:
+    """Who was in which group, with the value that the ledger remembers."""
+    books = {name: pl.Series(name, list(values), strict=False) for name, values in past.codebook.items()}
+    held = [books[name].gather(members[name]) for name in books]
+    return pl.DataFrame([members["person"], members["group"], *held])
 
 
 def check_folder(folder: Path, policy: Policy) -> Certificate:

@@ -41,7 +41,7 @@ class Truth:
     rows: int  # of the input
     withheld: int
     values: Mapping[str, pl.DataFrame] = field(default_factory=dict)  # sensitive column -> value, rows in the input
-    members: pl.DataFrame | None = None  # series: person, group (>= 0)
+    members: pl.DataFrame | None = None  # series: person, group (>= 0) and, by sensitive column, their value
     signatures: pl.DataFrame | None = None  # priors: group (>= 0) and, by prior, the signature of each person
 
 
@@ -294,7 +294,24 @@ def _compare(table: pl.DataFrame, view: View, truth: Truth) -> list[Check]:
         real = np.bincount(view.members["class"].fill_null(-1).to_numpy() + 1, minlength=view.count + 1)
         same = real[0] == 0 and bool((real[1:] == view.sizes() - view.counterfeits).all())
         checks.append(Check("members", same, "every group has as many real rows as people were put into it"))
+        checks += [_held(table, view, truth, name) for name in view.sensitive if name in _columns_of(truth.members)]
     return checks
+
+
+def _columns_of(members: pl.DataFrame | None) -> list[str]:
+    return [] if members is None else members.columns
+
+
+def _held(table: pl.DataFrame, view: View, truth: Truth, name: str) -> Check:
+    """Later releases are judged by what each group showed, so every member's value must be shown by their own group."""
+    assert truth.members is not None and view.members is not None
+    values = truth.members[name].cast(table.schema[name], strict=False)
+    held = pl.DataFrame({"class": view.members["class"], "value": values}).group_by("class", "value").len("held")
+    shown = pl.DataFrame({"class": view.classes, "value": table[name]}).group_by("class", "value").len("shown")
+    both = held.join(shown, on=["class", "value"], how="left", nulls_equal=True).cast({"held": pl.Int64})
+    lacking = int((both["held"] - both["shown"].cast(pl.Int64).fill_null(0)).clip(0).sum())
+    finding = f"{lacking:,} values of members are not among those that their group shows"
+    return Check(f"values of {name!r} by group", lacking == 0, finding)
 
 
 def background(policy: Policy) -> Background:

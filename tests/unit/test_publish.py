@@ -300,3 +300,41 @@ def test_memory_that_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatc
         series.publish(people())
     assert not list((tmp_path / "home" / "staging").iterdir())
     assert series.releases == ()
+
+
+LASTING: dict[str, Any] = {
+    "columns": {"id": "identifier", "age": "quasi", "ill": "sensitive"},
+    "values": {"change": "never"},
+    "guarantee": {"model": "m-invariance", "m": 2},
+}
+
+
+def test_the_same_seed_does_not_put_rows_in_the_same_order(tmp_path: Path) -> None:
+    """Whoever knows the groups would otherwise know people again by the places of their rows."""
+    table = pl.DataFrame({"id": range(40), "age": range(20, 60), "ill": [f"illness {i}" for i in range(40)]})
+    series = reveil.open_series(LASTING, home=tmp_path / "home")
+    first, second = (series.publish(table, seed=1).table["ill"].to_list() for _ in range(2))
+    assert sum(a == b for a, b in zip(first, second, strict=True)) < 10
+    again = reveil.open_series(LASTING, home=tmp_path / "again")
+    assert [again.publish(table, seed=1).table["ill"].to_list() for _ in range(2)] == [first, second]
+
+
+def test_values_in_the_wrong_group_are_found_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each table as a whole has the right values, so that only a look into the groups tells."""
+    from reveil import publish
+
+    table = pl.DataFrame({"id": range(8), "age": range(20, 28), "ill": list("abcdefgh")})
+    emit = publish.emit
+
+    def exchanged(tables: dict[str, pl.DataFrame], *rest: Any) -> None:
+        shown = tables["table"].sort("group")
+        values = shown["ill"].to_list()
+        values[0], values[-1] = values[-1], values[0]
+        emit({"table": shown.with_columns(pl.Series("ill", values))}, *rest)
+
+    series = reveil.open_series(LASTING, home=tmp_path / "home")
+    series.publish(table)
+    monkeypatch.setattr(publish, "emit", exchanged)
+    with pytest.raises(ReveilError, match="by group"):
+        reveil.open_series(LASTING, home=tmp_path / "other").publish(table)
+    assert all(verdict.holds for verdict in series.verify().values())  # type: ignore[union-attr]

@@ -37,7 +37,12 @@ Home = Annotated[
 PolicyFile = Annotated[Path, typer.Option("--policy", "-p", help="The policy file.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors and results that were asked for.")]
-Seed = Annotated[int | None, typer.Option(help="Make it repeatable. Keep the seed secret: it undoes the shuffling.")]
+Seed = Annotated[
+    int | None,
+    typer.Option(
+        help="Make it repeatable. Keep the seed secret, and take another for each table: it undoes the shuffling."
+    ),
+]
 Source = Annotated[str, typer.Argument(help="CSV, Parquet, Excel, Stata/SPSS/SAS file, or a database URL.")]
 POLICY = Path("reveil.toml")
 

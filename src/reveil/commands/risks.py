@@ -81,6 +81,8 @@ def audit(
             found = series_of(policy, home, quiet, begun=True).audit(progress=show, **how)
     _show_audit(found, report, external, json, quiet)
     if not found.holds:
+        if json:
+            raise typer.Exit(GuaranteeError.exit_code)  # the answer is on the screen; a second one would not be JSON
         s = found.summary
         message = f"{s['exposed']:,} people are exposed, {s['above_promise']:,} are above the promise"
         raise GuaranteeError(
