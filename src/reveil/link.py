@@ -35,6 +35,10 @@ from reveil.utility.opening import Opened, open_published
 from reveil.verify import background
 
 Ints = NDArray[np.int64]
+# Names of columns inside, which no table of anybody's has.
+CLASS, KIND, ROWS, WEIGHT, TOTAL, CHANCE = (
+    f"\0{name}" for name in ("class", "kind", "rows", "weight", "total", "chance")
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,15 +98,33 @@ def link(
     after = _attack(opened, listed, shared, rules, lists, present)
     columns = [listed[label], *listed.select(n for n in shared if n != label).iter_columns()]
     summary: dict[str, Any] = {"people": listed.height, "present": present, "before": None}
+    figures: list[pl.Series] = []
     if before is not None:
         earlier = _attack(before, listed, shared, rules, (), present)
-        columns += [column.alias(f"{column.name} before") for column in earlier.columns]
+        figures = [column.alias(f"{column.name} before") for column in earlier.columns]
         summary["before"] = earlier.summary()
     return Linked(
-        pl.DataFrame([*columns, *after.columns, *after.guesses]),
+        _side_by_side(columns, [*figures, *after.columns], after.guesses),
         shared,
         {**summary, "after": after.summary(), "fit nobody": after.strange},
     )
+
+
+def _side_by_side(known: list[pl.Series], figures: list[pl.Series], guesses: list[pl.Series]) -> pl.DataFrame:
+    """What the list knows, what was found, what is guessed. Figures keep their names; a column that has one of these,
+    or one that both tables have, is told apart by where it comes from."""
+    taken = {column.name for column in figures}
+    listed = [column.alias(_free(column.name, "listed", taken)) for column in known]
+    published = [column.alias(_free(column.name, "published", taken)) for column in guesses]
+    return pl.DataFrame([*listed, *figures, *published])
+
+
+def _free(name: str, origin: str, taken: set[str]) -> str:
+    """The name, with its origin as often as it takes to be new; taken from now on."""
+    while name in taken:
+        name = f"{name} ({origin})"
+    taken.add(name)
+    return name
 
 
 def sentences(linked: Linked) -> list[str]:
@@ -138,7 +160,7 @@ class _Found:
     def summary(self) -> dict[str, Any]:
         rows, confidence = self.columns[0], self.columns[2]
         fit = confidence.filter(rows > 0)
-        chances = [column for column in self.guesses if column.dtype == pl.Float64]
+        chances = self.guesses[1::2]  # each value is followed by its chance
         return {
             "fit": fit.len(),
             "certain": int((confidence == 1).sum()),
@@ -162,14 +184,14 @@ def _attack(
     keys = pl.DataFrame({str(i): read.index for i, read in enumerate(reads)})
     if opened.values is not None:
         keys = keys.with_columns(opened.table[GROUP])
-    classes = keys.group_by(keys.columns, maintain_order=True).len("rows").with_row_index("class")
+    classes = keys.group_by(keys.columns, maintain_order=True).len(ROWS).with_row_index(CLASS)
     places = np.column_stack([axis.rows(listed[axis.name], ranked=True).astype(np.int64) for axis in axes])
     kinds, who, many = np.unique(places, axis=0, return_inverse=True, return_counts=True)
     pairs = _fitting(kinds, classes.select(map(str, range(len(by)))).to_numpy(), [read.cover for read in reads])
-    rows, rivals = _totals(pairs, many, classes["rows"].to_numpy())
+    rows, rivals = _totals(pairs, many, classes[ROWS].to_numpy())
     confidence = np.where(rows > 0, 1 / np.maximum(rows if present else np.maximum(rows, rivals), 1), 0.0)
     who = who.ravel()
-    of_row = keys.join(classes, on=keys.columns, how="left", maintain_order="left")["class"]
+    of_row = keys.join(classes, on=keys.columns, how="left", maintain_order="left")[CLASS]
     shown = [_values(name, opened, classes, of_row) for name in sensitive]
     return _Found(
         [pl.Series("rows", rows[who]), pl.Series("people", rivals[who]), pl.Series("confidence", confidence[who])],
@@ -213,9 +235,9 @@ def _fitting(kinds: Ints, cells: Ints, covers: list[NDArray[np.bool_]]) -> pl.Da
     exact = np.logical_and.reduce([only[i][cells[:, i]] >= 0 for i in range(len(covers))])
     # Classes that stand for one combination of values are found by a join, the others by looking at each pair.
     singles = pl.DataFrame({name: only[i][cells[exact, i]] for i, name in enumerate(columns)})
-    singles = singles.with_columns(pl.Series("class", np.flatnonzero(exact)))
+    singles = singles.with_columns(pl.Series(CLASS, np.flatnonzero(exact)))
     people = pl.DataFrame({name: kinds[:, i] for i, name in enumerate(columns)})
-    people = people.with_columns(pl.int_range(len(kinds), eager=True).alias("kind"))
+    people = people.with_columns(pl.int_range(len(kinds), eager=True).alias(KIND))
     wide = np.flatnonzero(~exact & ~nobody)
     order = np.argsort([cover.mean() for cover in covers])  # what rules out most comes first
     flat = np.concatenate([covers[i].ravel() for i in order])
@@ -225,8 +247,8 @@ def _fitting(kinds: Ints, cells: Ints, covers: list[NDArray[np.bool_]]) -> pl.Da
     counts = fitting(*fixed, np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64))
     found = np.zeros(counts.sum(), dtype=np.int64)
     fitting(*fixed, np.cumsum(counts) - counts, found)
-    looked = pl.DataFrame({"kind": np.repeat(np.arange(len(kinds)), counts), "class": wide[found]})
-    joined = people.join(singles, on=columns).select("kind", "class")
+    looked = pl.DataFrame({KIND: np.repeat(np.arange(len(kinds)), counts), CLASS: wide[found]})
+    joined = people.join(singles, on=columns).select(KIND, CLASS)
     return pl.concat([joined.cast(pl.Int64), looked.cast(pl.Int64)])
 
 
@@ -252,7 +274,7 @@ def fitting(
 
 def _totals(pairs: pl.DataFrame, many: Ints, sizes: Ints) -> tuple[Ints, Ints]:
     """Rows that fit each kind of person; and of these rows' classes the least number of people who fit."""
-    kind, number = pairs["kind"].to_numpy(), pairs["class"].to_numpy()
+    kind, number = pairs[KIND].to_numpy(), pairs[CLASS].to_numpy()
     rows = np.bincount(kind, weights=sizes[number], minlength=len(many)).astype(np.int64)
     reached = np.bincount(number, weights=many[kind], minlength=len(sizes)).astype(np.int64)
     rivals = np.full(len(many), np.iinfo(np.int64).max)
@@ -263,23 +285,23 @@ def _totals(pairs: pl.DataFrame, many: Ints, sizes: Ints) -> tuple[Ints, Ints]:
 def _values(name: str, opened: Opened, classes: pl.DataFrame, of_row: pl.Series) -> pl.DataFrame:
     """How many rows of each class have each value; in an anatomy, how many are expected to."""
     if opened.values is None:
-        rows = pl.DataFrame({"class": of_row, name: opened.table[name]})
-        return rows.group_by("class", name).len("weight").cast({"class": pl.Int64, "weight": pl.Float64})
+        rows = pl.DataFrame({CLASS: of_row, name: opened.table[name]})
+        return rows.group_by(CLASS, name).len(WEIGHT).cast({CLASS: pl.Int64, WEIGHT: pl.Float64})
     table = opened.values[name]
-    sizes = table.group_by(GROUP).agg(pl.col(COUNT).sum().alias("n"))
-    joined = classes.select("class", "rows", GROUP).join(table, on=GROUP).join(sizes, on=GROUP)
-    weight = (pl.col("rows") * pl.col(COUNT) / pl.col("n")).alias("weight")
-    return joined.select(pl.col("class").cast(pl.Int64), name, weight)
+    sizes = table.group_by(GROUP).agg(pl.col(COUNT).sum().alias(TOTAL))
+    joined = classes.select(CLASS, ROWS, GROUP).join(table, on=GROUP).join(sizes, on=GROUP)
+    weight = (pl.col(ROWS) * pl.col(COUNT) / pl.col(TOTAL)).alias(WEIGHT)
+    return joined.select(pl.col(CLASS).cast(pl.Int64), name, weight)
 
 
 def _guess(values: pl.DataFrame, pairs: pl.DataFrame, kinds: int) -> list[pl.Series]:
     """The likeliest value of each kind of person, and its share among the rows that fit."""
-    name = next(column for column in values.columns if column not in ("class", "weight"))
-    sums = pairs.join(values, on="class").group_by("kind", name).agg(pl.col("weight").sum())
-    best = sums.sort("weight", name, descending=[True, False], nulls_last=True).group_by("kind", maintain_order=True)
-    found = best.agg(pl.col(name).first(), (pl.col("weight").first() / pl.col("weight").sum()).alias(f"{name} chance"))
-    everyone = pl.DataFrame({"kind": np.arange(kinds)}).join(found, on="kind", how="left", maintain_order="left")
-    return [everyone[name], everyone[f"{name} chance"].fill_null(0.0)]
+    name = next(column for column in values.columns if column not in (CLASS, WEIGHT))
+    sums = pairs.join(values, on=CLASS).group_by(KIND, name).agg(pl.col(WEIGHT).sum())
+    best = sums.sort(WEIGHT, name, descending=[True, False], nulls_last=True).group_by(KIND, maintain_order=True)
+    found = best.agg(pl.col(name).first(), (pl.col(WEIGHT).first() / pl.col(WEIGHT).sum()).alias(CHANCE))
+    everyone = pl.DataFrame({KIND: np.arange(kinds)}).join(found, on=KIND, how="left", maintain_order="left")
+    return [everyone[name], everyone[CHANCE].fill_null(0.0).alias(f"{name} chance")]
 
 
 def _shared(table: pl.DataFrame, listed: pl.DataFrame, rules: Policy | None) -> tuple[str, ...]:

@@ -273,3 +273,60 @@ def test_a_matrix_that_is_not_invariant_is_found(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(applying, "keeping", lambda counts, keep, invariant: keeping(counts, keep, False))
     with pytest.raises(GuaranteeError, match="invariance of 'ill'"):
         perturb(people(), {"columns": ROLES, "perturb": [STEPS["pram"]]}, seed=1)
+
+
+def lazy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The refusal of steps that change nothing is out of the way: the check of the bytes has to find them."""
+    monkeypatch.setattr(api, "unchanged", lambda *_: [])
+
+
+@pytest.mark.parametrize("name", ["swap", "swap together", "rank-swap", "pram", "condense"])
+def test_publishing_the_original_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    lazy(monkeypatch)
+    monkeypatch.setattr(applying, "swap_pairs", lambda strata, share, rng: np.arange(len(strata)))
+    monkeypatch.setattr(applying, "swap_ranks", lambda values, distance, rng: np.arange(len(values)))
+    monkeypatch.setattr(applying, "draw", lambda codes, matrix, rng: codes)
+    monkeypatch.setattr(applying, "condense", lambda values, groups, rng: values)
+    with pytest.raises(GuaranteeError, match="changed rows of") as refusal:
+        perturb(people(), {"columns": ROLES, "perturb": [STEPS[name]]}, seed=1)
+    assert {fault.code for fault in refusal.value.faults} == {"R605"}
+
+
+@pytest.mark.parametrize("share", [Fraction(7, 10), Fraction(9, 10)])
+def test_swapping_fewer_or_more_rows_than_stated_is_found(share: Fraction, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(applying, "swap_pairs", lambda strata, _, rng: swap_pairs(strata, share, rng))
+    with pytest.raises(GuaranteeError, match="share of salary"):
+        perturb(people(), {"columns": ROLES, "perturb": [STEPS["swap"]]}, seed=1)
+
+
+@pytest.mark.parametrize("drawn", [Fraction(1, 10), Fraction(8, 10)])
+def test_swapping_too_few_of_equal_values_is_found(drawn: Fraction, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(applying, "swap_pairs", lambda strata, _, rng: swap_pairs(strata, drawn, rng))
+    policy = {"columns": ROLES, "perturb": [{**STEPS["swap"], "columns": ["ill"]}]}
+    if drawn == Fraction(8, 10):
+        assert perturb(people(3_000), policy, seed=1)
+        return
+    with pytest.raises(GuaranteeError, match="share of ill"):
+        perturb(people(3_000), policy, seed=1)
+
+
+@pytest.mark.parametrize("name", ["pram", "pram, not invariant"])
+def test_another_matrix_than_that_of_the_policy_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(applying, "keeping", lambda counts, keep, invariant: keeping(counts, 0.99, invariant))
+    with pytest.raises(GuaranteeError, match="matrix of 'sex'") as refusal:
+        perturb(people(2_000), {"columns": ROLES, "perturb": [STEPS[name]]}, seed=1)
+    assert "moves of 'sex'" in str(refusal.value)
+
+
+@given(st.lists(st.integers(1, 9), min_size=2, max_size=5), st.booleans(), SEEDS)
+def test_the_check_and_the_method_agree_on_stated_matrices(weights: list[int], invariant: bool, seed: int) -> None:
+    names = [f"v{i}" for i in range(len(weights))]
+    total = sum(weights)
+    turned = [weights[-i:] + weights[:-i] for i in range(len(weights))]
+    matrix = {
+        a: {b: f"{w}/{total}" for b, w in zip(names, row, strict=True)} for a, row in zip(names, turned, strict=True)
+    }
+    table = pl.DataFrame({"v": names + np.random.default_rng(seed).choice(names, 200).tolist()})
+    step = {"method": "pram", "columns": ["v"], "matrix": matrix, "invariant": invariant}
+    made = perturb(table, {"columns": {"v": "quasi"}, "perturb": [step]}, seed=seed)
+    assert all(item.holds for item in made.checks)

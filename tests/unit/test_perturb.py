@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import reveil
 from reveil.cli import app
 from reveil.errors import InputError
-from reveil.perturb.api import perturb
+from reveil.perturb.api import Perturbed, perturb
 
 ROLES = {"name": "identifier", "note": "drop", "age": "quasi", "pay": "sensitive", "ill": "sensitive", "ward": "quasi"}
 
@@ -282,3 +282,130 @@ def test_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     again = CliRunner().invoke(app, ["perturb", "people.csv", "-p", "perturb.toml", "-o", "out"])
     assert again.exit_code != 0
     assert again.exception.faults[0].code == "R513"
+
+
+# --- a step that changes nothing, or hardly anything, or too much ----------------------------------------------------
+
+
+def ages(rows: int = 4_000) -> pl.DataFrame:
+    return pl.DataFrame({"age": np.random.default_rng(1).integers(18, 90, rows), "number": np.arange(rows)})
+
+
+def of_ages(step: dict[str, object], rows: int = 4_000) -> Perturbed:
+    return perturb(ages(rows), {"columns": {"age": "quasi", "number": "quasi"}, "perturb": [step]}, seed=1)
+
+
+@pytest.mark.parametrize(("share", "moved"), [(0.3333333333333333, 1332), (0.1234567890123456, 492), (1, 4000)])
+def test_shares_with_many_digits_are_swapped(share: float, moved: int) -> None:
+    made = of_ages({"method": "swap", "columns": ["number"], "share": share})
+    assert made.report["steps"][0]["rows swapped"] == {"number": moved}
+    assert made.report["columns"][0]["rows changed"] == moved
+    (found,) = (item.finding for item in made.checks if item.name == "share of number")
+    assert found.startswith(f"{moved:,} rows differ; {moved:,} were to be drawn")
+
+
+@pytest.mark.parametrize(
+    ("step", "part"),
+    [
+        ({"method": "swap", "columns": ["age"], "share": 0.0001}, "is no pair"),
+        ({"method": "swap", "columns": ["age"], "within": ["number"]}, "rows alike in number is no pair"),
+        ({"method": "noise", "columns": ["age"], "amount": 1e-5}, "left every row as it was"),
+        ({"method": "noise", "columns": ["age"], "amount": "1e-400"}, "left every row as it was"),
+        ({"method": "pram", "columns": ["age"], "keep": 1}, "left every row as it was"),
+        ({"method": "noise", "columns": ["age"], "amount": 1e15}, "numbers beyond 2^53"),
+        ({"method": "noise", "columns": ["age"], "amount": 1e18}, "amount beyond 2^53"),
+        ({"method": "noise", "columns": ["age"], "amount": "1e400"}, "amount beyond 2^53"),
+    ],
+)
+def test_steps_that_change_nothing_or_too_much(step: dict[str, object], part: str) -> None:
+    with pytest.raises(InputError) as refusal:
+        of_ages(step)
+    assert codes(refusal) == ["R230"]
+    assert part in str(refusal.value)
+
+
+def test_equal_rows_have_nothing_to_swap_or_to_draw() -> None:
+    table = pl.DataFrame({"a": ["x"] * 30, "ward": ["A", "B"] * 15, "doctor": ["Ann", "Bob"] * 15})
+    columns = dict.fromkeys(table.columns, "quasi")
+    for step, part in (
+        ({"method": "swap", "columns": ["a"]}, "rows have equal values"),
+        ({"method": "swap", "columns": ["a", "doctor"], "together": True}, "column 'a': rows have equal values"),
+        ({"method": "swap", "columns": ["doctor"], "within": ["ward"]}, "rows alike in ward have equal values"),
+        ({"method": "pram", "columns": ["a"], "keep": 0.5}, "left every row as it was"),
+    ):
+        with pytest.raises(InputError, match=part) as refusal:
+            perturb(table, {"columns": columns, "perturb": [step]}, seed=1)
+        assert codes(refusal) == ["R230"]
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        {"method": "rank-swap", "columns": ["a"], "percent": "1/4"},  # next ranks change places, and these are equal
+        {"method": "condense", "columns": ["b"], "k": 5},
+    ],
+)
+def test_equal_neighbours_hide_nothing(step: dict[str, object]) -> None:
+    table = pl.DataFrame({"a": [1] * 200 + [2] * 200, "b": np.repeat(np.arange(40), 10)})
+    with pytest.raises(InputError, match="left every row as it was"):
+        perturb(table, {"columns": {"a": "quasi", "b": "quasi"}, "perturb": [step]}, seed=1)
+
+
+def test_one_pair_that_changed_ranks_is_hardly_a_change() -> None:
+    step = {"method": "rank-swap", "columns": ["a"], "percent": "1/4"}
+    table = pl.DataFrame({"a": [1] * 201 + [2] * 199})
+    made = perturb(table, {"columns": {"a": "quasi"}, "perturb": [step]}, seed=1)
+    assert any(note.startswith("Hardly changed: 'a'. 99.5%") for note in made.notes)
+
+
+def test_averages_of_equal_values_are_these_values() -> None:
+    table = pl.DataFrame({"b": np.repeat(np.arange(40), 10)})
+    step = {"method": "microaggregate", "columns": ["b"], "k": 5}
+    made = perturb(table, {"columns": {"b": "quasi"}, "perturb": [step]}, seed=1)
+    assert "0 of 400, 100.0% are as they were" in [item.finding for item in made.checks]
+    assert any("Hardly changed: 'b'. 100.0%" in note for note in made.notes)
+
+
+def test_noise_that_rounding_nearly_undoes_is_named(tmp_path: Path) -> None:
+    ages().write_csv(tmp_path / "ages.csv")
+    step = '[[perturb]]\nmethod = "noise"\ncolumns = ["age"]\namount = 0.01\n'
+    (tmp_path / "p.toml").write_text(f'[columns]\nage = "quasi"\nnumber = "drop"\n{step}')
+    how = ["-p", str(tmp_path / "p.toml"), "-o", str(tmp_path / "out"), "--seed", "1"]
+    run = CliRunner().invoke(app, ["perturb", str(tmp_path / "ages.csv"), *how])
+    assert run.exit_code == 0
+    assert "Hardly changed: 'age'. 9" in run.stdout
+    assert "Hardly changed" in (tmp_path / "out" / "private" / "report.html").read_text()
+    strong = of_ages({"method": "noise", "columns": ["age"], "amount": 0.5})
+    assert not any("Hardly changed" in note for note in strong.notes)
+
+
+def test_noise_takes_no_date_out_of_the_calendar() -> None:
+    born = pl.Series("born", [datetime.date(1950 + i, 1 + i % 12, 1) for i in range(40)])
+    for amount in (1e3, 1e6, 1e12):
+        step = {"method": "noise", "columns": ["born"], "amount": amount}
+        with pytest.raises(InputError, match="leave the years 1 to 9999") as refusal:
+            perturb(born.to_frame(), {"columns": {"born": "quasi"}, "perturb": [step]}, seed=1)
+        assert codes(refusal) == ["R230"]
+
+
+NAMES = ["shown", "len", "rows", "value", "code", "moved", "differs", "within", "n", "c", "literal", "index", "count"]
+REDONE = [
+    ({"method": "microaggregate", "k": 3}, False),
+    ({"method": "condense", "k": 3}, False),
+    ({"method": "noise", "amount": 1}, False),
+    ({"method": "rank-swap", "percent": 20}, False),
+    ({"method": "pram", "keep": 0.5}, True),
+    ({"method": "swap", "within": ["ward"]}, True),
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_name_of_a_column_is_special(name: str) -> None:
+    for step, text in REDONE:
+        table = people().select(pl.col("ill" if text else "pay").alias(name), "ward")
+        policy = {"columns": {name: "quasi", "ward": "quasi"}, "perturb": [{**step, "columns": [name]}]}
+        assert all(item.holds for item in perturb(table, policy, seed=1).checks)
+    table = people().select(pl.col("ward").alias(name), "ill")
+    policy = {"columns": {name: "quasi", "ill": "quasi"}, "perturb": [{**REDONE[5][0], "columns": ["ill"]}]}
+    policy["perturb"][0]["within"] = [name]  # type: ignore[index]
+    assert perturb(table, policy, seed=1).table.columns == [name, "ill"]

@@ -51,12 +51,12 @@ def _public(folder: Path, column: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     files = {resource["name"]: str(folder / resource["path"]) for resource in resources}
     if "table" in files:
         table = read_table(files["table"]).select("group", column)
-        counts = table.group_by("group", column).len("rows")
+        counts = table.group_by("group", column).len("\0rows")
     else:
         tables = (read_table(file) for name, file in files.items() if name.startswith("st"))
-        counts = next(t for t in tables if column in t.columns).rename({"count": "rows"})
+        counts = next(t for t in tables if column in t.columns).rename({"count": "\0rows"})
     texts = pl.Series("value", [plain_text(value) for value in counts[column]], dtype=pl.String)
-    plain = counts.select(pl.col("group", "rows").cast(pl.Int64)).with_columns(texts)
+    plain = counts.select(pl.col("group").cast(pl.Int64), pl.col("\0rows").cast(pl.Int64).alias("rows"), texts)
     return plain, read_table(files["counterfeits"])
 
 

@@ -20,9 +20,9 @@ import polars as pl
 from reveil.emit import emit
 from reveil.errors import Fault, GuaranteeError, InputError, stop_if
 from reveil.ledger import store
-from reveil.perturb.apply import apply, faults_of
+from reveil.perturb.apply import apply, faults_of, unchanged
 from reveil.perturb.checks import Made, check
-from reveil.perturb.disclosure import compare
+from reveil.perturb.disclosure import WIDTHS, compare
 from reveil.perturb.report import write_report
 from reveil.perturb.steps import Recipe
 from reveil.plan.contract import Progress, silent
@@ -34,6 +34,9 @@ from reveil.verify import Check
 
 RecipeLike = str | Path | Mapping[str, Any] | Recipe
 SHOWN = ("rows swapped", "algorithm", "number of groups", "largest group")  # of a step's details, in the report
+
+NEAREST = f"within {WIDTHS[0]:.0%} of a deviation"
+HARDLY = 0.9  # share of rows; more than that as good as unchanged is worth a warning
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +126,7 @@ def _make(frame: pl.DataFrame, recipe: Recipe, seed: int, staged: Path, progress
         done = apply(frame, step, recipe, np.random.default_rng([seed, number]))
         changed = changed.with_columns(done.columns.values())
         details.append(done.details)
+    stop_if(unchanged(frame, changed, recipe))
     order = np.random.default_rng([seed, len(details)]).permutation(frame.height)
     table = changed[order]
     progress("writing", 0.0)
@@ -137,7 +141,7 @@ def _make(frame: pl.DataFrame, recipe: Recipe, seed: int, staged: Path, progress
         for step, found in zip(recipe.perturb, details, strict=True)
     ]
     figures = compare(frame.select(touched), changed.select(touched), np.random.default_rng([seed, len(details) + 1]))
-    made = Perturbed(table, tuple(checks), {"steps": steps, **figures}, notes_of(recipe), None)
+    made = Perturbed(table, tuple(checks), {"steps": steps, **figures}, notes_of(recipe, figures), None)
     write_report(staged / "private", made.to_dict(), recipe.series.name, seed)
     return made
 
@@ -152,9 +156,16 @@ def _insist(checks: list[Check]) -> None:
         raise GuaranteeError(faults)
 
 
-def notes_of(recipe: Recipe) -> tuple[str, ...]:
+def notes_of(recipe: Recipe, figures: Mapping[str, Any]) -> tuple[str, ...]:
     """What whoever signs must know."""
     notes = ["Perturbation bounds nobody's belief: it promises what was checked above, and no more."]
+    for near in figures["interval disclosure"]:
+        if near.get(NEAREST, near["unchanged"]) >= HARDLY:
+            within = f", {near[NEAREST]:.1%} within 1 % of a standard deviation" if NEAREST in near else ""
+            notes.append(
+                f"Hardly changed: {near['column']!r}. {near['unchanged']:.1%} of its rows are as they were{within}."
+                " A stronger step changes more."
+            )
     exact = [name for name in recipe.untouched if recipe.columns[name].role != "insensitive"]
     if exact:
         notes.append(f"Published exactly: {', '.join(exact)}. Whoever knows these finds the rows of a person by them.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,17 +11,19 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from reveil.errors import Fault, brief
+from reveil.errors import Fault, brief, stop_if
 from reveil.perturb.condensation import condense
 from reveil.perturb.microaggregation import chosen, group_means, group_rows
 from reveil.perturb.noise import add_noise, least_rows
 from reveil.perturb.pram import MOST, draw, invariant_of, keeping
 from reveil.perturb.steps import NUMERIC, Recipe, Step
-from reveil.perturb.swapping import rank_distance, swap_pairs, swap_ranks
+from reveil.perturb.swapping import full_pairs, rank_distance, swap_pairs, swap_ranks
 from reveil.promise import plain_text
 
 Floats = NDArray[np.float64]
 EXACT = 2**53  # whole numbers beyond it are not exact as floats
+EPOCH = datetime.date(1970, 1, 1).toordinal()
+DAYS = (datetime.date.min.toordinal() - EPOCH, datetime.date.max.toordinal() - EPOCH)  # years 1 to 9999
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +46,42 @@ def faults_of(frame: pl.DataFrame, recipe: Recipe) -> list[Fault]:
         if rows < least:
             message = f"needs {least} rows or more with values, the table has {rows}"
             faults.append(Fault("R230", where, message, "leave the step out, or publish more rows", rows))
+        if step.method == "swap":
+            faults += _pair_faults(where, step, frame)
+        if step.amount is not None and step.amount > EXACT:
+            faults.append(Fault("R230", where, "has an amount beyond 2^53", "use a smaller amount"))
     return faults
+
+
+def _pair_faults(where: str, step: Step, frame: pl.DataFrame) -> list[Fault]:
+    """Why a swap would leave everything where it is: no pair to make, or only pairs of equal values."""
+    sizes = np.bincount(_strata(frame, step.within))
+    among = f" alike in {', '.join(step.within)}" if step.within else ""
+    if frame.height and not full_pairs(sizes, step.share).any():
+        message = (
+            f"{float(step.share):g} of at most {sizes.max():,} rows{among} is no pair, so nothing would be swapped"
+        )
+        return [
+            Fault("R230", where, message, "use a larger share, or fewer or coarser columns in within", frame.height)
+        ]
+    message = f"rows{among} have equal values, so nothing would be swapped"
+    return [
+        Fault("R230", f"{where}, column {name!r}", message, "leave it out of the step", frame.height)
+        for name in step.columns
+        if int(_strata(frame, (*step.within, name)).max(initial=0)) + 1 == len(sizes)
+    ]
+
+
+def unchanged(frame: pl.DataFrame, changed: pl.DataFrame, recipe: Recipe) -> list[Fault]:
+    """Columns that a step left as they were, by chance or by rounding. Averages of equal values are what was asked."""
+    remedy = "make the step stronger (amount, share, percent, keep, k or digits), or leave the column out of it"
+    return [
+        Fault("R230", f"step {n} ({step.method}), column {name!r}", "left every row as it was", remedy, frame.height)
+        for n, step in enumerate(recipe.perturb, 1)
+        for name in step.columns
+        if step.method != "microaggregate"
+        and frame[name].cast(changed[name].dtype).equals(changed[name], null_equal=True)
+    ]
 
 
 def _column_faults(where: str, step: Step, column: pl.Series, recipe: Recipe) -> list[Fault]:
@@ -227,6 +265,7 @@ def _numbers(frame: pl.DataFrame, step: Step) -> Floats:
 
 def _published(frame: pl.DataFrame, step: Step, values: Floats, details: Mapping[str, Any]) -> Done:
     """Numbers as they are shown: whole where the column is whole, unless `digits` says otherwise."""
+    stop_if(_range_faults(frame, step, values))
     columns, units = {}, {}
     for name, numbers in zip(step.columns, values.T, strict=True):
         dtype = frame[name].dtype
@@ -238,6 +277,20 @@ def _published(frame: pl.DataFrame, step: Step, values: Floats, details: Mapping
             shown = shown.cast(pl.Int32 if dtype == pl.Date else pl.Int64).cast(dtype)
         columns[name] = shown
     return Done(columns, {**details, "units": units})
+
+
+def _range_faults(frame: pl.DataFrame, step: Step, values: Floats) -> list[Fault]:
+    """Columns that the step took to where there are no dates, or no exact whole numbers."""
+    faults = []
+    for name, numbers in zip(step.columns, values.T, strict=True):
+        dtype = frame[name].dtype
+        least, most = DAYS if dtype == pl.Date else (-np.inf, np.inf) if dtype == pl.Float64 else (-EXACT, EXACT)
+        outside = int(((np.rint(numbers) < least) | (np.rint(numbers) > most)).sum())
+        if outside:
+            message = "would leave the years 1 to 9999" if dtype == pl.Date else "would have numbers beyond 2^53"
+            where = f"{step.method}, column {name!r}"
+            faults.append(Fault("R230", where, message, "use a smaller amount", outside))
+    return faults
 
 
 APPLY: dict[str, Callable[[pl.DataFrame, Step, Recipe, np.random.Generator], Done]] = {

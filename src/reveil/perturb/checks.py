@@ -1,7 +1,8 @@
 """What each method promises, checked in the published bytes before anything is revealed.
 
 Nothing here is shared with the methods. The published table is read back from its files, put into the order of the
-input (the publisher knows the shuffle) and compared with it: multisets, rank distances, group sizes and means, moments.
+input (the publisher knows the shuffle) and compared with it: multisets, rank distances, group sizes and means, moments,
+and that values did change: what only looks at what is kept holds for the original as well.
 Tolerances are those of publishing rounded numbers, by the triangle inequality, plus a billionth for floating point.
 """
 
@@ -19,6 +20,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from reveil.perturb.steps import Recipe, Step
+from reveil.promise import plain_text
 from reveil.verify import Check, read_published, typed
 
 Floats = NDArray[np.float64]
@@ -54,7 +56,15 @@ def check(public: Path, original: pl.DataFrame, recipe: Recipe, made: Made) -> l
     found.append(Check("columns of no step", not exact, f"{len(recipe.untouched)} published as they are"))
     for step, details in zip(recipe.perturb, made.details, strict=True):
         found += CHECKS[step.method](step, original, back, details)
+        found += [_changed(step, original[name], back[name]) for name in step.columns]
     return found
+
+
+def _changed(step: Step, before: pl.Series, after: pl.Series) -> Check:
+    """How many rows differ from the original. Averaging equal values changes nothing and still is what was asked."""
+    changed = int(before.cast(after.dtype).ne_missing(after).sum())
+    finding = f"{changed:,} of {len(before):,}, {1 - changed / len(before):.1%} are as they were"
+    return Check(f"changed rows of {before.name!r}", changed > 0 or step.method == "microaggregate", finding)
 
 
 def _equal(before: pl.Series, after: pl.Series) -> bool:
@@ -80,6 +90,47 @@ def _swap(step: Step, original: pl.DataFrame, back: pl.DataFrame, details: Mappi
         after = _counts(*original.select(alike).iter_columns(), *(back[n].cast(original[n].dtype) for n in whole))
         finding = f"kept together with {', '.join(alike)}" if alike else "values that travel together are as before"
         found.append(Check(f"combinations of {', '.join(whole)}", before.equals(after, null_equal=True), finding))
+        found.append(_swapped(step, whole, original, back))
+    return found
+
+
+def _swapped(step: Step, whole: tuple[str, ...], original: pl.DataFrame, back: pl.DataFrame) -> Check:
+    """Whether as many rows changed as `share` draws, pairs of equal values apart.
+
+    A random pair of a stratum of n rows differs with chance 1 - sum of c (c - 1) / (n (n - 1)) over the counts c of its
+    values. Exchanging two of the m drawn rows alters at most two pairs, so that by Azuma and Hoeffding t fewer pairs
+    than expected differ with a chance of at most exp(-t^2 / 2m). Strata without equal values leave nothing to chance.
+    """
+    drawn, expected, loose, proper = 0, 0.0, 0, True
+    for n, strata, equal, tied, most in _strata_by_size(step, whole, original, back).iter_rows():
+        each = 2 * (n * step.share.numerator // (2 * step.share.denominator))
+        proper &= most <= each
+        drawn += strata * each
+        expected += each * (strata - equal / max(n * (n - 1), 1))
+        loose += tied * each
+    changed = int(_differs(whole, original, back).sum())
+    least = expected - 2 * np.sqrt(-2 * loose * np.log(UNLIKELY)) - TINY * drawn
+    finding = f"{changed:,} rows differ; {drawn:,} were to be drawn, {expected:,.0f} of them expected to differ"
+    return Check(f"share of {', '.join(whole)}", proper and bool(changed >= least), finding)
+
+
+def _strata_by_size(step: Step, whole: tuple[str, ...], original: pl.DataFrame, back: pl.DataFrame) -> pl.DataFrame:
+    """For each size of strata: their number, ordered pairs of equal rows, strata with such, most rows that differ."""
+    alike = [pl.lit(0).alias("within"), *(pl.col(name).alias(f"within {i}") for i, name in enumerate(step.within))]
+    values = [pl.col(name).alias(f"value {i}") for i, name in enumerate(whole)]
+    rows = original.select(*alike, *values).with_columns(differs=_differs(whole, original, back))
+    counts = rows.group_by(pl.exclude("differs")).agg(c=pl.len().cast(pl.Int64), differs=pl.sum("differs"))
+    pairs = pl.col("c") * (pl.col("c") - 1)
+    strata = counts.group_by(pl.col("^within.*$")).agg(n=pl.sum("c"), equal=pairs.sum(), differs=pl.sum("differs"))
+    return strata.group_by("n").agg(
+        strata=pl.len(), equal=pl.sum("equal"), tied=(pl.col("equal") > 0).sum(), most=pl.max("differs")
+    )
+
+
+def _differs(whole: tuple[str, ...], original: pl.DataFrame, back: pl.DataFrame) -> pl.Series:
+    found = pl.repeat(False, original.height, dtype=pl.Boolean, eager=True)
+    for name in whole:
+        found |= original[name].ne_missing(back[name].cast(original[name].dtype))
     return found
 
 
@@ -115,22 +166,44 @@ def _least_rank_distance(first: NDArray[Any], second: NDArray[Any]) -> int:
 def _pram(step: Step, original: pl.DataFrame, back: pl.DataFrame, details: Mapping[str, Any]) -> list[Check]:
     found = []
     for name in step.columns:
-        matrix, values = details["matrices"][name], details["values"][name]
+        matrix = details["matrices"][name]
         before, after = original[name], back[name].cast(original[name].dtype)
+        values = before.unique().sort(nulls_last=False)
         moves = _moves(before, after, values)
         counts = moves.sum(axis=1)
-        proper = bool((matrix >= 0).all()) and bool(np.allclose(matrix.sum(axis=1), 1, rtol=0, atol=TINY))
+        stated = _stated(step, values, counts)
+        proper = matrix.shape == stated.shape and bool(np.allclose(matrix, stated, rtol=0, atol=TINY))
+        proper &= bool((matrix >= 0).all()) and bool(np.allclose(matrix.sum(axis=1), 1, rtol=0, atol=TINY))
         expected = counts @ matrix
-        finding = f"{len(values)} values, every row of the matrix sums to 1"
+        finding = f"{len(values)} values, the matrix is that of the policy and every row sums to 1"
         found.append(Check(f"matrix of {name!r}", proper and int(counts.sum()) == len(before), finding))
         if step.invariant:
             off = float(np.abs(expected - counts).max())
             finding = f"expected counts differ from the column's by {off:.2g}"
             found.append(Check(f"invariance of {name!r}", off <= TINY * len(before), finding))
-        chance = _least_chance(moves, matrix)
+        chance = _least_chance(moves, stated)
         finding = f"the least likely count of a move has a chance of at least {chance:.2g}"
         found.append(Check(f"moves of {name!r}", chance > UNLIKELY / matrix.size, finding))
     return found
+
+
+def _stated(step: Step, values: pl.Series, counts: NDArray[np.int64]) -> Floats:
+    """The matrix that the policy asks for, entry by entry."""
+    size, share = len(values), counts / counts.sum()
+    same = np.arange(size)[:, None] == np.arange(size)
+    if step.keep is not None:
+        keep = float(step.keep)
+        others = np.broadcast_to(share, (size, size)) if step.invariant else ~same / max(size - 1, 1)
+        return np.asarray(np.where(same, keep, 0.0) + (1 - keep) * (same if size == 1 else others))
+    assert step.matrix is not None
+    texts = [plain_text(value) for value in values]
+    stated = np.array([[float(step.matrix.get(a, {}).get(b, 0)) for b in texts] for a in texts])
+    if not step.invariant:
+        return stated
+    joint = stated * share[:, None]  # chance of being j and becoming l; back from l to j by Bayes' rule
+    reached = joint.sum(axis=0)
+    back = np.array([joint[:, to] / reached[to] if reached[to] > 0 else same[to] for to in range(size)])
+    return np.asarray(stated @ back)
 
 
 def _moves(before: pl.Series, after: pl.Series, values: pl.Series) -> NDArray[np.int64]:
@@ -197,15 +270,15 @@ def _moments(step: Step, before: Floats, after: Floats, wanted: Floats, details:
 def _microaggregate(step: Step, original: pl.DataFrame, back: pl.DataFrame, details: Mapping[str, Any]) -> list[Check]:
     names = list(step.columns)
     combined = pl.concat(
-        [back.select(pl.struct(names).alias("shown")), original.select(pl.col(names))], how="horizontal"
+        [back.select(pl.struct(names).alias("\0shown")), original.select(pl.col(names))], how="horizontal"
     )
     half = np.array([details["units"][name] / 2 for name in names])
     physical = [pl.col(name).to_physical().cast(pl.Float64) for name in names]
-    classes = combined.with_columns(physical).group_by("shown").agg(pl.len(), pl.col(names).mean())
-    shown = classes["shown"].struct.unnest().select(physical).to_numpy()
+    classes = combined.with_columns(physical).group_by("\0shown").agg(pl.len().alias("\0rows"), pl.col(names).mean())
+    shown = classes["\0shown"].struct.unnest().select(physical).to_numpy()
     off = np.abs(shown - classes.select(names).to_numpy()).max(axis=0, initial=0.0)
     size = np.abs(original.select(physical).to_numpy()).max(axis=0, initial=0.0)
-    smallest = int(classes["len"].min())  # type: ignore[arg-type]
+    smallest = int(classes["\0rows"].min())  # type: ignore[arg-type]
     assert step.k is not None
     return [
         Check(

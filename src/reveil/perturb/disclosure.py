@@ -38,7 +38,7 @@ def _column(before: pl.Series, after: pl.Series) -> dict[str, Any]:
     changed = int((before.cast(after.dtype).ne_missing(after)).sum())
     found: dict[str, Any] = {"column": before.name, "rows changed": changed}
     if before.dtype == pl.String:
-        counts = [side.value_counts(name="rows").rename({side.name: "value"}) for side in (before, after)]
+        counts = [side.alias("value").value_counts(name="rows") for side in (before, after)]
         both = counts[0].join(counts[1], on="value", how="full", coalesce=True, nulls_equal=True, suffix="_after")
         moved = (both["rows"].fill_null(0).cast(pl.Int64) - both["rows_after"].fill_null(0).cast(pl.Int64)).abs().sum()
         return {**found, "values": both.height, "frequencies moved": moved / (2 * before.len())}

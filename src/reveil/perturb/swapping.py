@@ -28,11 +28,22 @@ def swap_pairs(strata: Ints, share: Fraction, rng: np.random.Generator) -> Ints:
     sizes = np.bincount(strata)
     starts = np.cumsum(sizes) - sizes
     place = np.arange(len(order)) - np.repeat(starts, sizes)
-    pairs = sizes * share.numerator // (2 * share.denominator)
+    pairs = full_pairs(sizes, share)
     chosen = np.flatnonzero(place < np.repeat(2 * pairs, sizes))
     source = np.arange(len(strata))
     source[order[chosen]] = order[chosen + 1 - 2 * (place[chosen] % 2)]
     return source
+
+
+def full_pairs(sizes: Ints, share: Fraction) -> Ints:
+    """How many pairs `share` of each size makes, rounded down; a numerator may be too long for int64.
+
+    >>> full_pairs(np.array([4, 4000]), Fraction(3333333333333333, 10**16)).tolist()
+    [0, 666]
+    """
+    kinds, which = np.unique(sizes, return_inverse=True)
+    halves = [size * share.numerator // (2 * share.denominator) for size in kinds.tolist()]
+    return np.array(halves, dtype=np.int64)[which]
 
 
 def rank_distance(percent: Fraction, rows: int) -> int:

@@ -97,6 +97,16 @@ def _faults(opened: Opened, where: Mapping[str, object]) -> list[Fault]:
     if opened.values is None:
         remedy = "name an anatomy release (qit and st); for other releases see `reveil measure`"
         return [Fault("R740", "published table", "is not an anatomy", remedy)]
+    tables: list[tuple[str, pl.DataFrame, tuple[str, ...]]] = [("published table", opened.table, (GROUP,))]
+    tables += [(f"table of {name!r}", table, (GROUP, name, COUNT)) for name, table in opened.values.items()]
+    lost = [
+        Fault("R740", title, f"has no column {name!r}", "name an anatomy release (qit and st)")
+        for title, table, needed in tables
+        for name in needed
+        if name not in table.columns
+    ]
+    if lost:
+        return lost
     quasi = [name for name in opened.table.columns if name != GROUP]
     known = [*quasi, *opened.values]
     faults = [
