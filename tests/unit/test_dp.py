@@ -143,6 +143,96 @@ def test_counts_may_be_chosen_anew_and_the_last_tenth_can_be_spent(tmp_path: Pat
         reveil.count(people(), policy({**BOTH, "spend": "0.000001"}), home=home)
 
 
+def test_a_count_can_be_dropped_when_the_budget_runs_low(tmp_path: Path) -> None:
+    """The bins of its column stay, because the first release fixed them; at the beginning they would be a mistake."""
+    home = tmp_path / "home"
+    by_age = {"name": "by-age", "by": ["age"], "spend": "0.6"}
+    reveil.count(people(), policy(BY_SEX, by_age), home=home)
+    with pytest.raises(InfeasibleError, match="bins stay as they are"):
+        reveil.count(people(), policy(BY_SEX, by_age), home=home)
+    fewer = policy(BY_SEX, bins=BINS)
+    assert reveil.count(people(), fewer, home=home).budget.left == Fraction(1, 5)
+    assert reveil.spent(fewer, home).left == Fraction(1, 5)
+    with pytest.raises(InputError, match="bins of 'age' are counted nowhere"):
+        reveil.count(people(), fewer, home=tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("measure", ["epsilon", "rho"])
+@pytest.mark.parametrize("spend", ["0.000001", "100"])
+@pytest.mark.parametrize("contributions", [1, 1_000])
+def test_all_that_the_policy_allows_can_be_counted(
+    tmp_path: Path, measure: str, spend: str, contributions: int
+) -> None:
+    amounts = {"epsilon": 1_000} if measure == "epsilon" else {"rho": 1_000, "delta": "1e-100"}
+    rules = policy({**BY_SEX, "spend": spend}, contributions=contributions, **amounts)
+    made = reveil.count(people(), rules, home=tmp_path / "home")
+    assert np.isfinite(made.privacy["error of 95 in 100 cells"].to_numpy()).all()
+    assert made.budget.epsilon is None if measure == "epsilon" else np.isfinite(made.budget.epsilon)
+
+
+def test_noise_beyond_32_bits_is_not_cut_off() -> None:
+    drawn = mechanism.noisy("epsilon", 1e12, np.zeros(50, dtype=np.int64))
+    assert np.abs(drawn).max() > 2**31
+    assert len(set(drawn.tolist())) == 50
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: mechanism.calibrate("epsilon", 1, Fraction(1, 10**300)),
+        lambda: mechanism.calibrate("epsilon", 2**63, Fraction(1)),
+        lambda: mechanism.error("epsilon", 1e-5),
+        lambda: mechanism.epsilon_at(1, [1.0], Fraction(1, 10**400)),
+        lambda: mechanism.loss("rho", 1, [1e-200]),
+    ],
+)
+def test_what_opendp_refuses_is_told(call: Any) -> None:
+    with pytest.raises(InputError) as refusal:
+        call()
+    assert refusal.value.faults[0].code == "R241"
+
+
+def test_epsilon_is_known_before_anything_is_spent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = policy({**BOTH, "spend": "0.005"}, rho="0.01", delta="1e-6")
+    with monkeypatch.context() as patch:
+        patch.setattr(mechanism, "epsilon_at", lambda *_: (_ for _ in ()).throw(mechanism._impossible("too much")))
+        with pytest.raises(InputError, match="R241"):
+            reveil.count(people(), rules, home=tmp_path / "home")
+    assert reveil.spent(rules, tmp_path / "home").spent == 0
+
+
+def test_edited_counts_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    home = tmp_path / "home"
+    made = reveil.count(people(), policy(), home=home)
+    file = made.path / "public" / "both.csv"
+    file.write_text(file.read_text().replace("F,<18,", "F,<18,9"))
+    with pytest.raises(TamperedError) as refusal:
+        reveil.spent(policy(), home)
+    assert refusal.value.exit_code == 1
+    (fault,) = refusal.value.faults
+    assert fault.code == "R524"
+    assert "both.csv" in str(fault)
+
+
+def test_a_home_is_for_counts_or_for_tables(tmp_path: Path) -> None:
+    tables = {
+        "columns": {"who": "identifier", "sex": "quasi", "age": "quasi", "note": "drop"},
+        "guarantee": {"k": 2},
+    }
+    reveil.count(people(), policy(), home=tmp_path / "counts")
+    with pytest.raises(InputError) as refusal:
+        reveil.open_series(tables, tmp_path / "counts").publish(people())
+    (fault,) = refusal.value.faults
+    assert (fault.code, "belongs to a series of noisy counts" in fault.message) == ("R502", True)
+    reveil.open_series(tables, tmp_path / "tables").publish(people())
+    with pytest.raises(InputError) as refusal:
+        reveil.count(people(), policy(), home=tmp_path / "tables")
+    (fault,) = refusal.value.faults
+    assert (fault.code, "belongs to a series of tables" in fault.message) == ("R502", True)
+
+
 def test_the_budget_cannot_be_raised(tmp_path: Path) -> None:
     home = tmp_path / "home"
     reveil.count(people(), policy(), home=home)
@@ -291,6 +381,12 @@ def test_without_opendp_the_way_out_is_named(tmp_path: Path, monkeypatch: pytest
         ({"bins": {"sex": [f"v{i}" for i in range(2_000)], "age": list(range(600))}}, "cells"),
         ({"epsilon": 0}, "greater than 0"),
         ({"contributions": 0}, "contributions"),
+        ({"contributions": 2**31}, "10000"),
+        ({"epsilon": 1_000_000}, "1000"),
+        ({"rho": 1_000_000, "delta": "1e-6"}, "1000"),
+        ({"rho": 1, "delta": "1e-400"}, "dp.delta: must be 1e-100 or more"),
+        ({"counts": [{**BY_SEX, "spend": "1e-300"}, BOTH]}, "spend: must be 0.000001 or more"),
+        ({"counts": [{**BY_SEX, "spend": 100_000}, BOTH]}, "spend"),
         ({"budget": 3}, "is not a key"),
     ],
 )
@@ -353,3 +449,33 @@ spend = 0.3
     assert isinstance(again.exception, InfeasibleError)
     assert "by-sex" in CliRunner().invoke(app, ["spent", *how]).stdout
     assert json.loads(CliRunner().invoke(app, ["spent", *how, "--json"]).stdout)["left"] == "0.2"
+
+
+def test_json_does_not_hide_what_was_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a stop left is said on stderr unless --quiet; --json is about stdout only."""
+    monkeypatch.chdir(tmp_path)
+    Path("counts.toml").write_text(
+        """
+[columns]
+who = "identifier"
+sex = "quasi"
+age = "quasi"
+note = "drop"
+[dp]
+epsilon = 1
+[dp.bins]
+sex = ["F", "M"]
+[[dp.counts]]
+name = "by-sex"
+by = ["sex"]
+spend = 0.3
+"""
+    )
+    for options, said in (["--json"], True), (["--json", "--quiet"], False):
+        with monkeypatch.context() as patch:
+            patch.setattr(api.Ledger, "reveal", lambda self, number: (_ for _ in ()).throw(KeyboardInterrupt))
+            with pytest.raises(KeyboardInterrupt):
+                reveil.count(people(), "counts.toml", home="home")
+        run = CliRunner().invoke(app, ["spent", "-p", "counts.toml", "--home", "home", *options])
+        assert json.loads(run.stdout)["measure"] == "epsilon"
+        assert ("is revealed now" in run.stderr) is said

@@ -34,12 +34,12 @@ def count(
 
 
 @app.command()
-def spent(policy: PolicyFile = POLICY, home: Home = None, json: Json = False) -> None:
+def spent(policy: PolicyFile = POLICY, home: Home = None, json: Json = False, quiet: Quiet = False) -> None:
     """What a series of noisy counts has spent of its budget, and what is left."""
     from reveil import terminal
     from reveil.dp.api import spent as look
 
-    _say_settled(policy, home, json)
+    _say_settled(policy, home, quiet)
     found = look(policy, home)
     if json:
         terminal.say_json(found.to_dict())

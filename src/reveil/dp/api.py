@@ -21,7 +21,7 @@ from reveil.dp import mechanism
 from reveil.dp.counting import bound, cells, exact_text, grid, read
 from reveil.dp.policy import Budget, Counting
 from reveil.emit import emit
-from reveil.errors import Fault, GuaranteeError, InfeasibleError, TamperedError
+from reveil.errors import Fault, GuaranteeError, InfeasibleError, TamperedError, stop_if
 from reveil.ledger import store
 from reveil.ledger.ledger import Ledger
 from reveil.ledger.record import GENESIS, Head, Record
@@ -108,11 +108,14 @@ class Counted:
 
 
 def spent(policy: CountingLike, home: str | Path | None = None) -> Spent:
-    """What a series of counts has spent of its budget; a ledger that was edited is refused."""
+    """What a series of counts has spent of its budget; an edited ledger or file of a release is refused."""
     rules = load_as(Counting, policy)
     place = _home(rules, home)
     ledger = None if vacant(place) else _open(rules, place)
-    return _spent(rules, [] if ledger is None else ledger.records())
+    if ledger is not None and (faults := ledger.check()):
+        raise TamperedError(faults)
+    past = _past(rules, ledger)
+    return _spent(rules, past, _epsilon(rules.dp, _scales(past)))
 
 
 def settle(policy: CountingLike, home: str | Path | None = None) -> list[str]:
@@ -144,23 +147,23 @@ def count(
     mechanism.opendp()
     place = _home(rules, home)
     ledger = None if vacant(place) else _open(rules, place)
-    past = [] if ledger is None else ledger.records()
+    past = _past(rules, ledger)
     head = past[-1].head if past else GENESIS
     scales = _afford(rules.dp, past)
+    privacy, epsilon = _privacy(rules.dp, scales), _epsilon(rules.dp, [*_scales(past), *scales])
     progress("reading", 0.0)
     frame = read(table, rules)
     ledger = ledger or _open(rules, place)  # a refused table leaves nothing behind
     staged = ledger.stage()
     try:
-        made = _write(frame, rules, scales, staged, progress)
+        tables, left_out = _write(frame, rules, scales, privacy, staged, progress)
         record = _record(ledger, staged, head, rules, scales)
     except OSError as error:
         raise store.refused_by_disk(error) from error
     finally:
         ledger.discard(staged)
     path = ledger.reveal(record.number)
-    tables, privacy, left_out = made
-    return Counted(tables, privacy, record.number, path, left_out, _spent(rules, ledger.records()))
+    return Counted(tables, privacy, record.number, path, left_out, _spent(rules, [*past, record], epsilon))
 
 
 def _home(rules: Counting, home: str | Path | None) -> Path:
@@ -176,6 +179,15 @@ def _open(rules: Counting, home: Path) -> Ledger:
     return ledger
 
 
+def _past(rules: Counting, ledger: Ledger | None) -> list[Record]:
+    """What was counted so far. Bins that nothing counts are refused at the beginning; later they stay as they are."""
+    past = [] if ledger is None else ledger.records()
+    if not past:
+        remedy = "count it, or leave its bins out: the first release fixes them"
+        stop_if([Fault("R201", "dp.bins", f"bins of {name!r} are counted nowhere", remedy) for name in rules.dp.idle])
+    return past
+
+
 def _ledger(rules: Counting, home: Path) -> Ledger:
     return Ledger.create_or_open(home, series=rules.series.name, policy=rules.fixed())
 
@@ -187,14 +199,16 @@ def _afford(budget: Budget, past: list[Record]) -> list[float]:
     """
     gone = _gone(past)
     new = [mechanism.calibrate(budget.measure, budget.contributions, count.spend) for count in budget.counts]
-    scales = [scale for record in past for scale in record.facts["scales"]]
-    lost = mechanism.loss(budget.measure, budget.contributions, [*scales, *new])
+    lost = mechanism.loss(budget.measure, budget.contributions, [*_scales(past), *new])
     if gone + budget.each > budget.total or lost > budget.total:
         message = (
             f"{budget.measure} {exact_text(gone)} of {exact_text(budget.total)} is spent by {len(past)} releases,"
             f" and this one needs {exact_text(budget.each)}. Nothing was counted"
         )
-        remedy = "ask for less (spend, or fewer counts), or end the series: what people were promised cannot be raised"
+        remedy = (
+            "ask for less (a lower spend, or fewer counts; bins stay as they are), or end the series: what people were"
+            " promised cannot be raised"
+        )
         raise InfeasibleError(Fault("R470", "budget", message, remedy))
     return new
 
@@ -203,9 +217,18 @@ def _gone(past: list[Record]) -> Fraction:
     return sum((Fraction(record.facts["spend"]) for record in past), Fraction(0))
 
 
+def _scales(past: list[Record]) -> list[float]:
+    return [scale for record in past for scale in record.facts["scales"]]
+
+
+def _epsilon(budget: Budget, scales: list[float]) -> float | None:
+    """All of this noise in the words of (epsilon, delta), for a policy with a delta."""
+    return None if budget.delta is None else mechanism.epsilon_at(budget.contributions, scales, budget.delta)
+
+
 def _write(
-    frame: pl.DataFrame, rules: Counting, scales: list[float], staged: Path, progress: Progress
-) -> tuple[dict[str, pl.DataFrame], pl.DataFrame, int]:
+    frame: pl.DataFrame, rules: Counting, scales: list[float], privacy: pl.DataFrame, staged: Path, progress: Progress
+) -> tuple[dict[str, pl.DataFrame], int]:
     """Count, add noise, write and check; all of it in the staging folder."""
     budget = rules.dp
     assert rules.identifier is not None
@@ -215,11 +238,10 @@ def _write(
         progress(f"counting {marginal.name}", number / len(scales))
         drawn = mechanism.noisy(budget.measure, scale, cells(kept, marginal, budget))
         tables[marginal.name] = grid(marginal, budget, drawn)
-    privacy = _privacy(budget, scales)
     emit({**tables, "privacy": privacy}, None, rules, staged / "public")
     _check(staged / "public", {**tables, "privacy": privacy})
     write_json(staged / "private" / "spending.json", {"rows": frame.height, "rows_left_out": left_out})
-    return tables, privacy, left_out
+    return tables, left_out
 
 
 def _privacy(budget: Budget, scales: list[float]) -> pl.DataFrame:
@@ -261,7 +283,7 @@ def _record(ledger: Ledger, staged: Path, head: Head, rules: Counting, scales: l
     return ledger.record(staged, on=head, facts=facts)
 
 
-def _spent(rules: Counting, past: list[Record]) -> Spent:
+def _spent(rules: Counting, past: list[Record], epsilon: float | None) -> Spent:
     budget = rules.dp
     releases = tuple(
         {
@@ -274,8 +296,4 @@ def _spent(rules: Counting, past: list[Record]) -> Spent:
     )
     words = STATEMENT if budget.measure == "epsilon" else GAUSSIAN
     statement = words.format(contributions=budget.contributions, budget=exact_text(budget.total))
-    epsilon = None
-    if budget.delta is not None:
-        scales = [scale for record in past for scale in record.facts["scales"]]
-        epsilon = mechanism.epsilon_at(budget.contributions, scales, budget.delta)
     return Spent(rules.series.name, budget.measure, budget.total, _gone(past), releases, statement, epsilon)

@@ -5,15 +5,19 @@ Counts are whole numbers, so the noise is the discrete Laplace (epsilon) or the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any, Literal
+from functools import wraps
+from math import isfinite
+from typing import Any, Literal, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reveil.errors import Fault, InputError
 
+Given = ParamSpec("Given")
+Found = TypeVar("Found")
 Measure = Literal["epsilon", "rho"]
 # Noise is calibrated for a hair less than is spent, so that sums of rounded-up losses stay below the stated sum.
 HAIR = Fraction(1, 2**30)
@@ -31,12 +35,37 @@ def opendp() -> Any:
     return dp
 
 
+def told(work: Callable[Given, Found]) -> Callable[Given, Found]:
+    """What OpenDP refuses, and a figure that is not finite, is told as any other fault: nothing was recorded yet."""
+
+    @wraps(work)
+    def guarded(*args: Given.args, **options: Given.kwargs) -> Found:
+        opendp()
+        from opendp.mod import OpenDPException
+
+        try:
+            found = work(*args, **options)
+        except (OpenDPException, ValueError, OverflowError) as error:
+            raise _impossible(" ".join(str(error).split())) from error
+        if isinstance(found, float) and not isfinite(found):
+            raise _impossible(f"{work.__name__.replace('_', ' ')} would be {found}")
+        return found
+
+    return guarded
+
+
+def _impossible(reason: str) -> InputError:
+    message = f"OpenDP cannot make or add up this noise: {reason}. Nothing was spent"
+    remedy = "change spend, contributions or delta: they are too small or too large together"
+    return InputError(Fault("R241", "differential privacy", message, remedy))
+
+
 def mechanism(measure: Measure, scale: float) -> Any:
     """Vectors of counts with noise of this scale; how much of it is lost depends on what one person can change."""
     dp = opendp()
-    domain = dp.vector_domain(dp.atom_domain(T=int))
+    domain = dp.vector_domain(dp.atom_domain(T="i64"))
     if measure == "epsilon":
-        return dp.m.make_laplace(domain, dp.l1_distance(T=int), scale=scale)
+        return dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale=scale)
     return dp.m.make_gaussian(domain, dp.l2_distance(T=float), scale=scale)
 
 
@@ -45,6 +74,7 @@ def reach(measure: Measure, contributions: int) -> int | float:
     return contributions if measure == "epsilon" else float(contributions)
 
 
+@told
 def calibrate(measure: Measure, contributions: int, spend: Fraction) -> float:
     """The scale of the noise that loses at most `spend`."""
     found = opendp().binary_search_param(
@@ -61,6 +91,7 @@ def composed(measure: Measure, contributions: int, scales: Sequence[float]) -> A
     return opendp().c.make_composition([mechanism(measure, scale) for scale in scales])
 
 
+@told
 def loss(measure: Measure, contributions: int, scales: Sequence[float]) -> Fraction:
     """What all of it together loses, rounded up by OpenDP."""
     if not scales:
@@ -68,6 +99,7 @@ def loss(measure: Measure, contributions: int, scales: Sequence[float]) -> Fract
     return Fraction(composed(measure, contributions, scales).map(reach(measure, contributions)))
 
 
+@told
 def epsilon_at(contributions: int, scales: Sequence[float], delta: Fraction) -> float:
     """Gaussian counts in the words of (epsilon, delta)."""
     if not scales:
@@ -76,11 +108,13 @@ def epsilon_at(contributions: int, scales: Sequence[float], delta: Fraction) -> 
     return float(profile.epsilon(float(delta)))
 
 
+@told
 def noisy(measure: Measure, scale: float, counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """The counts with noise; OpenDP draws it from the operating system, and no seed repeats it."""
     return np.array(mechanism(measure, scale)(counts.tolist()), dtype=np.int64)
 
 
+@told
 def error(measure: Measure, scale: float) -> float:
     """How far off a count is at most, in 95 of 100 cells."""
     dp = opendp()

@@ -12,16 +12,31 @@ from itertools import pairwise
 from math import prod
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from reveil.hierarchies.scales import fraction_text
 from reveil.policy import Publication
 from reveil.promise import Exact, Section
 
-Positive = Annotated[Exact, Field(gt=0)]
 MISSING, OTHER = "(missing)", "(other)"
 CELLS = 1_000_000  # of one table of counts
 IDLE = ("hierarchy", "widths", "cuts", "prefixes", "levels", "order", "missing", "weight", "type")
+
+
+def _least(text: str) -> AfterValidator:
+    def check(value: Fraction) -> Fraction:
+        if value < Fraction(text):
+            raise ValueError(f"must be {text} or more")
+        return value
+
+    return AfterValidator(check)
+
+
+# Beyond these, noise is either none at all or larger than any count, and OpenDP's sums leave the range of floats.
+Whole = Annotated[Exact, Field(gt=0, le=1_000)]
+Part = Annotated[Exact, Field(gt=0, le=100), _least("0.000001")]
+Chance = Annotated[Exact, Field(gt=0, lt=1), _least("1e-100")]
+ROWS = 10_000  # of one person in one release
 
 
 class Marginal(Section):
@@ -29,16 +44,16 @@ class Marginal(Section):
 
     name: str
     by: Annotated[tuple[str, ...], Field(min_length=1)]
-    spend: Positive  # of the budget, in each release
+    spend: Part  # of the budget, in each release
 
 
 class Budget(Section):
     """`epsilon` (pure differential privacy) or `rho` (zero-concentrated, with the `delta` to state it at)."""
 
-    epsilon: Positive | None = None
-    rho: Positive | None = None
-    delta: Annotated[Exact, Field(gt=0, lt=1)] | None = None
-    contributions: Annotated[int, Field(ge=1)] = 1
+    epsilon: Whole | None = None
+    rho: Whole | None = None
+    delta: Chance | None = None
+    contributions: Annotated[int, Field(ge=1, le=ROWS)] = 1
     bins: dict[str, Annotated[tuple[str, ...], Field(min_length=1)] | Annotated[tuple[Exact, ...], Field(min_length=1)]]
     counts: Annotated[tuple[Marginal, ...], Field(min_length=1)]
 
@@ -55,13 +70,14 @@ class Budget(Section):
         faults += [f"two counts are called {name!r}" for name in dict.fromkeys(names) if names.count(name) > 1]
         for count in self.counts:
             faults += _count_faults(count, self)
-        faults += [f"bins of {name!r} are counted nowhere" for name in self.bins if not self._counted(name)]
         if faults:
             raise ValueError("; ".join(faults))
         return self
 
-    def _counted(self, name: str) -> bool:
-        return any(name in count.by for count in self.counts)
+    @property
+    def idle(self) -> list[str]:
+        """Columns whose bins are counted nowhere. A series that has begun keeps them: its bins are fixed."""
+        return [name for name in self.bins if not any(name in count.by for count in self.counts)]
 
     @property
     def measure(self) -> Literal["epsilon", "rho"]:

@@ -333,8 +333,14 @@ def _parsed_policy(text: str) -> dict[str, Any]:
 
 def _refuse_change(recorded: Identity, given: Identity) -> None:
     """A series keeps the policy of its first release: its readers were promised that one."""
-    before = _flat(_parsed_policy(recorded.policy or "")) | {"series.name": canonical(recorded.series)}
-    after = _flat(_parsed_policy(given.policy or "")) | {"series.name": canonical(given.series)}
+    old, new = _parsed_policy(recorded.policy or ""), _parsed_policy(given.policy or "")
+    if ("dp" in old) != ("dp" in new):
+        kind = "noisy counts (`reveil count`)" if "dp" in old else "tables (`reveil publish`)"
+        message = f"this home belongs to a series of {kind}, and the policy given is of the other kind"
+        remedy = "give another home with --home, or the policy that this series began with"
+        raise InputError(Fault("R502", f"series '{recorded.series}'", message, remedy))
+    before = _flat(old) | {"series.name": canonical(recorded.series)}
+    after = _flat(new) | {"series.name": canonical(given.series)}
     faults = [
         Fault(
             "R502",
