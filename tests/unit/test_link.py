@@ -287,3 +287,87 @@ def test_numbers_of_which_floats_are_the_same_are_told_apart() -> None:
     published = pl.DataFrame({"a": codes, "s": ["x", "y", "z", "z"]})
     found = reveil.link(published, pl.DataFrame({"n": ["A", "B", "C", "D"], "a": codes}))
     assert found.people["confidence"].to_list() == [1.0] * 4
+
+
+# --- names -----------------------------------------------------------------------------------------------------------
+
+INSIDE = ["class", "weight", "kind", "rows", "people", "confidence", "total", "chance", "len", "value", "n", "0"]
+
+
+@pytest.mark.parametrize("name", INSIDE)
+def test_no_name_of_a_column_is_special_to_linking(name: str) -> None:
+    published = pl.DataFrame({"age": ["2*", "2*", "[43-52]"], "ill": ["flu", "flu", "gout"]})
+    voters, original = pl.DataFrame({"name": ["Ann", "Bob"], "age": [29, 47]}), pl.DataFrame({"age": [29, 28, 47]})
+    for old in ("ill", "name", "age"):
+        new = {old: name}
+        found = link(
+            published.rename(new, strict=False),
+            voters.rename(new, strict=False),
+            original=original.rename(new, strict=False),
+        )
+        assert found.people["rows"].to_list() == [2, 1]
+        assert found.people["rows before"].to_list() == [1, 1]
+        assert found.people["confidence"].to_list() == [0.5, 1.0]
+        taken = name in ("rows", "people", "confidence")
+        shown = f"{name} ({'published' if old == 'ill' else 'listed'})" if taken else name
+        wanted = {"ill": ["flu", "gout"], "name": ["Ann", "Bob"], "age": [29, 47]}[old]
+        assert found.people[shown].to_list() == wanted
+        assert found.summary["after"]["values"] == {name if old == "ill" else "ill": 2}
+
+
+def test_a_column_that_both_tables_have_is_shown_twice() -> None:
+    published = pl.DataFrame({"age": ["2*", "3*"], "pay": [1.0, 2.0]})
+    voters = pl.DataFrame({"pay": [7.0, 8.0], "age": [20, 30]})
+    found = link(published, voters, by=["age"], name="pay")
+    assert found.people["pay"].to_list() == [7, 8]
+    assert found.people["pay (published)"].to_list() == [1, 2]
+    assert found.summary["after"]["values"] == {"pay": 2}  # a number is a value, never a chance
+
+
+@pytest.mark.parametrize("name", ["class", "weight", "rows", "people", "n", "match"])
+@pytest.mark.parametrize("role", ["quasi", "sensitive"])
+def test_no_name_of_a_column_is_special_to_an_anatomy(name: str, role: str) -> None:
+    quasi, ill = (name, "ill") if role == "quasi" else ("age", name)
+    table = pl.DataFrame({quasi: list(range(20, 40)), ill: ["flu", "cold", "gout", "ache"] * 5})
+    policy = {
+        "columns": {quasi: "quasi", ill: "sensitive"},
+        "guarantee": {"model": "l-diversity", "l": 4},
+        "method": {"publish": "anatomy"},
+    }
+    release = reveil.anonymize(table, policy, seed=1)
+    listed = pl.DataFrame({"who": [f"p{i}" for i in range(20)], quasi: list(range(20, 40))})
+    assert link(release, listed, policy).summary["after"]["certain"] == 20
+    assert measure(release.table, table, load_policy(policy), values=release.values).ncp_mean == 0
+    assert ask(release, {ill: "flu"}).expected == 5
+
+
+@pytest.mark.parametrize("publish", ["anatomy", "table"])
+@pytest.mark.parametrize("role", ["quasi", "sensitive"])
+def test_rows_is_a_name_like_any_other_to_measures_and_audits(publish: str, role: str, tmp_path: Path) -> None:
+    quasi, ill = ("rows", "ill") if role == "quasi" else ("age", "rows")
+    table = pl.DataFrame(
+        {"who": [f"p{i}" for i in range(20)], quasi: list(range(20, 40)), ill: ["flu", "cold", "gout", "ache"] * 5}
+    )
+    policy: dict[str, Any] = {
+        "columns": {"who": "identifier", quasi: "quasi", ill: "sensitive"},
+        "guarantee": {"model": "l-diversity", "l": 4},
+        "method": {"publish": "anatomy"} if publish == "anatomy" else {},
+    }
+    series = reveil.open_series(policy, home=tmp_path / "home")
+    release = series.publish(table, seed=1)
+    assert measure(release.table, table, load_policy(policy), values=release.values).ncp_mean >= 0
+    assert series.audit()
+
+
+def test_an_anatomy_without_its_columns_is_refused() -> None:
+    people = pl.DataFrame({"group": [1, 1], "age": [30, 35]})
+    illnesses = pl.DataFrame({"group": [1, 1], "ill": ["flu", "HIV"], "count": [1, 1]})
+    for first, second, parts in (
+        (people.drop("group"), illnesses, ["published table: has no column 'group'"]),
+        (people, illnesses.drop("group", "count"), ["'ill': has no column 'group'", "'ill': has no column 'count'"]),
+        (people, illnesses.drop("ill"), ["table of 'ill': has no column 'ill'"]),
+    ):
+        with pytest.raises(InputError) as refusal:
+            ask((first, {"ill": second}), {"age": "30", "ill": "flu"})
+        assert [fault.code for fault in refusal.value.faults] == ["R740"] * len(parts)
+        assert all(part in str(refusal.value) for part in parts)
