@@ -96,7 +96,8 @@ def _prior_policy(policy: Policy) -> list[str]:
     faults += [f"{name} cannot be planned together with priors; k, l and alpha can" for name in others]
     if method not in ("auto", "signatures", "linkage"):
         faults.append(f'method "{method}" cannot plan under priors; use "signatures" or "linkage"')
-    idle = [name for name in ("cuts", "suppress") if name in policy.method.model_fields_set]
+    usual = Method()
+    idle = [name for name in ("cuts", "suppress") if getattr(policy.method, name) != getattr(usual, name)]
     faults += [f"method.{name} does nothing under priors" for name in idle]
     if len(policy.named("sensitive")) != 1:
         faults.append("priors are planned for one sensitive column; give the others another role")
@@ -177,6 +178,11 @@ class Publication(Section):
         """Whether releases outside a series carry a column `group` too."""
         return False
 
+    @property
+    def promises_series(self) -> bool:
+        """Whether the promise is about all releases together."""
+        return False
+
     def to_dict(self) -> dict[str, Any]:
         """The policy as plain JSON values, defaults included."""
         return self.model_dump(mode="json")
@@ -208,6 +214,8 @@ class Policy(Publication):
         faults += _global_policy(self) if self.guarantee.model == "global" else []
         faults += _lasting_policy(self) if self.guarantee.model in (*PERSISTENT, *EVOLVING) else []
         faults += _rule_policy(self) if self.values.rule is not None else []
+        if self.values.closure == "one-step" and self.guarantee.model != "m-distinct":
+            faults.append(_IDLE_STEP.format(self.guarantee.model))
         faults += _prior_policy(self)
         faults += scheme_faults(self.method, self.guarantee)
         faults += _anatomy_policy(self) if self.method.publish == "anatomy" else []
@@ -221,10 +229,16 @@ class Policy(Publication):
     def numbers_groups(self) -> bool:
         return bool(self.guarantee.priors)
 
+    @property
+    def promises_series(self) -> bool:
+        return self.guarantee.model not in SINGLE_RELEASE
+
     def fixed(self) -> dict[str, Any]:
         """The part that a series fixes with its first release: all that bears on the promise."""
         everything = self.to_dict()
-        return {name: everything[name] for name in ("series", "columns", "values", "guarantee", "method")}
+        fixed = {name: everything[name] for name in ("series", "columns", "values", "guarantee", "method")}
+        fixed["method"].pop("infeasible")  # whether to refuse or to leave people out may be decided each time
+        return fixed
 
 
 def _lasting_policy(policy: Policy) -> list[str]:
@@ -243,11 +257,25 @@ def _lasting_policy(policy: Policy) -> list[str]:
         faults.append(f'method "{policy.method.name}" does not plan for model "{model}"; use "auto"')
     if policy.method.suppress:
         faults.append(f'method.suppress must be 0 with model "{model}"')
+    if policy.method.cuts != "relaxed" and _deals(policy):
+        faults.append(f'method.cuts does nothing here: model "{model}" deals people by their values and cuts nothing')
     if policy.guarantee.closure == "transitive" and policy.method.name == "cor-split":
         faults.append('method "cor-split" regroups people and is tested in pairs only; it needs closure = "pairwise"')
     return faults
 
 
+def _deals(policy: Policy) -> bool:
+    """Whether groups are dealt from buckets of values; closed cohorts begin in regions that are cut."""
+    g, name = policy.guarantee, policy.method.name
+    if g.model == "historical-safety":
+        return g.closure == "pairwise" and name != "cohorts"
+    return g.model == "m-invariance" and name != "cohorts"
+
+
+_IDLE_STEP = (
+    'values.closure = "one-step" does nothing with model "{}": only m-distinct can do without transitive changes; use '
+    '"transitive", or leave it out'
+)
 _METHODS_OF = {
     "compromise-safety": ("cohorts",),
     "m-invariance": ("m-invariance", "cohorts"),

@@ -75,7 +75,7 @@ class Values(Section):
     def _consistent(self) -> Values:
         if (self.change == "transitions") != (self.transitions is not None):
             raise ValueError('change = "transitions" and transitions belong together')
-        if "closure" in self.model_fields_set and self.transitions is None:
+        if self.closure != "refuse" and self.transitions is None:
             raise ValueError("closure does nothing without transitions")
         if self.rule is not None and (self.rule not in ("level", "diameter") or len(self.transitions or ()) > 1):
             raise ValueError("transitions are values with lists or chances, or a rule: { level = n }, { diameter = d }")

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reveil.errors import Fault, InputError, brief
+from reveil.errors import Fault, InputError, brief, stop_if
 from reveil.hierarchies.files import nested_paths, read_paths
 from reveil.policy import Policy
 from reveil.promise import EVOLVING, exact, plain_text
@@ -123,17 +123,18 @@ def domain(policy: Policy) -> list[str]:
 def stated_weights(source: str | Mapping[str, Any], folder: Path) -> Weights:
     """The chance of each change as stated. Without probabilities, each value that may follow is equally likely.
 
-    A value may always stay; where probabilities are given, it stays with what is left to 1. Others are divided by
-    their sum.
+    A value may always stay; where probabilities are given, it stays with what is left to 1. Those of a value that sum
+    to more than 1 are divided by their sum, so that a table may state weights. A file's column is called probability:
+    there one above 1 is refused. So is a change with two of them.
 
     >>> stated_weights({"flu": ["pneumonia"]}, Path())["flu"]["pneumonia"]
     Fraction(1, 2)
     """
     if isinstance(source, Mapping):
-        rows: list[tuple[str, str, Fraction | None]] = []
+        rows: list[tuple[Any, Any, Any]] = []
         for value, others in source.items():
             weights = others if isinstance(others, Mapping) else dict.fromkeys(others)
-            rows += [(str(value), plain_text(b), None if w is None else exact(w)) for b, w in weights.items()]
+            rows += [(str(value), b, w) for b, w in weights.items()]
         return _normal(rows, "transitions", source)
     where = f"transitions {source}"
     frame = read_table(str(folder / source))
@@ -142,22 +143,39 @@ def stated_weights(source: str | Mapping[str, Any], folder: Path) -> Weights:
         message = f"has no column {missing[0]!r}; its columns are {', '.join(frame.columns)}"
         raise InputError(Fault("R312", where, message, "write a first line from;to;probability"))
     chances: Sequence[Any] = frame["probability"].to_list() if "probability" in frame.columns else [None] * frame.height
-    try:
-        listed = [
-            (plain_text(a), plain_text(b), None if w is None else exact(w))
-            for a, b, w in zip(frame["from"], frame["to"], chances, strict=True)
-        ]
-    except ValueError as error:
-        raise InputError(Fault("R312", where, f"probability: {error}", "write numbers such as 0.2")) from None
-    return _normal(listed, where)
+    return _normal(list(zip(frame["from"], frame["to"], chances, strict=True)), where)
 
 
-def _normal(rows: Sequence[tuple[str, str, Fraction | None]], where: str, named: Iterable[str] = ()) -> Weights:
-    given: dict[str, dict[str, Fraction | None]] = {value: {} for value in named}
+def _gathered(
+    rows: Iterable[tuple[Any, Any, Any]], where: str, named: Iterable[Any] | None
+) -> tuple[dict[str, dict[str, Fraction | None]], list[Fault]]:
+    """What is said of each value, and what cannot be meant."""
+    given: dict[str, dict[str, Fraction | None]] = {str(value): {} for value in named or ()}
+    weights, faults = named is not None, list[Fault]()
     for a, b, weight in rows:
-        given.setdefault(a, {})[b] = weight
-        given.setdefault(b, {})
-    table, faults = dict[str, dict[str, Fraction]](), list[Fault]()
+        before, after = plain_text(a), plain_text(b)
+        change = f"{brief(before)} -> {brief(after)}"
+        others = given.setdefault(before, {})
+        given.setdefault(after, {})
+        try:
+            chance = None if weight is None else exact(weight)
+        except ValueError as error:
+            faults.append(Fault("R312", where, f"probability of {change}: {error}", "write numbers such as 0.2"))
+            continue
+        if chance is not None and chance > 1 and not weights:
+            message = f"give {change} the probability {weight}, which is more than 1"
+            faults.append(Fault("R312", where, message, "write numbers from 0 to 1, such as 0.2"))
+        if after in others and not (chance is None and others[after] is None):
+            faults.append(Fault("R312", where, f"state {change} twice, with a probability", "keep one of them"))
+        others[after] = chance
+    return given, faults
+
+
+def _normal(rows: Iterable[tuple[Any, Any, Any]], where: str, named: Iterable[Any] | None = None) -> Weights:
+    """The chances of each value's changes. `named` are the values of a table in the policy, None for a file."""
+    given, faults = _gathered(rows, where, named)
+    stop_if(faults)
+    table = dict[str, dict[str, Fraction]]()
     for value, others in given.items():
         stated = {b: w for b, w in others.items() if w is not None}
         if not stated:
@@ -224,15 +242,16 @@ def _refuse_unfit(table: Weights, policy: Policy) -> None:
         for a, others in table.items()
         if not others.get(a)
     ]
-    taken_as_stated = policy.values.closure == "one-step" and policy.guarantee.model == "m-distinct"
+    taken_as_stated = policy.values.closure == "one-step"
     broken = None if taken_as_stated else intransitive(table)
     if broken is not None:
         a, b, c = map(brief, broken)
         message = f"allow {a} -> {b} and {b} -> {c}, but not {a} -> {c}; whoever is away for a while may make both"
-        remedy = (
-            'set values.closure = "transitive" to allow all such chains, or "one-step" to assume one change at most '
-            "from one appearance to the next"
-        )
+        remedy = 'set values.closure = "transitive" to allow all such chains, or '
+        if policy.guarantee.model == "m-distinct":
+            remedy += '"one-step" to assume one change at most from one appearance to the next'
+        else:
+            remedy += 'state them; model = "m-distinct" can do without'
         faults.append(Fault("R314", "transitions", message, remedy))
     if faults:
         raise InputError(faults)

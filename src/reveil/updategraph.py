@@ -20,6 +20,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from reveil.errors import Fault, brief, stop_if
 from reveil.promise import plain_text
 from reveil.transitions import Relation, relation_between, stated_weights
 
@@ -308,6 +309,7 @@ def update_graph(
     (Fraction(1, 1), Fraction(1, 2))
     """
     counted = [_counted(shown) for shown in candidates]
+    stop_if(_unusable(counted))
     values = list(dict.fromkeys(value for shown in counted for value in shown))
     table = stated_weights(transitions, Path(folder))
     others = [text for text in table if text not in {plain_text(value) for value in values}]
@@ -319,6 +321,24 @@ def _counted(shown: Sequence[Any] | Mapping[Any, int]) -> dict[Any, int]:
     if isinstance(shown, Mapping):
         return dict(shown)
     return {value: shown.count(value) for value in dict.fromkeys(shown)}
+
+
+def _unusable(counted: Sequence[Mapping[Any, Any]]) -> list[Fault]:
+    """Without an appearance, a value or a row of each there is nothing to follow."""
+    remedy = "give the values of the person's group at each appearance, or a whole number of rows per value"
+    if not counted:
+        return [Fault("R316", "candidates", "have no appearance", remedy)]
+    faults = [
+        Fault("R316", f"candidates, appearance {number}", "has no values", remedy)
+        for number, shown in enumerate(counted, 1)
+        if not shown
+    ]
+    return faults + [
+        Fault("R316", f"candidates, appearance {number}", f"counts {brief(value)} {brief(rows)} times", remedy)
+        for number, shown in enumerate(counted, 1)
+        for value, rows in shown.items()
+        if not isinstance(rows, int | np.integer) or isinstance(rows, bool) or rows < 1
+    ]
 
 
 def graph_between(candidates: Sequence[Mapping[int, int]], relation: Relation) -> UpdateGraph:

@@ -126,3 +126,10 @@ def test_without_members_nothing_is_shown():
 
     view = replace(lasting.view_of([group([0, 1, 2])]), members=None)
     assert not judge(1).judge(view, lasting.history_of([]))[0].holds
+
+
+def test_a_bound_of_many_digits_is_compared_exactly():
+    """tau a hair below and above 1/3 in a cohort of four of whom one is known; 64 bits do not hold its digits."""
+    series = [[group((0, 1, 2, 3), "abcd")]]
+    below, above = Fraction("0.33333333333333333333"), Fraction("0.33333333333333333334")
+    assert [lasting.judged(judge(1, 4, tau), series)[0].holds for tau in (below, above)] == [False, True]

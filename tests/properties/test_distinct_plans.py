@@ -18,10 +18,10 @@ from reveil.guarantees.contract import Background
 from reveil.guarantees.registry import judges
 from reveil.plan.contract import silent
 from reveil.plan.methods import method
-from reveil.plan.rules import entries
+from reveil.plan.rules import disjoint, entries
 from reveil.policy import load_policy
 from reveil.remember import memory_of, refuse_changes
-from reveil.transitions import weights_of
+from reveil.transitions import relation_between, weights_of
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "oracle")]
 
@@ -36,6 +36,8 @@ NESTED = {"a": list("bcdef"), "b": list("cdef"), "c": list("def"), "d": list("ef
 ACROSS = {"a": ["c", "d"], "b": ["d", "e"], "f": ["c", "e"], "g": ["d"]}
 CHAIN = {"a": ["b"], "b": ["c"], "c": ["d"], "d": ["e"], "e": ["f"], "f": ["a"]}
 CHANCES = {"a": {"b": "1/10"}, "b": {"a": "1/5"}, "c": {"d": "1/10"}, "e": {"f": "1/2"}, "g": {}}
+ROUNDED = ("0.3333333333", "0.3333333333", "0.3333333334")
+THIRDS = {f"{kind}{i}": {f"{kind}{j}": w for j, w in enumerate(ROUNDED)} for kind in "abc" for i in range(3)}
 CASES = {
     "blocks": (BLOCKS, {"m": 3}),
     "blocks, k": (BLOCKS, {"m": 2, "k": 4}),
@@ -46,6 +48,7 @@ CASES = {
     "across": (ACROSS, {"m": 2}),
     "chances": (CHANCES, {"m": 3}),
     "chances, star": (CHANCES, {"m": 2, "model": "m-distinct-star", "k": 3}),
+    "rounded thirds, star": (THIRDS, {"m": 2, "model": "m-distinct-star"}),
     "across, star": (ACROSS, {"m": 2, "model": "m-distinct-star"}),
 }
 
@@ -204,3 +207,41 @@ def test_buckets_are_settled_and_parted_for_any_sets(seed):
     for g in range(tall):
         assert len(set(value[group == g].tolist())) == size
         assert sorted((np.flatnonzero(group == g) // tall).tolist()) == list(range(size))
+
+
+@pytest.mark.parametrize("infeasible", ["refuse", "withhold"])
+def test_a_chance_a_hair_above_the_bound_is_not_planned(infeasible):
+    """{a, b} and later {a1, b2}: b is likelier by 1e-10, and the verifier compares exactly."""
+    policy = policy_of(THIRDS, {"m": 2, "model": "m-distinct-star"})
+    policy = policy.model_copy(update={"method": policy.method.model_copy(update={"infeasible": infeasible})})
+    first = pl.DataFrame({"name": ["p", "q"], "age": [1, 2], "town": ["x"] * 2, "illness": ["a0", "b0"]})
+    later = first.with_columns(illness=pl.Series(["a1", "b2"]))
+    with pytest.raises(InfeasibleError, match=r"R452.*2 people"):
+        list(publish([first, later], policy))
+    even = first.with_columns(illness=pl.Series(["a1", "b1"]))
+    assert [verdict.holds and not plan.withheld for _, plan, verdict, _ in publish([first, even], policy)] == [True] * 2
+
+
+def test_only_those_above_the_bound_are_withheld():
+    policy = policy_of(THIRDS, {"m": 2, "model": "m-distinct-star"})
+    policy = policy.model_copy(update={"method": policy.method.model_copy(update={"infeasible": "withhold"})})
+    rows = {"name": list("pqrs"), "age": [1, 2, 50, 51], "town": ["x", "x", "y", "y"]}
+    first = pl.DataFrame(rows | {"illness": ["a0", "b0", "a0", "b0"]})
+    later = pl.DataFrame(rows | {"illness": ["a1", "b1", "a1", "b2"]})
+    (_, plan, verdict, _) = list(publish([first, later], policy))[-1]
+    assert verdict.holds and plan.withheld == 2
+
+
+@given(data=st.data())
+@settings(max_examples=200, deadline=None)
+def test_ties_are_settled_as_in_all_ways_through(data):
+    """The planner's whole numbers against the list of all ways, at bounds that are met exactly or missed by a hair."""
+    digits = st.sampled_from(["0.3333333333", "0.3333333334", "1/3", "0.25"])
+    table = {a: {b: Fraction(data.draw(digits)) for b in "abcd"} for a in "abcd"}
+    table = {a: {b: w / sum(row.values()) for b, w in row.items()} for a, row in table.items()}
+    group = st.sets(st.integers(0, 3), min_size=2, max_size=3).map(sorted)
+    shown = data.draw(st.lists(group, min_size=1, max_size=4))
+    m = data.draw(st.integers(2, 3))
+    expected = path_chances([{"abcd"[v]: 1 for v in values} for values in shown], table)
+    above = max(max(found.values()) for found in expected) > Fraction(1, m)
+    assert disjoint._is_above(shown, relation_between("abcd", table), m) == above

@@ -141,3 +141,12 @@ def test_nobody_is_certain_to_readers_who_know_nothing_of_counterfeits(case):
     _, posterior, _ = free.beliefs([[group] for group in series], chance)
     for (_, release), beliefs in posterior.items():
         assert set(beliefs) == set(series[release][1])
+
+
+def test_a_bound_of_many_digits_is_compared_exactly():
+    """Four different values that never meet, one person known: 1/3. 64 bits do not hold the digits of tau."""
+    never = {v: {v: Fraction(1)} for v in "abcd"}
+    found = judge(never, 1, m=4, tau="0.33333333333333333334")
+    assert lasting.judged(found, [[((0, 1, 2, 3), "abcd")]])[0].holds
+    found.tau = Fraction("0.33333333333333333333")  # a policy would refuse to promise it
+    assert not lasting.judged(found, [[((0, 1, 2, 3), "abcd")]])[0].holds

@@ -11,7 +11,8 @@ import pytest
 import reveil
 from reveil.errors import InfeasibleError
 from reveil.plan.rules import succession
-from reveil.plan.rules.evolving import AWAY, BEFORE, ENDED, families
+from reveil.plan.rules.disjoint import kinds_of
+from reveil.plan.rules.evolving import AWAY, BEFORE, ENDED
 from reveil.transitions import relation_between, stated_weights
 
 FAMILIES = {"a": ["b"], "b": ["a"], "c": ["d"], "d": ["c"], "e": [], "f": []}
@@ -111,7 +112,7 @@ def test_too_few_families_are_refused(tmp_path):
 
 def test_families_are_values_that_may_meet():
     relation = relation_between("abcdef", stated_weights(FAMILIES, None))
-    assert families(relation).tolist() == [0, 0, 1, 1, 2, 3]
+    assert kinds_of(relation).tolist() == [0, 0, 1, 1, 2, 3]
 
 
 def test_places_go_on_with_the_exact_chances():

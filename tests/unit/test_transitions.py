@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -11,6 +12,9 @@ import pytest
 import reveil
 from reveil.encode import encode
 from reveil.errors import InputError
+from reveil.history import History
+from reveil.plan.contract import silent
+from reveil.plan.methods import method
 from reveil.policy import load_policy
 from reveil.transitions import domain, relation_between, relation_of, weights_of
 
@@ -142,3 +146,102 @@ def test_promises_about_series_are_refused_for_one_release(model):
         rules = load_policy({"columns": columns, "values": values, "guarantee": {"model": model, "m": 2}})
     with pytest.raises(InputError, match=r"R225.*reveil publish"):
         reveil.anonymize(pl.DataFrame({"id": [1, 2], "age": [30, 40], "ill": ["a", "b"]}), rules)
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ("flu;asthma;0.2\nflu;asthma;0.3\n", r"R312.*state 'flu' -> 'asthma' twice"),
+        ("flu;asthma;0.2\nflu;asthma;0.2\n", r"R312.*state 'flu' -> 'asthma' twice"),
+        ("flu;asthma;1.7\n", r"R312.*'flu' -> 'asthma' the probability 1.7, which is more than 1"),
+        ("flu;asthma;often\n", r"R312.*'flu' -> 'asthma': write a number"),
+        ("flu;asthma;1.7\ngout;flu;0.1\ngout;flu;0.2\n", r"(?s)R312.*more than 1.*R312.*'gout' -> 'flu' twice"),
+    ],
+)
+def test_slips_in_a_file_are_refused(tmp_path, lines, words):
+    (tmp_path / "t.csv").write_text("from;to;probability\n" + lines)
+    with pytest.raises(InputError, match=words):
+        weights_of(policy("t.csv", folder=tmp_path))
+
+
+def test_what_is_no_slip(tmp_path):
+    """A change stated twice without a probability says the same; chances that sum to more than 1 are divided."""
+    (tmp_path / "twice.csv").write_text("from;to\nflu;asthma\nflu;asthma\n")
+    assert weights_of(policy("twice.csv", folder=tmp_path))["flu"]["asthma"] == Fraction(1, 2)
+    assert weights_of(policy({"flu": {"asthma": 1, "flu": 3}}))["flu"]["asthma"] == Fraction(1, 4)
+    (tmp_path / "sums.csv").write_text("from;to;probability\nflu;asthma;1\nflu;flu;1\n")
+    assert weights_of(policy("sums.csv", folder=tmp_path))["flu"]["asthma"] == Fraction(1, 2)
+
+
+@pytest.mark.parametrize(
+    ("candidates", "transitions", "words"),
+    [
+        ([], {"a": ["b"]}, "R316 candidates: have no appearance"),
+        ([["a"], []], {"a": ["b"]}, "R316 candidates, appearance 2: has no values"),
+        ([{"a": "x", "b": 0}], {"a": ["b"]}, r"(?s)R316.*'a' 'x' times.*R316.*'b' 0 times"),
+        ([["a"]], {"a": {"b": "x"}}, r"R312.*'a' -> 'b': write a number"),
+    ],
+)
+def test_update_graphs_of_what_cannot_be_followed(candidates, transitions, words):
+    with pytest.raises(InputError, match=words):
+        reveil.update_graph(candidates, transitions)
+
+
+@pytest.mark.parametrize("promise", [{"model": "m-distinct-star", "m": 3}, {"model": "k-anonymity", "k": 2}])
+def test_one_step_is_for_m_distinct_alone(promise):
+    columns = {"id": "identifier", "age": "quasi", "ill": "sensitive"}
+    values = {"change": "transitions", "transitions": {"a": ["b"]}}
+    with pytest.raises(InputError, match=rf'"one-step" does nothing with model "{promise["model"]}"'):
+        load_policy({"columns": columns, "values": values | {"closure": "one-step"}, "guarantee": promise})
+    for closure in ("refuse", "transitive"):
+        load_policy({"columns": columns, "values": values | {"closure": closure}, "guarantee": promise})
+
+
+def test_values_printed_with_their_defaults_can_be_read_back():
+    content = {"columns": {"age": "quasi"}, "guarantee": {"k": 2}}
+    printed = load_policy(content).to_dict()
+    again = load_policy(content | {"values": printed["values"], "method": printed["method"]})
+    assert again.to_dict() == printed
+
+
+def test_r314_advises_what_the_model_can_use():
+    for model, advised in (("m-distinct", True), ("m-distinct-star", False)):
+        with pytest.raises(InputError, match="R314") as refused:
+            weights_of(policy({"a": ["b"], "b": ["c"]}, promise={"model": model}))
+        assert ("one-step" in str(refused.value)) == advised
+
+
+@pytest.mark.parametrize(
+    ("promise", "name", "used"),
+    [
+        ({"model": "m-invariance"}, "auto", False),
+        ({"model": "m-invariance"}, "cohorts", True),
+        ({"model": "historical-safety", "n": 2, "closure": "pairwise"}, "auto", False),
+        ({"model": "historical-safety", "n": 2}, "auto", True),
+        ({"model": "compromise-safety", "m": 3}, "auto", True),
+        ({"model": "m-distinct", "view": "individual"}, "auto", True),
+        ({"model": "m-distinct", "m": 3}, "auto", True),
+    ],
+)
+def test_strict_cuts_are_used_or_refused(promise, name, used):
+    evolving = promise["model"] == "m-distinct"
+    table = {v: [v] for v in "abcdefghijkl"}
+    content = {
+        "columns": {"id": "identifier", "age": "quasi", "zip": "quasi", "ill": "sensitive"},
+        "values": {"change": "transitions", "transitions": table} if evolving else {"change": "never"},
+        "guarantee": {"m": 2, **promise},
+        "method": {"name": name, "cuts": "strict", "infeasible": "withhold"},
+    }
+    if not used:
+        with pytest.raises(InputError, match=r"method.cuts does nothing here"):
+            load_policy(content)
+    usual = load_policy(content | {"method": content["method"] | {"cuts": "relaxed"}})
+    if used:
+        rng = np.random.default_rng(1)
+        rows = {"id": range(40), "age": rng.integers(20, 60, 40), "zip": rng.integers(0, 4, 40)}
+        people = pl.DataFrame(rows | {"ill": rng.choice(list("abcdefghijkl"), 40)})
+        plans = []
+        for rules in (usual, load_policy(content)):
+            encoded = replace(encode(people, rules), persons=np.arange(40))
+            plans.append(method(rules)(encoded, History(), rules, seed=1, progress=silent).groups.tolist())
+        assert plans[0] != plans[1]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from reveil.guarantees.contract import Background, Judge, Verdict, View
-from reveil.guarantees.counts import some, written
+from reveil.guarantees.counts import exceeds, some, written
 from reveil.guarantees.lineage import lineage, worst_guess
 from reveil.guarantees.single import empty
 from reveil.guarantees.trail import Ints, Trail, trail
@@ -205,7 +205,7 @@ class CompromiseSafety:
         sizes = np.zeros(found.count, dtype=np.int64)
         sizes[found.of_group] = found.trail.rows
         worst = [Fraction(1, max(1, int(size) - self.known)) for size in np.unique(sizes[good])]
-        bad = ~good | (sizes < self.m) | ((sizes - self.known) * self.tau.numerator < self.tau.denominator)
+        bad = ~good | (sizes < self.m) | exceeds(np.ones_like(sizes), np.maximum(0, sizes - self.known), self.tau)
         for component, guess in guesses(found, refilled, self.known).items():
             if good[component]:
                 worst.append(guess)
@@ -218,33 +218,60 @@ class CompromiseSafety:
             "refills": len(refilled.component),
             "counterfeits": int(view.counterfeits.sum()),
         }
-        return [self._verdict(highest, bad[now], bad & good, found.trail.rows[found.trail.now :], details)]
+        above = some(int((bad & good).sum()), "cohort")
+        words = Words(
+            causes=f"{some(details['not closed'], 'cohort')} regrouped or changed, {above} too small or refilled too "
+            "few at a time",
+            danger="People were regrouped, or too few stand together: whoever knows the values of some people could "
+            "learn those of others.",
+            what=repr(self.column),
+            over=f"{some(found.count, 'closed cohort')} and their whole past",
+            who=f"Someone who knows the true value of {known}",
+            besides=" Later releases of the same people do not change that.",
+        )
+        return [guess_verdict(self, highest, bad[now], found.trail.rows[found.trail.now :], details, words)]
 
-    def _verdict(self, worst: Fraction, bad: Flags, above: Flags, rows: Ints, details: dict[str, Any]) -> Verdict:
-        people = some(self.known, "person", "people")
-        whom = f"any {people} known" if self.known else "nobody known"
-        if bad.any():
-            statement = (
-                f"with {whom}, {some(int(bad.sum()), 'group')} of {len(bad):,} may let {self.column!r} be guessed "
-                f"with more than {written(self.tau)}: {some(int(details['not closed']), 'cohort')} regrouped or "
-                f"changed, {some(int(above.sum()), 'cohort')} too small or refilled too few at a time"
-            )
-            plain = (
-                "People were regrouped, or too few stand together: whoever knows the values of some people could "
-                "learn those of others."
-            )
-        else:
-            cohorts = some(int(details["cohorts"]), "closed cohort")
-            statement = (
-                f"with {whom}, no other {self.column!r} can be guessed with more than {written(worst)}, over "
-                f"{cohorts} and their whole past; {written(self.tau)} was promised"
-            )
-            plain = (
-                f"Someone who knows the true value of {people} guesses anybody else's value with a chance of at "
-                f"most {written(worst)}. Later releases of the same people do not change that."
-            )
-        violating = int(rows[bad].sum())
-        return Verdict(self.name, statement, plain, not bad.any(), worst, self.tau, int(bad.sum()), violating, details)
+
+class GuessJudge(Protocol):
+    """A judge that bounds the chance of a guess when some people are known."""
+
+    name: str
+    column: str
+    known: int
+    tau: Fraction
+
+
+@dataclass(frozen=True)
+class Words:
+    """What differs between the verdicts on guesses."""
+
+    causes: str  # why a value may be guessed
+    danger: str  # the same in plain words
+    what: str  # that cannot be guessed
+    over: str  # which cohorts and releases
+    who: str  # guesses, in plain words
+    besides: str = ""
+
+
+def guess_verdict(
+    judge: GuessJudge, worst: Fraction, bad: Flags, rows: Ints, details: dict[str, Any], words: Words
+) -> Verdict:
+    """The verdict on the highest chance of a guess; `bad` groups of the release, and the rows of all its groups."""
+    whom = f"any {some(judge.known, 'person', 'people')} known" if judge.known else "nobody known"
+    if bad.any():
+        statement = (
+            f"with {whom}, {some(int(bad.sum()), 'group')} of {len(bad):,} may let {judge.column!r} be guessed with "
+            f"more than {written(judge.tau)}: {words.causes}"
+        )
+        plain = words.danger
+    else:
+        statement = (
+            f"with {whom}, no other {words.what} can be guessed with more than {written(worst)}, over {words.over}; "
+            f"{written(judge.tau)} was promised"
+        )
+        plain = f"{words.who} guesses anybody else's value with a chance of at most {written(worst)}.{words.besides}"
+    violating = int(rows[bad].sum())
+    return Verdict(judge.name, statement, plain, not bad.any(), worst, judge.tau, int(bad.sum()), violating, details)
 
 
 def unknown_members(name: str, bound: Fraction | int, view: View, details: dict[str, Any]) -> Verdict:

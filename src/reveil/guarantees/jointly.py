@@ -34,9 +34,19 @@ import polars as pl
 from numba import njit
 from numpy.typing import NDArray
 
-from reveil.guarantees.cohorts import Components, Flags, components, guesses, refills, together, unknown_members
+from reveil.guarantees.cohorts import (
+    Components,
+    Flags,
+    Words,
+    components,
+    guess_verdict,
+    guesses,
+    refills,
+    together,
+    unknown_members,
+)
 from reveil.guarantees.contract import Background, Judge, Verdict, View
-from reveil.guarantees.counts import some, written
+from reveil.guarantees.counts import exceeds, some
 from reveil.guarantees.single import empty
 from reveil.guarantees.trail import Ints, trail
 from reveil.history import History
@@ -251,10 +261,11 @@ class JointlyDistinct:
     def __post_init__(self) -> None:
         self.g = self.policy.guarantee
         self.name = self.g.model
+        self.known = self.policy.guarantee.compromised
         self.tau = promised(self.g)
 
     def judge(self, view: View, history: History) -> list[Verdict]:
-        known = some(self.g.compromised, "person", "people")
+        known = some(self.known, "person", "people")
         details: dict[str, Any] = {"column": self.column, "adversary": ADVERSARY.format(known=known)}
         if not len(view.classes):
             return [empty(self.name, self.tau, details)]
@@ -264,7 +275,7 @@ class JointlyDistinct:
         found = components(everything)
         refilled = refills(found)
         closed = together(found, refilled) & unbroken(found) & ~shown_again(found, history)
-        worst, high, place = self._guesses(found, closed, guesses(found, refilled, self.g.compromised))
+        worst, high, place = self._guesses(found, closed, guesses(found, refilled, self.known))
         steps = last_steps(found, closed, place, self.policy, self._chances(everything.book))
         told = closed & steps.told & ~high
         closed &= steps.possible
@@ -282,7 +293,8 @@ class JointlyDistinct:
         }
         worst = worst if closed.all() else Fraction(1)
         bad = (~closed | high | told | overlapping)[found.of_group[found.trail.now :]]
-        return [self._verdict(worst, bad, found.trail.rows[found.trail.now :], details)]
+        rows = found.trail.rows[found.trail.now :]
+        return [guess_verdict(self, worst, bad, rows, details, self._words(details))]
 
     def _chances(self, book: tuple[Any, ...]) -> Floats:
         """The chance of each change, by number of the value; values that were never shown come last."""
@@ -297,12 +309,12 @@ class JointlyDistinct:
 
         In a cohort of n places anybody has any one place with chance 1/(n - c) at most, or as its refills tell.
         """
-        t, c = found.trail, self.g.compromised
+        t, c = found.trail, self.known
         size, most = np.zeros(found.count, dtype=np.int64), np.zeros(found.count, dtype=np.int64)
         size[found.of_group] = t.rows
         np.maximum.at(most, found.of_group[t.value_group], t.value_rows)
         others = np.maximum(1, size - c)
-        high = (most * self.tau.denominator > others * self.tau.numerator) | (size < (self.g.m or 0))
+        high = exceeds(most, others, self.tau) | (size < (self.g.m or 0))
         place = 1.0 / others
         worst = [Fraction(int(r), int(n)) for r, n in np.unique(np.column_stack([most, others])[closed], axis=0)]
         for component, guess in refilled.items():
@@ -313,32 +325,18 @@ class JointlyDistinct:
                 worst.append(int(most[component]) * highest)
         return min(Fraction(1), max(worst, default=Fraction(1))), closed & high, place
 
-    def _verdict(self, worst: Fraction, bad: Flags, rows: Ints, details: dict[str, Any]) -> Verdict:
-        people = some(self.g.compromised, "person", "people")
-        whom = f"any {people} known" if self.g.compromised else "nobody known"
-        if bad.any():
-            statement = (
-                f"with {whom}, {some(int(bad.sum()), 'group')} of {len(bad):,} may let {self.column!r} be guessed "
-                f"with more than {written(self.tau)}: {some(details['not closed'], 'cohort')} regrouped, broken or "
-                f"changed against the rules, {details['too likely']:,} with a value that is shown too often, "
-                f"{details['withholding would tell']:,} that should not have been shown again"
-            )
-            plain = (
-                "People were regrouped, or too many of them share a value: whoever knows how values change could "
-                "learn what others have."
-            )
-        else:
-            statement = (
-                f"with {whom}, no other {self.column!r} in any release can be guessed with more than "
-                f"{written(worst)}, over {some(details['cohorts'], 'closed cohort')} and their whole past, however "
-                f"values change; {written(self.tau)} was promised"
-            )
-            plain = (
-                f"Someone who has all releases, knows how values change and knows the true values of {people} guesses "
-                f"anybody else's value with a chance of at most {written(worst)}."
-            )
-        violating = int(rows[bad].sum())
-        return Verdict(self.name, statement, plain, not bad.any(), worst, self.tau, int(bad.sum()), violating, details)
+    def _words(self, details: dict[str, Any]) -> Words:
+        known = some(self.known, "person", "people")
+        return Words(
+            causes=f"{some(details['not closed'], 'cohort')} regrouped, broken or changed against the rules, "
+            f"{details['too likely']:,} with a value that is shown too often, {details['withholding would tell']:,} "
+            "that should not have been shown again",
+            danger="People were regrouped, or too many of them share a value: whoever knows how values change could "
+            "learn what others have.",
+            what=f"{self.column!r} in any release",
+            over=f"{some(details['cohorts'], 'closed cohort')} and their whole past, however values change",
+            who=f"Someone who has all releases, knows how values change and knows the true values of {known}",
+        )
 
 
 def build_joint(policy: Policy, background: Background) -> list[Judge]:

@@ -252,7 +252,7 @@ class _Classes:
     def delta_violations(self) -> tuple[NDArray[np.bool_], float]:
         """Which classes break the paper's condition, and the largest Delta_max / Delta_ceil."""
         counts = self.counts
-        bad = (counts.most() > 1) | (counts.sizes * self.r.denominator < self.r.numerator)
+        bad = (counts.most() > 1) | exceeds(np.ones_like(counts.sizes), counts.sizes, 1 / self.r)
         worst = 0.0
         ends = np.append(counts.starts, len(counts.owner))
         for c in self.mixed[~bad[self.mixed]]:

@@ -7,7 +7,9 @@ values are combined one by one, with counterfeits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from math import lcm
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,12 +26,12 @@ I64 = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 TRIED = 100_000  # steps of the search for values that begin together
 CELLS = 2**23  # people x values x releases that are weighed at a time
+NEAR = 1e-6  # chances that are this near to the bound are settled in whole numbers: floats are far more exact than that
 
 
 def kinds_of(relation: Relation) -> I64:
     """The kind of each value: values of different kinds can never become the same."""
-    allowed = relation.allowed.astype(np.int32)
-    return connected_components(csr_array(allowed @ allowed.T), directed=False)[1].astype(np.int64)
+    return np.asarray(connected_components(csr_array(relation.allowed), directed=False)[1], dtype=np.int64)
 
 
 def combine(counts: I64, relation: Relation, size: int, column: Sensitive) -> Iterator[tuple[list[int], int]]:
@@ -116,7 +118,10 @@ def too_likely(
             layers.append((at[at >= 0], values[r][split[r]["group"].to_numpy()[at >= 0]]))
         kept = groups[mine] >= 0
         layers.append((np.flatnonzero(kept), shown[groups[mine][kept]]))
-        found[mine] = _highest(layers, chance, len(mine)) * m > 1 + 1e-9
+        ratio = _highest(layers, chance, len(mine)) * m
+        near = np.abs(ratio - 1) <= NEAR
+        found[mine] = ratio > 1
+        found[mine[near]] = _settled(layers, near, relation, m)
     return found & (groups >= 0)
 
 
@@ -146,3 +151,47 @@ def _highest(layers: list[tuple[I64, Flags]], chance: NDArray[np.float64], peopl
         before = (back[who] * shown) @ chance.T
         back[who] = before / np.maximum(before.max(axis=1, keepdims=True), 1e-300)
     return highest
+
+
+def _settled(layers: list[tuple[I64, Flags]], near: Flags, relation: Relation, m: int) -> Flags:
+    """Which of the people who are near to 1/m are above it, exactly. Equal series of values are weighed once."""
+    seen = np.full((len(near), len(layers)), -1, dtype=np.int64)
+    sets: list[list[list[int]]] = []
+    for number, (who, shown) in enumerate(layers):
+        mine = near[who]
+        packed, which = np.unique(np.packbits(shown[mine], axis=1), axis=0, return_inverse=True)
+        seen[who[mine], number] = which.ravel()
+        listed = np.unpackbits(packed, axis=1, count=shown.shape[1])
+        sets.append([np.flatnonzero(line).tolist() for line in listed])
+    distinct, which = np.unique(seen[near], axis=0, return_inverse=True)
+    above = [
+        _is_above([sets[n][place] for n, place in enumerate(line) if place >= 0], relation, m)
+        for line in distinct.tolist()
+    ]
+    return np.array(above, dtype=bool)[which.ravel()]
+
+
+def _is_above(sets: Sequence[list[int]], relation: Relation, m: int) -> bool:
+    """Whether some value is likelier than 1/m at some appearance of a person whose groups showed these values.
+
+    All chances of a step are brought to one denominator. It is a factor of every way through, so it is left out.
+    """
+    steps = []
+    for before, after in pairwise(sets):
+        totals = relation.totals[before].tolist()
+        common = lcm(*totals)
+        rows = relation.weights[np.ix_(before, after)].tolist()
+        steps.append([[w * (common // total) for w in row] for row, total in zip(rows, totals, strict=True)])
+    forward = [[1] * len(sets[0])]
+    for step in steps:
+        forward.append(
+            [sum(f * w for f, w in zip(forward[-1], column, strict=True)) for column in zip(*step, strict=True)]
+        )
+    back = [1] * len(sets[-1])
+    for number in range(len(sets) - 1, -1, -1):
+        joint = [f * b for f, b in zip(forward[number], back, strict=True)]
+        if max(joint) * m > sum(joint):
+            return True
+        if number:
+            back = [sum(w * b for w, b in zip(row, back, strict=True)) for row in steps[number - 1]]
+    return False

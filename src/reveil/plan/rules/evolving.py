@@ -18,8 +18,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from reveil.encode import Encoded, Sensitive
 from reveil.errors import Fault, InfeasibleError, brief
@@ -31,6 +29,7 @@ from reveil.plan.lasting.cohorts import Standing, found_cohorts, outlook, refill
 from reveil.plan.lasting.eligible import TOO_FREQUENT, group_size, keep_eligible, largest_share
 from reveil.plan.lasting.past import Past, group_offsets, read_past, sort_by
 from reveil.plan.rules import succession
+from reveil.plan.rules.disjoint import kinds_of
 from reveil.policy import Policy
 from reveil.promise import Guarantee, lowest_tau, repeats
 from reveil.transitions import Relation, relation_of
@@ -186,11 +185,6 @@ def limits(g: Guarantee, first: I64, rows: I64, relation: Relation) -> tuple[I64
     return found, ends
 
 
-def families(relation: Relation) -> I64:
-    """A number for each value: values of different numbers can never become the same."""
-    return np.asarray(connected_components(csr_array(relation.allowed), directed=False)[1], dtype=np.int64)
-
-
 def _found(encoded: Encoded, rows: I64, relation: Relation, trees: Trees, policy: Policy, seed: int) -> I32:
     """The new cohort of each row, -1 for rows that have to wait.
 
@@ -231,7 +225,7 @@ def _labels(
 ) -> tuple[I64, tuple[Any, ...], int]:
     """What must differ within a new cohort, by value; its names; and how many such cohorts are put together."""
     column, g = encoded.sensitive[0], policy.guarantee
-    family = families(relation)
+    family = kinds_of(relation)
     codes = encoded.codes[rows, 0]
     counts = np.bincount(family[codes], minlength=int(family.max()) + 1)
     there, star = int((counts > 0).sum()), g.model == "m-distinct-star"
