@@ -132,7 +132,14 @@ def test_the_judge_decides_as_the_list_of_worlds_does(
     assert verdict.holds == (worst <= 1 / r)
 
 
-def judge(table: list[list[Fraction]], kind: list[int], values: list[int], r: Fraction, blind: bool = False) -> list:
+def judge(
+    table: list[list[Fraction]],
+    kind: list[int],
+    values: list[int],
+    r: Fraction,
+    blind: bool = False,
+    condition: str = "exact",
+) -> list:
     n, width = len(kind), len(table[0])
     names = tuple(f"v{v}" for v in range(width))
     prior = Prior("p", ("who",), "x", tuple((f"k{k}",) for k in range(len(table))), names, tuple(map(tuple, table)))
@@ -146,7 +153,7 @@ def judge(table: list[list[Fraction]], kind: list[int], values: list[int], r: Fr
         None,
         people,
     )
-    return RRobustness(r, prior).judge(view, History())
+    return RRobustness(r, prior, condition).judge(view, History())
 
 
 @settings(max_examples=150, deadline=None)
@@ -230,3 +237,10 @@ def test_every_group_of_a_release_is_robust(method: str, seed: int, tmp_path: Pa
         policy["method"] = {"name": method}
         with pytest.raises(InfeasibleError, match="R440"):
             reveil.anonymize(table, policy, seed=seed)
+
+
+def test_the_delta_condition_compares_an_r_of_many_digits_exactly() -> None:
+    """Three people of one kind with three values: 1/3. 64 bits do not hold the digits of r."""
+    for r, holds in (("2.99999999999999999999", True), ("3.00000000000000000001", False)):
+        (verdict,) = judge([[Fraction(1, 3)] * 3], [0, 0, 0], [0, 1, 2], Fraction(r), condition="delta")
+        assert verdict.holds == holds
