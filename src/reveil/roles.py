@@ -17,6 +17,7 @@ from reveil.policy import Column, ColumnType, Policy, Publication
 from reveil.read import ReadOptions, read_table
 
 RESERVED = ("group", "person", "release")  # what the columns of a series' releases and of its memory are called
+TOO_FEW = 20  # rows from which on a column of different values tells that it names rows
 PLAIN = (pl.String, pl.Boolean, pl.Date, pl.Datetime)  # besides numbers: what a column may hold
 
 
@@ -50,6 +51,7 @@ def prepare(
         if name in frame.columns and spec.role != "drop":
             column = _typed(frame[name], spec, faults, (types or {}).get(name))
             faults += _identifier_faults(column, once) if spec.role == "identifier" else _missing_faults(column, spec)
+            faults += _telling_faults(column) if policy.promises_series and spec.role == "insensitive" else []
             columns.append(column)
     stop_if(faults)
     return pl.DataFrame(columns)
@@ -102,6 +104,17 @@ def _identifier_faults(column: pl.Series, once: bool) -> list[Fault]:
         remedy = "keep one row per person and release, for instance the latest"
         faults.append(Fault("R214", f"identifier {column.name!r}", message, remedy, int(counts["rows"].sum())))
     return faults
+
+
+def _telling_faults(column: pl.Series) -> list[Fault]:
+    """A column published as it is must not name its rows: they would be known again in the next release."""
+    counts = column.drop_nulls().value_counts(name="rows")
+    alone = int((counts["rows"] == 1).sum())
+    if len(column) < TOO_FEW or 2 * alone <= len(column):
+        return []
+    message = f"is to be published as it is, and {alone:,} of {len(column):,} rows have a value that no other row has"
+    remedy = "make it a quasi-identifier, make it coarser, or drop it: rows could be followed from release to release"
+    return [Fault("R226", f"column {column.name!r}", message, remedy, alone)]
 
 
 def _missing_faults(column: pl.Series, spec: Column) -> list[Fault]:

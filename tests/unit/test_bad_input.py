@@ -484,3 +484,13 @@ def test_a_cell_of_ten_megabytes(tmp_path: Path) -> None:
     with pytest.raises(InputError) as refusal:
         series.publish(pl.DataFrame({"id": [1, 2], "age": [30, 40], "note": ["short", giant]}))
     assert len(str(refusal.value)) < 1000
+
+
+def test_an_insensitive_column_that_names_rows_would_break_a_promise_about_a_series(tmp_path: Path) -> None:
+    table = pl.DataFrame({"id": range(40), "age": range(40), "cost": range(40), "ill": ["a", "b"] * 20})
+    columns = {"id": "identifier", "age": "quasi", "cost": "insensitive", "ill": "sensitive"}
+    policy = {"columns": columns, "values": {"change": "never"}, "guarantee": {"model": "m-invariance", "m": 2}}
+    with pytest.raises(InputError, match=r"R226 column 'cost'.*40 of 40 rows"):
+        reveil.open_series(policy, home=tmp_path / "home").publish(table)
+    assert not (tmp_path / "home").exists()
+    reveil.open_series(policy, home=tmp_path / "home").publish(table.with_columns(pl.col("cost") // 10))
