@@ -18,6 +18,7 @@ from reveil.audit.explain import Explanation
 from reveil.report.plots import Bar, bars, line
 
 CRITERIA = ("singling out", "linkability", "inference")
+MORE_KNOWN = "(where more people of one group are known than the promise allows for, it says nothing)"
 UNDECIDED = (
     "Undecided: counting was too long and the search found no end in time. They may or may not be exposed; raise the "
     "limit, or name people to look at them alone."
@@ -37,6 +38,8 @@ def lines(found: Audit) -> str:
     ]
     if s["promise"] is not None:
         out.append(f"  above the promise {s['promise']:<6} {s['above_promise']:,}")
+    if s["promise"] is not None and s["above_promise"] and s["known"] > 1:
+        out.append(f"    {MORE_KNOWN}")
     if s["highest"] is not None:
         out.append(f"  highest belief           {s['highest']:.4f}")
     if s["posterior_of_truth"] is not None:

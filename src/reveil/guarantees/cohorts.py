@@ -227,7 +227,7 @@ class CompromiseSafety:
             what=repr(self.column),
             over=f"{some(found.count, 'closed cohort')} and their whole past",
             who=f"Someone who knows the true value of {known}",
-            besides=" Later releases of the same people do not change that.",
+            besides=" Later releases do not change that, but for refills of places, which keep to the promise.",
         )
         return [guess_verdict(self, highest, bad[now], found.trail.rows[found.trail.now :], details, words)]
 

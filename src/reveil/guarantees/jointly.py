@@ -334,7 +334,8 @@ class JointlyDistinct:
             danger="People were regrouped, or too many of them share a value: whoever knows how values change could "
             "learn what others have.",
             what=f"{self.column!r} in any release",
-            over=f"{some(details['cohorts'], 'closed cohort')} and their whole past, however values change",
+            over=f"{some(details['cohorts'], 'closed cohort')} and their whole past, if values change with the "
+            "stated chances",
             who=f"Someone who has all releases, knows how values change and knows the true values of {known}",
         )
 
