@@ -76,10 +76,9 @@ def read_past(history: History, people: int, column: str) -> Past:
     first, codes = _codes(_values(history, column), offsets, count)
     bounds, person, group = _by_release(history)
     found = follow(bounds, person, group, offsets, count, max(people, history.persons.height))
-    known, shown, refilled, joined, cohorts = found
-    cohort, latest, times, seen, late = (np.ascontiguousarray(column) for column in known.T)
+    latest, times, cohort, seen, late, shown, refilled, joined, cohorts = found
     groups = (shown[:cohorts], refilled[:cohorts], joined[:cohorts])
-    return Past(first, codes, latest, times, cohort, seen, late == 1, *groups)
+    return Past(first, codes, latest, times, cohort, seen, late, *groups)
 
 
 def _values(history: History, column: str) -> pl.DataFrame:
@@ -146,8 +145,11 @@ def last_groups(bounds, person, group, offsets, wanted):  # type: ignore[no-unty
 @njit(cache=True, nogil=True)
 def follow(bounds, person, group, offsets, groups, people):  # type: ignore[no-untyped-def]
     """Follow everybody through the releases. A group belongs to the cohort of those of its people seen before."""
-    known = np.zeros((people, 5), np.int32)  # cohort, last group, times, last release, came late: side by side
-    known[:, :2] = -1
+    latest = np.full(people, -1, np.int32)
+    times = np.zeros(people, np.int32)
+    cohort = np.full(people, -1, np.int32)
+    seen = np.zeros(people, np.int32)
+    late = np.zeros(people, np.bool_)
     owner = np.full(groups, -1, np.int32)
     shown = np.zeros(groups, np.int32)
     refilled = np.zeros(groups, np.int32)
@@ -156,8 +158,8 @@ def follow(bounds, person, group, offsets, groups, people):  # type: ignore[no-u
     for r in range(1, len(bounds) - 1):
         base = offsets[r]
         for i in range(bounds[r], bounds[r + 1]):
-            if group[i] >= 0 and known[person[i], 0] >= 0:
-                owner[base + group[i]] = known[person[i], 0]
+            if group[i] >= 0 and cohort[person[i]] >= 0:
+                owner[base + group[i]] = cohort[person[i]]
         born = cohorts
         for i in range(bounds[r], bounds[r + 1]):
             if group[i] < 0:
@@ -167,17 +169,17 @@ def follow(bounds, person, group, offsets, groups, people):  # type: ignore[no-u
                 owner[g] = cohorts
                 cohorts += 1
             c = owner[g]
-            if known[p, 0] < 0:
-                known[p, 0] = c
+            if cohort[p] < 0:
+                cohort[p] = c
                 if c < born:
                     refilled[c] = r
                     joined[c] += 1
-                    known[p, 4] = 1
+                    late[p] = True
             shown[c] = g
-            known[p, 1] = g
-            known[p, 2] += 1
-            known[p, 3] = r
-    return known, shown, refilled, joined, cohorts
+            latest[p] = g
+            times[p] += 1
+            seen[p] = r
+    return latest, times, cohort, seen, late, shown, refilled, joined, cohorts
 
 
 @njit(cache=True, nogil=True)
