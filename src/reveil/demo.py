@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from reveil import terminal
+from reveil.audit.report import MORE_KNOWN
 from reveil.plan.contract import Progress, silent
 from reveil.publish import open_series
 from reveil.simulation.simulate import Scenario, write
@@ -48,6 +49,8 @@ def run(folder: Path, rows: int) -> None:
     with terminal.progress(False) as show:
         found_by = series.audit(share="0.04", worst=0, limit=5.0, progress=show)
         say(f"  {found_by!r}")
+        if found_by.summary["above_promise"]:
+            say(f"  {MORE_KNOWN}")
         say(
             "\nThe same kind of people published in three ways; people exposed after each release, with nobody known to"
         )
