@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import cpu_count
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from reveil.hierarchies.tree import Hierarchy, grow
 from reveil.method import GLOBAL_SCHEMES, Method
 from reveil.policy import Column, Policy
 from reveil.promise import EVOLVING
+from reveil.roles import first_rows
 from reveil.transitions import domain
 
 Codes = NDArray[np.int32]
@@ -76,7 +77,7 @@ def encode(
         try:
             hierarchy, positions = column.result()
         except InputError as error:
-            faults += error.faults
+            faults += [_located(fault, frame.height) for fault in error.faults]
             continue
         quasi.append(_as_published(hierarchy, policy.method))
         columns.append(positions[: frame.height])
@@ -99,6 +100,13 @@ def encode(
         codes=np.column_stack(codes) if codes else np.empty((frame.height, 0), dtype=np.int32),
         population=None if population is None else np.ascontiguousarray(np.column_stack(others)),
     )
+
+
+def _located(fault: Fault, rows: int) -> Fault:
+    """Rows are told of the table; those of the population come after them."""
+    if fault.places and fault.places[0] > rows:
+        return replace(fault, where=f"{fault.where} of the population", places=())
+    return replace(fault, places=tuple(place for place in fault.places if place <= rows))
 
 
 def _as_published(hierarchy: Hierarchy, method: Method) -> Hierarchy:
@@ -196,6 +204,7 @@ def _uncovered(name: str, spec: Column, values: pl.Series, leaves: set[Hashable]
         f"{source} does not cover {len(unknown)} values: {', '.join(shown)}{more}",
         f"add these values to {source}, or correct them in the table",
         sum(rows for _, rows in unknown),
+        first_rows(values.is_in([value for value, _ in unknown])),
     )
 
 

@@ -14,8 +14,11 @@ from dataclasses import dataclass
 class Fault:
     """One thing that is wrong, with the way out.
 
-    >>> print(Fault("R201", "column 'age'", "3 values are not numbers: 'x'", "declare type = \\"category\\"", 3))
-    R201 column 'age': 3 values are not numbers: 'x' (3 rows). Way out: declare type = "category".
+    `places` are the first rows concerned, counted from 1 below the header: unlike line numbers they are right for every
+    source, and where a quoted text goes over several lines.
+
+    >>> print(Fault("R201", "column 'age'", "2 values are not numbers: 'x', 'y'", "correct them", 5, (17, 20, 204)))
+    R201 column 'age': 2 values are not numbers: 'x', 'y' (5 rows: no. 17, 20, 204 and 2 more). Way out: correct them.
     """
 
     code: str
@@ -23,10 +26,19 @@ class Fault:
     message: str
     remedy: str
     rows: int | None = None
+    places: tuple[int, ...] = ()
+
+    @property
+    def extent(self) -> str:
+        """How many rows, and the first of them, as it follows the message."""
+        if self.rows is None:
+            return ""
+        more = f" and {self.rows - len(self.places):,} more" if self.rows > len(self.places) else ""
+        which = f": no. {', '.join(map(str, self.places))}{more}" if self.places else ""
+        return f" ({self.rows:,} row{'' if self.rows == 1 else 's'}{which})"
 
     def __str__(self) -> str:
-        count = "" if self.rows is None else f" ({self.rows:,} row{'' if self.rows == 1 else 's'})"
-        return f"{self.code} {self.where}: {self.message}{count}. Way out: {self.remedy}."
+        return f"{self.code} {self.where}: {self.message}{self.extent}. Way out: {self.remedy}."
 
     def to_dict(self) -> dict[str, object]:
         return {
@@ -35,6 +47,7 @@ class Fault:
             "message": self.message,
             "remedy": self.remedy,
             "rows": self.rows,
+            "places": list(self.places),
         }
 
 

@@ -22,6 +22,7 @@ from pydantic import (
     model_validator,
 )
 
+from reveil.dates import Order
 from reveil.errors import Fault, InputError
 from reveil.method import Method, scheme_faults
 from reveil.promise import EVOLVING, PERSISTENT, SINGLE_RELEASE, Exact, Guarantee, Section, Share, Values
@@ -145,6 +146,7 @@ class Input(Section):
     nulls: tuple[str, ...] = ("",)
     query: str | None = None
     sheet: str | None = None
+    dates: Order | None = None  # in 03/04/2024; None: a number beyond 12 in the column must tell
 
 
 class AuditSection(Section):

@@ -25,6 +25,7 @@ from reveil.plan.contract import Plan
 from reveil.plan.loss import Loss
 from reveil.policy import ColumnType, Policy
 from reveil.promise import plain_text
+from reveil.roles import first_rows
 from reveil.transitions import weights_of
 
 
@@ -185,14 +186,15 @@ def _changed_values(encoded: Encoded, number: int, past: History, policy: Policy
         return None
     column = encoded.sensitive[number]
     before, now = past.last_codes(encoded.persons, column.name), encoded.codes[:, number]
-    changed = (before >= 0) & (before != now)
-    pairs = pl.DataFrame({"a": before[changed], "b": now[changed]}).group_by("a", "b").len("rows")
+    both = pl.DataFrame({"a": before, "b": now})
+    pairs = both.filter((pl.col("a") >= 0) & (pl.col("a") != pl.col("b"))).group_by("a", "b").len("rows")
     if policy.values.transitions is not None:
         relation, texts = weights_of(policy), [plain_text(value) for value in column.values]
         known = [texts[b] in relation.get(texts[a], ()) for a, b in pairs.select("a", "b").iter_rows()]
         pairs = pairs.filter(~pl.Series(known, dtype=pl.Boolean))
     if pairs.is_empty():
         return None
+    wrong = both.join(pairs, on=["a", "b"], how="left", maintain_order="left")["rows"].is_not_null()
     worst = pairs.sort("rows", descending=True).head(3)
     shown = ", ".join(
         f"{brief(column.values[a])} -> {brief(column.values[b])} ({rows:,})" for a, b, rows in worst.iter_rows()
@@ -203,4 +205,5 @@ def _changed_values(encoded: Encoded, number: int, past: History, policy: Policy
         f'values.change = "{policy.values.change}" rules out changes that people have made: {shown}',
         "correct the table, or begin a series whose values.change allows this",
         int(pairs["rows"].sum()),
+        first_rows(wrong),
     )

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
+from reveil.dates import Order, read_days
 from reveil.errors import Fault, brief, stop_if
 from reveil.policy import Column, ColumnType, Policy, Publication
 from reveil.read import ReadOptions, read_table
@@ -19,6 +20,7 @@ from reveil.read import ReadOptions, read_table
 RESERVED = ("group", "person", "release")  # what the columns of a series' releases and of its memory are called
 TOO_FEW = 20  # rows from which on a column of different values tells that it names rows
 PLAIN = (pl.String, pl.Boolean, pl.Date, pl.Datetime)  # besides numbers: what a column may hold
+SHOWN = 4  # row numbers in a refusal
 
 
 def options(policy: Publication) -> ReadOptions:
@@ -49,12 +51,17 @@ def prepare(
     columns = []
     for name, spec in policy.columns.items():
         if name in frame.columns and spec.role != "drop":
-            column = _typed(frame[name], spec, faults, (types or {}).get(name))
+            column = _typed(frame[name], spec, faults, policy.input.dates, (types or {}).get(name))
             faults += _identifier_faults(column, once) if spec.role == "identifier" else _missing_faults(column, spec)
             faults += _telling_faults(column) if policy.promises_series and spec.role == "insensitive" else []
             columns.append(column)
     stop_if(faults)
     return pl.DataFrame(columns)
+
+
+def first_rows(wrong: pl.Series) -> tuple[int, ...]:
+    """The numbers of the first rows for which this is true, as refusals name them: 1 is the first below the header."""
+    return tuple((wrong.arg_true().head(SHOWN) + 1).to_list())
 
 
 def _column_faults(frame: pl.DataFrame, policy: Publication, series: bool) -> list[Fault]:
@@ -70,7 +77,9 @@ def _column_faults(frame: pl.DataFrame, policy: Publication, series: bool) -> li
             faults.append(Fault("R211", f"column {name!r}", "has no role in the policy", remedy, frame.height))
     if series and policy.identifier is None:
         message = "no column has the role identifier, so the same person cannot be found again in a later release"
-        remedy = "name the column that identifies a person; it is never published"
+        remedy = (
+            "give that column the role identifier (it is never published), or use `reveil anonymize` for one release"
+        )
         faults.append(Fault("R216", "policy", message, remedy))
     faults += [
         Fault("R217", f"column {name!r}", "is a name that a series uses for itself", "rename the column in the table")
@@ -95,14 +104,17 @@ def _identifier_faults(column: pl.Series, once: bool) -> list[Fault]:
     faults = []
     if column.null_count():
         remedy = "fill the identifier in, or remove these rows"
-        faults.append(Fault("R213", f"identifier {column.name!r}", "is missing", remedy, column.null_count()))
+        rows, places = column.null_count(), first_rows(column.is_null())
+        faults.append(Fault("R213", f"identifier {column.name!r}", "is missing", remedy, rows, places))
     known = column.drop_nulls()
     hashes = np.sort(known.hash().to_numpy())  # equal values have equal hashes, and hashes sort quickly
     if once and (hashes[1:] == hashes[:-1]).any() and known.n_unique() < known.len():
-        counts = known.value_counts(name="rows").filter(pl.col("rows") > 1)
-        message = f"{counts.height:,} people have more than one row"
+        again = column.is_duplicated() & column.is_not_null()
+        people = column.filter(again).n_unique()
+        message = f"{people:,} {'people have' if people > 1 else 'person has'} more than one row"
         remedy = "keep one row per person and release, for instance the latest"
-        faults.append(Fault("R214", f"identifier {column.name!r}", message, remedy, int(counts["rows"].sum())))
+        where = f"identifier {column.name!r}"
+        faults.append(Fault("R214", where, message, remedy, int(again.sum()), first_rows(again)))
     return faults
 
 
@@ -122,10 +134,13 @@ def _missing_faults(column: pl.Series, spec: Column) -> list[Fault]:
         return []
     remedy = 'fill the values in, or set missing = "category"'
     message = "has missing values, which the policy refuses"
-    return [Fault("R215", f"column {column.name!r}", message, remedy, column.null_count())]
+    places = first_rows(column.is_null())
+    return [Fault("R215", f"column {column.name!r}", message, remedy, column.null_count(), places)]
 
 
-def _typed(column: pl.Series, spec: Column, faults: list[Fault], before: ColumnType | None = None) -> pl.Series:
+def _typed(
+    column: pl.Series, spec: Column, faults: list[Fault], order: Order | None, before: ColumnType | None = None
+) -> pl.Series:
     """The column as the policy wants it; what does not convert is a fault."""
     if column.dtype in (pl.Categorical, pl.Enum):
         column = column.cast(pl.String)
@@ -141,7 +156,7 @@ def _typed(column: pl.Series, spec: Column, faults: list[Fault], before: ColumnT
     if wanted == "number" and spec.hierarchy is None and spec.role != "identifier":
         return _numbers(column, faults)
     if wanted == "date" and spec.hierarchy is None:
-        return _dates(column, faults)
+        return _dates(column, order, faults)
     return _texts(column)
 
 
@@ -179,30 +194,40 @@ def _numbers(column: pl.Series, faults: list[Fault]) -> pl.Series:
     found = column.cast(pl.Float64, strict=False)
     faults += _conversion_faults(column, found, "number")
     found = found.fill_nan(None)
-    if found.is_infinite().any():
-        rows = int(found.is_infinite().sum())
-        faults.append(Fault("R218", f"column {column.name!r}", "has infinite values", "replace them", rows))
+    endless = found.is_infinite().fill_null(False)
+    if endless.any():
+        where, rows = f"column {column.name!r}", int(endless.sum())
+        faults.append(Fault("R218", where, "has infinite values", "replace them", rows, first_rows(endless)))
     return found
 
 
-def _dates(column: pl.Series, faults: list[Fault]) -> pl.Series:
+def _dates(column: pl.Series, order: Order | None, faults: list[Fault]) -> pl.Series:
     if column.dtype in (pl.Date, pl.Datetime):
         found = column.cast(pl.Date)
-    else:  # numbers are no dates: 20240131 would be read as a count of days
-        found = column.cast(pl.String).str.to_date("%Y-%m-%d", strict=False)
-    found = found.set(~found.is_between(datetime.date.min, datetime.date.max), None)
-    faults += _conversion_faults(column, found, "date")
+        found = found.set(~found.is_between(datetime.date.min, datetime.date.max), None)
+        faults += _conversion_faults(column, found, "date")
+        return found
+    found, way, other = read_days(column.cast(pl.String), order)
+    if other is not None:
+        shown = next(text for text, day in zip(column, found, strict=True) if day is not None and day.day != day.month)
+        message = f"{brief(shown)} and all others could be {way} or {other}"
+        remedy = 'set dates = "day-first" or "month-first" under [input], or write them as yyyy-mm-dd'
+        faults.append(Fault("R218", f"column {column.name!r}", message, remedy, column.len() - column.null_count()))
+        return found
+    faults += _conversion_faults(column, found, f"date ({way})")
     return found
 
 
 def _conversion_faults(column: pl.Series, found: pl.Series, wanted: str) -> list[Fault]:
-    lost = column.filter(found.is_null() & column.is_not_null())
+    wrong = found.is_null() & column.is_not_null()
+    lost = column.filter(wrong)
     if lost.is_empty():
         return []
     shown = ", ".join(brief(value) for value in lost.unique(maintain_order=True).head(5).cast(pl.String))
-    message = f"{lost.n_unique()} values are not a {wanted}{' (yyyy-mm-dd)' if wanted == 'date' else ''}: {shown}"
+    many = lost.n_unique()
+    message = f"{many:,} value{'s are' if many > 1 else ' is'} not a {wanted}: {shown}{', ...' if many > 5 else ''}"
     remedy = 'correct them, name them under [input] nulls if they mean missing, or set type = "category"'
-    return [Fault("R218", f"column {column.name!r}", message, remedy, lost.len())]
+    return [Fault("R218", f"column {column.name!r}", message, remedy, lost.len(), first_rows(wrong))]
 
 
 def population(policy: Policy) -> pl.DataFrame | None:
@@ -217,6 +242,6 @@ def population(policy: Policy) -> pl.DataFrame | None:
             message = f"is missing from the population table {policy.guarantee.population}"
             faults.append(Fault("R210", f"column {name!r}", message, "add it: every quasi-identifier is needed"))
         else:
-            columns.append(_typed(frame[name], policy.columns[name], faults))
+            columns.append(_typed(frame[name], policy.columns[name], faults, policy.input.dates))
     stop_if(faults)
     return pl.DataFrame(columns)

@@ -27,8 +27,9 @@ def refuse(error: ReveilError, as_json: bool) -> None:
         return
     lines = [f"{error.title}:"]
     for fault in error.faults:
-        rows = "" if fault.rows is None else f" ({fault.rows:,} row{'' if fault.rows == 1 else 's'})"
-        lines += [f"  {fault.code}  {fault.where}: {fault.message}{rows}", f"        Way out: {fault.remedy}"]
+        lines += [f"  {fault.code}  {fault.where}: {fault.message}{fault.extent}", f"        Way out: {fault.remedy}"]
+    if any(fault.places for fault in error.faults):
+        lines.append("Rows are counted from 1, the first below the header.")
     codes = sorted({fault.code for fault in error.faults})
     lines.append(f"More: reveil explain {codes[0]}")
     sys.stderr.write("\n".join(lines) + "\n")

@@ -144,8 +144,12 @@ IN_SERIES: dict[str, tuple[Callable[[Desk], object], list[str], list[str]]] = {
         ["R211"],
         ["column 'note'", "(12 rows)", '"drop"'],
     ),
-    "duplicate people": (lambda d: d.cell(3, 0, "p5"), ["R214"], ["identifier 'id'", "1 people", "(2 rows)"]),
-    "missing identifier": (lambda d: d.cell(3, 0, ""), ["R213"], ["identifier 'id'", "(1 row)"]),
+    "duplicate people": (
+        lambda d: d.cell(3, 0, "p5"),
+        ["R214"],
+        ["identifier 'id'", "1 person has", "(2 rows: no. 4, 6)"],
+    ),
+    "missing identifier": (lambda d: d.cell(3, 0, ""), ["R213"], ["identifier 'id'", "(1 row: no. 4)"]),
     "unknown category": (
         lambda d: d.cell(3, 2, "Brelin"),
         ["R301"],
@@ -154,14 +158,14 @@ IN_SERIES: dict[str, tuple[Callable[[Desk], object], list[str], list[str]]] = {
     "huge unknown category": (
         lambda d: d.cell(3, 2, "x" * 10_000_000),
         ["R301"],
-        ["column 'town'", "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...'", "(1 row)"],
+        ["column 'town'", "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...'", "(1 row: no. 4)"],
     ),
-    "text amid numbers": (lambda d: d.cell(3, 1, "old"), ["R218"], ["column 'age'", "'old'", "(1 row)"]),
+    "text amid numbers": (lambda d: d.cell(3, 1, "old"), ["R218"], ["column 'age'", "'old'", "(1 row: no. 4)"]),
     "no such day": (lambda d: d.cell(3, 3, "2024-13-45"), ["R218"], ["'seen'", "'2024-13-45'", "yyyy-mm-dd"]),
     "a persistent value changed": (
         lambda d: d.cell(0, 4, "gout"),
         ["R311"],
-        ["column 'ill'", "'flu' -> 'gout' (1)", '"never"', "(1 row)"],
+        ["column 'ill'", "'flu' -> 'gout' (1)", '"never"', "(1 row: no. 1)"],
     ),
     "a persistent value went missing": (lambda d: d.cell(0, 4, ""), ["R311"], ["'flu' -> None (1)"]),
     "several at once": (
@@ -231,12 +235,12 @@ FRESH: dict[str, tuple[Callable[[Desk], object], list[str], list[str]]] = {
     "missing values refused": (
         lambda d: (d.policy('age = "quasi"', 'age = { role = "quasi", missing = "refuse" }'), d.cell(2, 1, "")),
         ["R215"],
-        ["column 'age'", "(1 row)", '"category"'],
+        ["column 'age'", "(1 row: no. 3)", '"category"'],
     ),
     "numbers that are text": (
         lambda d: (d.policy('age = "quasi"', 'age = { role = "quasi", widths = [5] }'), d.cell(2, 1, "about 30")),
         ["R218"],
-        ["column 'age'", "'about 30'", "(1 row)"],
+        ["column 'age'", "'about 30'", "(1 row: no. 3)"],
     ),
     "an encoding that does not fit": (
         lambda d: (
@@ -420,8 +424,8 @@ def test_types_that_cannot_be_published(column: pl.Series, role: str) -> None:
     ("values", "spec", "code"),
     [
         (pl.Series([2**63, 2**63 + 1], dtype=pl.UInt64), "quasi", "R218"),
-        (pl.Series([20240101, 20240102]), {"role": "quasi", "levels": ["month"]}, "R218"),
-        (pl.Series([20240101, 20240102]), {"role": "quasi", "type": "date"}, "R218"),
+        (pl.Series([20241301, 20240102]), {"role": "quasi", "levels": ["month"]}, "R218"),
+        (pl.Series([19_000, 19_001]), {"role": "quasi", "type": "date"}, "R218"),
         (pl.Series([1.0, float("inf")]), "quasi", "R218"),
         (pl.Series([0, 5_000_000], dtype=pl.Int32).cast(pl.Date), "quasi", "R218"),
         (pl.Series(["*", "a"]), "quasi", "R304"),
@@ -432,6 +436,85 @@ def test_values_that_would_be_read_wrongly(values: pl.Series, spec: object, code
     table = pl.DataFrame({"x": values})
     with pytest.raises(InputError, match=code):
         reveil.anonymize(table, {"columns": {"x": spec}, "guarantee": {"k": 2}})
+
+
+def test_places_are_rows_whatever_the_lines(tmp_path: Path) -> None:
+    table = tmp_path / "table.csv"
+    table.write_text(
+        'note,age,id\n"two\nlines",old,p1\n"","40",p2\n,young,p2\n"a\n\nb",41,\n,old,p3\n,old,p4\n,odd,p5\n'
+    )
+    policy = {"columns": {"note": "drop", "age": {"role": "quasi", "type": "number"}, "id": "identifier"}}
+    with pytest.raises(InputError) as refusal:
+        reveil.anonymize(table, {**policy, "guarantee": {"k": 2}})
+    found = {fault.code: (fault.rows, fault.places) for fault in refusal.value.faults}
+    assert found == {"R218": (5, (1, 3, 5, 6)), "R213": (1, (4,)), "R214": (2, (2, 3))}
+    assert "(5 rows: no. 1, 3, 5, 6 and 1 more)" in str(refusal.value)
+    assert refusal.value.faults[0].to_dict()["places"] == [1, 3, 5, 6]
+
+
+def test_places_of_the_population_are_not_those_of_the_table(tmp_path: Path) -> None:
+    people = pl.DataFrame({"town": ["Kiel", "Bonn"]})
+    people.write_csv(tmp_path / "all.csv")
+    hierarchy = {"north": ["Kiel"], "west": ["Bonn"]}
+    policy = {
+        "columns": {"town": {"role": "quasi", "hierarchy": {"north": ["Kiel"], "south": ["Ulm"]}}},
+        "guarantee": {"model": "presence", "population": str(tmp_path / "all.csv"), "delta_max": 0.9},
+        "method": {"recode": "sets"},
+    }
+    with pytest.raises(InputError, match=r"column 'town' of the population.*\(1 row\)"):
+        reveil.anonymize(people.head(1), policy)
+    with pytest.raises(InputError, match=r"column 'town':.*\(2 rows: no. 2 and 1 more\)"):
+        reveil.anonymize(people, policy)
+    policy["columns"]["town"]["hierarchy"] = hierarchy
+    assert reveil.anonymize(people.head(1), policy).certificate.holds
+
+
+def days(values: list[object], **given: str) -> list[object]:
+    """What is published of dates written like this."""
+    policy = {"columns": {"x": {"role": "quasi", "type": "date"}}, "input": given, "guarantee": {"k": 1}}
+    if not given:
+        del policy["input"]
+    return sorted(reveil.anonymize(pl.DataFrame({"x": values}), policy).table["x"], key=str)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        ["27.02.2024", "1.3.2024"],
+        ["27/02/2024", "01/03/2024"],
+        ["02/27/2024", "3/1/2024"],
+        ["27-02-2024", "01-03-2024"],
+        ["2024/02/27", "2024/3/1"],
+        ["20240227", "20240301"],
+        [20240227, 20240301],
+        ["2024-02-27T23:59", "2024-03-01 00:00:01"],
+    ],
+    ids=str,
+)
+def test_dates_as_people_write_them(written: list[object]) -> None:
+    assert days(written) == ["2024-02-27", "2024-03-01"]
+
+
+def test_dates_that_do_not_say_what_is_first(tmp_path: Path) -> None:
+    with pytest.raises(
+        InputError, match=r"R218.*'03/04/2024' and all others could be dd/mm/yyyy or mm/dd/yyyy.*day-first"
+    ):
+        days(["02/02/2024", "03/04/2024"])
+    assert days(["02/02/2024", "03/03/2024"]) == ["2024-02-02", "2024-03-03"]  # either way the same
+    table = tmp_path / "table.csv"
+    table.write_text("x\n02/03/2024\n03/04/2024\n")
+    policy = {"columns": {"x": {"role": "quasi", "type": "date"}}, "guarantee": {"k": 1}}
+    for first, wanted in (("day-first", ["2024-03-02", "2024-04-03"]), ("month-first", ["2024-02-03", "2024-03-04"])):
+        found = reveil.anonymize(table, {**policy, "input": {"dates": first}}).table["x"]
+        assert sorted(found) == wanted
+    with pytest.raises(InputError, match=r"1 value is not a date \(dd/mm/yyyy\): '02/27/2024' \(1 row: no. 2\)"):
+        reveil.anonymize(pl.DataFrame({"x": ["03/04/2024", "02/27/2024"]}), {**policy, "input": {"dates": "day-first"}})
+
+
+@pytest.mark.parametrize("written", ["27.02.24", "31.02.2024", "2024-02", "27 Feb 2024", "13/13/2024", "00.01.2024"])
+def test_dates_that_are_none(written: str) -> None:
+    with pytest.raises(InputError, match=r"R218 column 'x': 1 value is not a date"):
+        days(["2024-01-31", written])
 
 
 def test_a_column_keeps_the_type_of_its_first_release(tmp_path: Path) -> None:

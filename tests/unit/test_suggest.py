@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import reveil
 from reveil.encode import encode
 from reveil.errors import InputError
 from reveil.policy import Policy, load_policy
@@ -95,7 +96,10 @@ def assert_usable(frame: pl.DataFrame, policy: Policy) -> None:
         ("wage", list(range(ROWS)), "sensitive"),
         ("blood_pressure", [120.5, 80.25] * 20, "quasi"),
         ("never_heard_of", ["a", "b"] * 20, "quasi"),
-        ("visited", ["14.03.2025", "15.03.2025"] * 20, "drop"),
+        ("visited", ["14.03.2025", "15.03.2025"] * 20, "quasi"),
+        ("visited", ["03/14/2025", "3/15/2025"] * 20, "quasi"),
+        ("visited", ["03/04/2025", "05/06/2025"] * 20, "drop"),
+        ("visited", ["14.03.25", "15.03.25"] * 20, "drop"),
         ("stars", ["*", "a"] * 20, "drop"),
         ("level", [float("inf"), 1.0] * 20, "drop"),
         ("nothing", [None] * ROWS, "drop"),
@@ -148,9 +152,28 @@ def test_levels_of_dates_follow_their_span(name: str, days: int, levels: list[st
     assert (found.role, dict(found.spec)) == ("quasi", {"role": "quasi", "type": "date", "levels": levels})
 
 
-def test_times_as_text_are_cut_to_months_and_years() -> None:
-    assert one("seen", ["2025-03-14 10:00", "2024-01-02 11:30"] * 3).spec["prefixes"] == [7, 4]
-    assert one("seen", [20250314, 20240102] * 3).spec["prefixes"] == [6, 4]
+@pytest.mark.parametrize(
+    "written",
+    [
+        ["2025-03-14 10:00", "2024-01-02 11:30"],
+        ["2025-03-14", "2024-01-02"],
+        [20250314, 20240102],
+        ["14.03.2025", "2.1.2024"],
+        ["03/14/2025", "01/02/2024"],
+        ["2025/03/14", "2024/01/02"],
+    ],
+    ids=str,
+)
+def test_dates_as_text_get_levels(written: list[Any]) -> None:
+    frame = pl.DataFrame({"seen": written * 3})
+    assert suggest(frame)[0].spec["levels"] == ["month", "quarter", "year"]
+    policy = loaded(draft_policy(suggest(frame), "visits"))
+    assert prepare(frame, policy)["seen"].unique().sort().to_list() == [dt.date(2024, 1, 2), dt.date(2025, 3, 14)]
+
+
+def test_dates_of_which_some_are_none() -> None:
+    assert one("seen", [*(f"2025-03-14 10:{i:02}" for i in range(39)), "later"]).spec["prefixes"] == [7, 4]
+    assert "could be dd/mm/yyyy or mm/dd/yyyy" in one("seen", ["03/04/2025", "05/06/2025"] * 20).reason
 
 
 def test_numbers_that_are_codes_are_categories() -> None:
@@ -244,6 +267,63 @@ def test_suggestion_as_json_has_no_values() -> None:
     assert found["spec"] == {"role": "quasi", "type": "number"}
     assert (found["distinct"], found["top_share"]) == (2, 0.6667)
     assert not {41, 97} & {value for value in found.values() if isinstance(value, int)}
+
+
+# --- a promise for a series ------------------------------------------------------------------------
+
+
+def test_a_table_of_known_people_gets_a_promise_for_a_series() -> None:
+    frame = table(patient_id=list(range(ROWS)), diagnosis=[f"d{i % 10}" for i in range(ROWS)])
+    draft = draft_policy(suggest(frame), "people")
+    policy = loaded(draft)
+    g = policy.guarantee
+    assert (g.model, g.m, g.compromised, g.refill, policy.values.change) == ("compromise-safety", 6, 1, 3, "never")
+    assert "which allows m up to 10" in draft
+    for other in ('model = "global"', 'model = "m-distinct"', "is refused"):
+        assert other in draft
+    assert "look twice" not in draft
+    assert max(map(len, draft.splitlines())) <= 110
+    assert "look twice" in draft_policy(suggest(frame.rename({"diagnosis": "treatment"})), "people")
+
+
+@pytest.mark.parametrize(
+    ("diagnoses", "model", "m"),
+    [
+        ([f"d{i % 5}" for i in range(ROWS)], "compromise-safety", 4),  # 5 would leave no room
+        ([f"d{i % 4}" for i in range(ROWS)], "compromise-safety", 3),
+        ([f"d{i % 3}" for i in range(ROWS)], "l-diversity", None),
+        (["a"] * 25 + ["b"] * 15, "t-closeness", None),
+    ],
+)
+def test_m_is_what_the_table_allows_with_room_for_more(diagnoses: list[str], model: str, m: int | None) -> None:
+    frame = table(patient_id=list(range(ROWS)), diagnosis=diagnoses)
+    draft = draft_policy(suggest(frame), "people")
+    assert (loaded(draft).guarantee.model, loaded(draft).guarantee.m) == (model, m)
+    assert ("but not all of them together" in draft) == (m is None)
+
+
+def test_several_sensitive_columns_leave_the_series_to_people() -> None:
+    values = [f"d{i % 10}" for i in range(ROWS)]
+    draft = draft_policy(suggest(table(patient_id=list(range(ROWS)), diagnosis=values, religion=values)), "people")
+    assert loaded(draft).guarantee.model == "l-diversity"
+    assert "join the sensitive columns into one" in draft
+
+
+def test_a_panel_says_what_tells_its_releases_apart() -> None:
+    frame = table(person_id=[i // 4 for i in range(ROWS)], year=[2000 + i % 4 for i in range(ROWS)])
+    found = {suggestion.column: suggestion for suggestion in suggest(frame)}
+    assert "publish one year at a time" in found["person_id"].reason
+    assert "at a time" not in one("person_id", list(range(ROWS))).reason
+
+
+@pytest.mark.parametrize("churn", [0.05, 0.3])
+def test_a_suggested_policy_publishes_a_series_as_it_is(tmp_path: Path, churn: float) -> None:
+    tables = simulate(Scenario(rows=200, releases=4, arrive=churn, leave=churn)).tables
+    (tmp_path / "reveil.toml").write_text(draft_policy(suggest(tables[0]), "x"))
+    series = reveil.open_series(tmp_path / "reveil.toml")
+    assert series.policy.guarantee.model == "compromise-safety"
+    for frame in tables:
+        assert series.publish(frame, seed=1).certificate.holds
 
 
 # --- hierarchies beside the table ------------------------------------------------------------------

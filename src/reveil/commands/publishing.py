@@ -52,7 +52,8 @@ def init(
         terminal.say(
             f"\nWrote {policy}. Read it and correct it: only you know what others can know about these people."
         )
-        terminal.say(f"Then: reveil plan {source}")
+        known_again = any(suggestion.role == "identifier" for suggestion in suggestions)
+        terminal.say(f"Then: reveil {'plan' if known_again else 'anonymize --out NEW-FOLDER'} {source}")
 
 
 @app.command()

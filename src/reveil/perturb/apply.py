@@ -19,6 +19,7 @@ from reveil.perturb.pram import MOST, draw, invariant_of, keeping
 from reveil.perturb.steps import NUMERIC, Recipe, Step
 from reveil.perturb.swapping import full_pairs, rank_distance, swap_pairs, swap_ranks
 from reveil.promise import plain_text
+from reveil.roles import first_rows
 
 Floats = NDArray[np.float64]
 EXACT = 2**53  # whole numbers beyond it are not exact as floats
@@ -104,16 +105,18 @@ def _number_faults(where: str, step: Step, column: pl.Series) -> list[Fault]:
         remedy = "fill them in, or leave those rows out"
         if step.method == "noise":
             remedy += "; a step for one column leaves missing values where they are"
-        faults.append(Fault("R232", where, "has missing values", remedy, column.null_count()))
+        places = first_rows(column.is_null())
+        faults.append(Fault("R232", where, "has missing values", remedy, column.null_count(), places))
     known = column.drop_nulls()
     if step.method == "noise" and known.n_unique() < 2:
         message = "has one value only, so noise in its standard deviations is no noise"
         faults.append(Fault("R230", where, message, "leave it out of the step", column.len()))
     if step.digits and column.dtype == pl.Date:
         faults.append(Fault("R230", where, "holds dates, which have no decimals", "leave digits out"))
-    large = known.to_physical().cast(pl.Float64).abs() > EXACT
+    large = (column.to_physical().cast(pl.Float64).abs() > EXACT).fill_null(False)
     if large.any():
-        faults.append(Fault("R230", where, "has numbers beyond 2^53", "use smaller units", int(large.sum())))
+        message, rows = "has numbers beyond 2^53", int(large.sum())
+        faults.append(Fault("R230", where, message, "use smaller units", rows, first_rows(large)))
     return faults
 
 
@@ -123,11 +126,13 @@ def _order_faults(where: str, column: pl.Series, order: tuple[str, ...] | None, 
         return [Fault("R231", where, "is text without an order, so it has no ranks", remedy, column.len())]
     faults = []
     if order is not None:
-        unknown = column.filter(column.is_not_null() & ~column.is_in(list(order)))
-        if unknown.len():
+        wrong = column.is_not_null() & ~column.is_in(list(order))
+        if wrong.any():
+            unknown = column.filter(wrong)
             shown = ", ".join(brief(value) for value in unknown.unique(maintain_order=True).head(5))
             message = f"has values that its order does not name: {shown}"
-            faults.append(Fault("R231", where, message, "add them to order in [columns]", unknown.len()))
+            remedy = "add them to order in [columns]"
+            faults.append(Fault("R231", where, message, remedy, unknown.len(), first_rows(wrong)))
     known = column.len() - column.null_count()
     if step.percent is not None and rank_distance(step.percent, known) < 1:
         message = f"{float(step.percent):g} % of {known:,} values is less than one rank, so nothing would be swapped"

@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 from unicodedata import combining, normalize
 
 import polars as pl
 
+from reveil.dates import read_days
 from reveil.policy import Role
 
 Confidence = Literal["sure", "likely", "guess"]
@@ -47,6 +49,9 @@ SENSITIVE = """diagnos diag dx icd icd9 icd10 disease diseases illness krankheit
  medicament therapy therapie treatment behandlung traitement disabilit behinderung handicap discapacidad
  criminal conviction offence vorstrafe debt debts schulden deuda genetic symptom symptoms prognosis health
  gesundheit mental sante salud condition"""
+CHANGING = """salary salaire gehalt lohn sueldo salario income einkommen revenu ingreso ingresos wage wages medication
+ medikament medicament therapy therapie treatment behandlung traitement debt debts schulden deuda symptom symptoms
+ health gesundheit mental sante salud condition"""
 BIRTHS = "birth dob born geburt geburtsdatum naissance nacimiento birthdate birthday geburtsjahr yob"
 ZIPS = "zip zipcode postcode postal plz postleitzahl postleit cp cap codepostal codigopostal"
 CATEGORIES = """sex gender geschlecht sexe sexo genero race rasse ethnic ethnicity raza etnia herkunft
@@ -69,9 +74,11 @@ CONTACT_PATTERNS = {
 }
 KEY_PATTERN = r"^[\w./#:-]*\d[\w./#:-]*$"  # one word with a digit in it
 ICD_PATTERN = r"^[A-TV-Z]\d[0-9AB](?:\.?[0-9A-Z]{1,4})?[+*!]?$"
-ISO_TIME = r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}"
+ISO_DATE = r"^\d{4}-\d{2}-\d{2}(?:$|[T ]\d{2}:\d{2})"  # with or without a time
 PACKED_DATE = r"^(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])$"
+SLASHED_DATE = r"^\d{4}/\d{1,2}/\d{1,2}$"
 LOCAL_DATE = r"^\d{1,2}[./-]\d{1,2}[./-](?:\d{4}|\d{2})$"
+DATE_SHAPES = (ISO_DATE, PACKED_DATE, SLASHED_DATE, LOCAL_DATE)
 
 
 @dataclass(frozen=True)
@@ -128,8 +135,7 @@ class Look:
         return bool((self.values.drop_nulls() % 1 == 0).all())
 
     def named(self, vocabulary: str) -> bool:
-        known = vocabulary.replace("_", "").split()
-        return any(w in self.words or w == self.joined or (len(w) > 5 and w in self.joined) for w in known)
+        return named(self.words, vocabulary)
 
     @cached_property
     def sample(self) -> pl.Series:
@@ -143,6 +149,19 @@ class Look:
             return False
         return float(self.sample.str.contains(pattern).sum()) / len(self.sample) >= NEARLY_ALL
 
+    @cached_property
+    def days(self) -> tuple[pl.Series | None, str | None]:
+        """The days that all values are, and the two ways in which they could be meant if it is not clear."""
+        if self.kind == "date":
+            return self.values.cast(pl.Date), None
+        if not any(self.shaped(shape) for shape in DATE_SHAPES):
+            return None, None
+        texts = self.values.cast(pl.String)
+        found, way, other = read_days(texts)
+        if found.null_count() > texts.null_count():
+            return None, None
+        return found, None if other is None else f"{way} or {other}"
+
 
 def words(name: str) -> tuple[str, ...]:
     """The words of a column name, in lower case and without accents.
@@ -153,6 +172,12 @@ def words(name: str) -> tuple[str, ...]:
     split = re.sub(r"(?<=[a-zà-ÿ])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-zà-ÿ])", " ", name)
     plain = "".join(c for c in normalize("NFKD", split.casefold()) if not combining(c))
     return tuple(re.findall(r"[^\W_]+", plain))
+
+
+def named(own: Sequence[str], vocabulary: str) -> bool:
+    """Whether the words of a name have one of these among them; long ones also inside a longer word."""
+    joined, known = "".join(own), vocabulary.replace("_", "").split()
+    return any(w in own or w == joined or (len(w) > 5 and w in joined) for w in known)
 
 
 def _kind(dtype: pl.DataType) -> Kind:
@@ -200,7 +225,7 @@ def _unlabelled(look: Look) -> Advice | None:
 
 
 def _contact(look: Look) -> Advice | None:
-    if look.kind == "text":
+    if look.kind == "text" and look.days[0] is None:  # 01/02/2024 could be a telephone number
         for what, pattern in CONTACT_PATTERNS.items():
             if look.shaped(pattern):
                 return Advice("drop", f"Its values look like {what}: they name people directly.", "sure")
@@ -245,7 +270,7 @@ def _names_people(look: Look) -> bool:
 def _known(look: Look) -> bool:
     """Whether the name or shape says that values may differ from row to row without naming anyone."""
     named = look.named(f"{ZIPS} {CATEGORIES} {QUANTITIES} {SENSITIVE}")
-    return named or look.shaped(ISO_TIME) or look.shaped(PACKED_DATE) or look.shaped(LOCAL_DATE)
+    return named or any(look.shaped(shape) for shape in DATE_SHAPES)
 
 
 def _repeats(facts: Facts) -> str:
@@ -280,20 +305,27 @@ def _sensitive(look: Look) -> Advice | None:
 
 def _date(look: Look) -> Advice | None:
     birth = look.named(BIRTHS)
-    if look.kind == "date":
-        days = (look.facts.high - look.facts.low).days if look.facts.high is not None else 0
-        levels = _levels(days, birth)
+    days, other = look.days
+    if days is not None and other is not None:
+        reason = (
+            f"Dates as text that could be {other}. To publish months or years of them, say which is first under "
+            '[input], such as dates = "day-first", and give this column type = "date" and levels.'
+        )
+        return Advice("drop", reason, "likely")
+    if days is not None:
+        low, high = days.min(), days.max()
+        span = (high - low).days if isinstance(low, date) and isinstance(high, date) else 0
         reason = "A birth date is widely known." if birth else "Others may know a date such as a visit or a move."
-        spec = {"type": "date", "levels": levels}
+        spec = {"type": "date", "levels": _levels(span, birth)}
         return Advice(
             "quasi", f"{reason} The levels follow the span of the dates.", "sure" if birth else "likely", spec
         )
-    if look.shaped(ISO_TIME) or look.shaped(PACKED_DATE):
-        keep = [7, 4] if look.shaped(ISO_TIME) else [6, 4]
-        reason = "A point in time as text, which others may know; its first characters are month and year."
+    if look.shaped(ISO_DATE) or look.shaped(PACKED_DATE):
+        keep = [7, 4] if look.shaped(ISO_DATE) else [6, 4]
+        reason = "Nearly all are dates, which others may know; their first characters are month and year."
         return Advice("quasi", reason, "likely", {"type": "category", "prefixes": keep})
     if look.kind == "text" and look.shaped(LOCAL_DATE):
-        reason = "Dates as text; write them as YYYY-MM-DD to publish months or years of them."
+        reason = "Dates as text, but not all of them; write them as YYYY-MM-DD to publish months or years of them."
         return Advice("drop", reason, "likely")
     if birth and look.kind == "number":
         return Advice("quasi", "A year or month of birth is widely known.", "sure", {"type": "number"})

@@ -19,24 +19,22 @@ import polars as pl
 from reveil.errors import Fault, InputError
 from reveil.hierarchies.files import read_paths
 from reveil.policy import Role
-from reveil.start.looks import Confidence, Facts, Look, advise, words
+from reveil.start.looks import CHANGING, Confidence, Facts, Look, advise, named, words
+from reveil.start.promises import promise
 
+MOST_PERIODS = 400  # releases that one table may hold
 MOST_QUASI = 10  # more quasi-identifiers than this leave little detail
-K, L, T = 5, 3, "0.2"
 SECTIONS: Mapping[Role, str] = {
     "identifier": "Says which rows of different releases are the same person. Never published.",
     "quasi": "Others may know these (quasi-identifiers). They are generalised until nobody stands out.",
     "sensitive": "Must not be linked to a person. Published as they are, in groups that are mixed enough.",
     "drop": "Left out of every release.",
 }
+LONE = (
+    "No column says which rows of several releases are the same person, so this is for one release:",
+    "`reveil anonymize`. A series (`reveil publish`) needs a column with the role identifier.",
+)
 TAIL = """
-[values]
-# Can a person's sensitive value change from one release to the next? State it before a series begins.
-# change = "never"         # or "freely"
-
-[method]
-infeasible = "refuse"      # or "withhold": leave out the rows that stand in the way, and count them
-
 [output]
 format = "csv"             # or "parquet"
 """
@@ -82,10 +80,24 @@ def suggest(frame: pl.DataFrame) -> tuple[Suggestion, ...]:
         if advice.role == "identifier" and place != chosen:
             reason = f"{advice.reason} Another column is the identifier, and this one would name people too."
             advices[place] = advice._replace(role="drop", reason=reason)
+    if chosen >= 0 and (period := _period(frame, chosen, looks)) is not None:
+        reason = f"{advices[chosen].reason} Together with {period!r} it is unique: publish one {period} at a time."
+        advices[chosen] = advices[chosen]._replace(reason=reason)
     return tuple(
         Suggestion(name, a.role, {"role": a.role, **a.spec}, a.reason, a.confidence, look.facts)
         for name, a, look in zip(frame.columns, advices, looks, strict=True)
     )
+
+
+def _period(frame: pl.DataFrame, key: int, looks: Sequence[Look]) -> str | None:
+    """A column of few values that tells rows of the same person apart: the table holds several releases."""
+    if looks[key].facts.distinctness == 1:
+        return None
+    sizes = [(look.facts.distinct or 0, place) for place, look in enumerate(looks) if place != key]
+    known = frame.filter(frame.to_series(key).is_not_null())
+    few = (frame.columns[place] for distinct, place in sorted(sizes) if 1 < distinct <= MOST_PERIODS)
+    pairs = (known.select(frame.columns[key], name) for name in few)
+    return next((pair.columns[1] for pair in pairs if pair.n_unique() == known.height), None)
 
 
 def draft_policy(suggestions: Sequence[Suggestion], name: str, hierarchies: Mapping[str, str] | None = None) -> str:
@@ -94,7 +106,7 @@ def draft_policy(suggestions: Sequence[Suggestion], name: str, hierarchies: Mapp
     `hierarchies` are files beside the table, by column (`find_hierarchies`); quasi-identifiers use theirs.
 
     >>> draft = draft_policy(suggest(pl.DataFrame({"age": [31, 35, 35], "sex": ["F", "M", "F"]})), "people")
-    >>> print(draft.split("[columns]")[1].split("[guarantee]")[0].strip())
+    >>> print(draft.split("[columns]")[1].split("[values]")[0].strip())
     # Others may know these (quasi-identifiers). They are generalised until nobody stands out.
     # Others know or can estimate this about a person.
     # sure: 2 distinct values, the most frequent in 66.7 % of rows
@@ -106,11 +118,13 @@ def draft_policy(suggestions: Sequence[Suggestion], name: str, hierarchies: Mapp
     by_role = {role: [s for s in suggestions if s.role == role] for role in SECTIONS}
     _refuse_without_quasi(by_role["quasi"], suggestions)
     files = hierarchies or {}
+    lone = [] if by_role["identifier"] else [f"# {line}" for line in LONE]
     lines = [
         "# Suggested by `reveil init` from the names and values of the columns. Read each reason and correct",
         "# the role where you know better: identifier, quasi, sensitive, insensitive (nobody outside knows",
         "# it, and it harms nobody) or drop. `reveil explain WORD` explains the words used here.",
         "# The comments hold reasons, counts and shares, but no values of the table.",
+        *lone,
         *("", "[series]", f"name = {_text(name or 'series')}", "", "[columns]"),
     ]
     for role, title in SECTIONS.items():
@@ -121,8 +135,14 @@ def draft_policy(suggestions: Sequence[Suggestion], name: str, hierarchies: Mapp
         for suggestion in found:
             lines += [*_comments(suggestion, files.get(suggestion.column)), _entry(suggestion, files)]
         lines.append("")
-    lines += ["[guarantee]", *_guarantee(by_role["sensitive"], suggestions[0].facts.rows)]
-    return "\n".join(lines) + "\n" + TAIL
+    sensitive = [suggestion.facts for suggestion in by_role["sensitive"]]
+    promised = promise(
+        sensitive,
+        suggestions[0].facts.rows,
+        known_again=bool(by_role["identifier"]),
+        changing=any(named(words(suggestion.column), CHANGING) for suggestion in by_role["sensitive"]),
+    )
+    return "\n".join(lines) + "\n" + promised + TAIL
 
 
 def _refuse_without_quasi(quasi: Sequence[Suggestion], suggestions: Sequence[Suggestion]) -> None:
@@ -178,30 +198,6 @@ def _toml(value: Any) -> str:
 def _text(value: str) -> str:
     """A TOML string. JSON has the same escapes, but lets the delete character through."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _guarantee(sensitive: Sequence[Suggestion], rows: int) -> list[str]:
-    """The usual promise as far as this table can keep it when all of it is one group."""
-    k = min(K, rows) or K
-    few = [] if k == K else [f"# The table has {rows} rows, so no group can be larger."]
-    size = [*few, f"k = {k}                      # nobody is in a group of fewer than this many rows"]
-    if not sensitive:
-        note = "# No sensitive column was found, so only being singled out is protected against."
-        return [note, 'model = "k-anonymity"', *size]
-    worst = max(sensitive, key=lambda s: s.facts.top_rows)
-    most = rows // worst.facts.top_rows if rows else L
-    if most >= 2:
-        share = f"{worst.facts.top_share:.1%}".replace("%", " %")
-        note = f"# The most frequent sensitive value stands in {share} of rows, which allows l up to {most}."
-        fewest = f"l = {min(L, most)}                      # each group has at least this many sensitive values"
-        return [note, 'model = "l-diversity"', fewest, *size]
-    return [
-        "# One sensitive value stands in more than half of the rows, so counting values says little.",
-        "# t-closeness bounds instead how far a group may differ from the whole table.",
-        'model = "t-closeness"',
-        f"t = {T}                    # 0: every group is like the whole table; 1: anything goes",
-        *size,
-    ]
 
 
 def find_hierarchies(folder: str | Path, columns: Sequence[str]) -> Mapping[str, str]:

@@ -1,0 +1,61 @@
+"""Dates as people write them, read in one way for a whole column, or not at all.
+
+27.02.2024 has the day first by custom. With slashes or dashes the day or the month may be first: a column tells which
+by a number beyond 12 somewhere in it, or the policy does (`[input] dates`). Years have four digits.
+"""
+
+from __future__ import annotations
+
+import datetime
+from typing import Literal, NamedTuple
+
+import polars as pl
+
+Order = Literal["day-first", "month-first"]
+WAYS: dict[str, tuple[str, str, Order | None]] = {  # how it looks -> shape, what Polars calls it, what is first
+    "yyyy-mm-dd": (r"^\d{4}-\d\d?-\d\d?$", "%Y-%m-%d", None),
+    "yyyy-mm-dd and a time": (r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d", "%Y-%m-%d", None),
+    "yyyy/mm/dd": (r"^\d{4}/\d\d?/\d\d?$", "%Y/%m/%d", None),
+    "yyyymmdd": (r"^\d{8}$", "%Y%m%d", None),
+    "dd.mm.yyyy": (r"^\d\d?\.\d\d?\.\d{4}$", "%d.%m.%Y", None),
+    "dd/mm/yyyy": (r"^\d\d?/\d\d?/\d{4}$", "%d/%m/%Y", "day-first"),
+    "mm/dd/yyyy": (r"^\d\d?/\d\d?/\d{4}$", "%m/%d/%Y", "month-first"),
+    "dd-mm-yyyy": (r"^\d\d?-\d\d?-\d{4}$", "%d-%m-%Y", "day-first"),
+    "mm-dd-yyyy": (r"^\d\d?-\d\d?-\d{4}$", "%m-%d-%Y", "month-first"),
+}
+
+
+class Days(NamedTuple):
+    """What was read: a day or nothing for each text, and how the column is written."""
+
+    days: pl.Series
+    way: str
+    other: str | None = None  # another way in which every text is a date, and some are other days
+
+
+def read_days(texts: pl.Series, order: Order | None = None) -> Days:
+    """The days of a column of texts, in the way of writing that fits most of them.
+
+    >>> read_days(pl.Series(["27.02.2024", "1.3.2024"])).days.to_list()
+    [datetime.date(2024, 2, 27), datetime.date(2024, 3, 1)]
+    >>> read_days(pl.Series(["01/02/2024", "27/02/2024"])).way, read_days(pl.Series(["01/02/2024"])).other
+    ('dd/mm/yyyy', 'mm/dd/yyyy')
+    """
+    found: list[Days] = []
+    for way, (_, _, first) in WAYS.items():
+        if first is None or order in (None, first):
+            found.append(Days(_read(texts, way), way))
+            if first is None and found[-1].days.null_count() == texts.null_count():
+                return found[-1]
+    best = min(found, key=lambda each: each.days.null_count())
+    whole = [each for each in found if each.days.null_count() == texts.null_count()]
+    return best._replace(other=next((each.way for each in whole if not each.days.equals(best.days)), None))
+
+
+def _read(texts: pl.Series, way: str) -> pl.Series:
+    shape, name, _ = WAYS[way]
+    plain = texts.set(~texts.str.contains(shape), None)
+    if way == "yyyy-mm-dd and a time":
+        plain = plain.str.slice(0, 10)
+    days = plain.str.to_date(name, strict=False)
+    return days.set(~days.is_between(datetime.date.min, datetime.date.max), None)

@@ -1,0 +1,96 @@
+"""The promise of a first policy: what the table can keep, for a series where people can be known again.
+
+A promise about a series is suggested as the design of Reveil has it: values that never change, closed cohorts. It is
+the assumption that fails safely, because a release in which somebody's value has changed is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from reveil.start.looks import Facts
+
+K, L, M, T = 5, 3, 6, "0.2"
+ROOM = Fraction(4, 5)  # of what the first table allows: newcomers of later releases may be more one-sided
+FEWEST = 3  # values in a group, so that one known person leaves two for the others
+CHANGES = """[values]
+# Can a person's sensitive value change from one release to the next? "never" fails safely: a release in
+# which somebody's value has changed is refused. A series keeps its first promise, so decide beforehand:
+#   values change freely, and one says nothing about the next:
+#     change = "freely"; below: model = "global", l = 2, strategy = "telescoping"
+#   values change by known rules, such as stages that only rise:
+#     change = "transitions", transitions = "FILE.csv"; below: model = "m-distinct", m = 3
+{hint}change = "never"
+
+"""
+HINT = "# By its name this one may well change: look twice.\n"
+OPEN = """[values]
+# Can a person's sensitive value change from one release to the next? State it before a series begins.
+# change = "never"         # or "freely", or "transitions"
+
+"""
+COHORTS = """# All releases together are protected: people are grouped once and stay together.
+model = "compromise-safety"
+m = {m}                      # every group shows at least this many different sensitive values
+compromised = 1            # even if any one person's value is known, no other's is certain
+refill = 3                 # places that people leave are filled this many at a time, or more
+
+[method]
+infeasible = "withhold"    # newcomers whose values are too frequent wait, and are counted; or "refuse"
+"""
+REFUSE = """
+[method]
+infeasible = "refuse"      # or "withhold": leave out the rows that stand in the way, and count them
+"""
+ALONE = """# Each release is protected on its own, but not all of them together:
+# {why}. See `reveil explain compromise-safety`.
+"""
+CLOSENESS = """# One sensitive value stands in more than half of the rows, so counting values says little.
+# t-closeness bounds instead how far a group may differ from the whole table.
+model = "t-closeness"
+t = {t}                    # 0: every group is like the whole table; 1: anything goes
+"""
+
+
+def promise(sensitive: Sequence[Facts], rows: int, *, known_again: bool, changing: bool = False) -> str:
+    """The sections [values], [guarantee] and [method].
+
+    `known_again`: a column says which rows are the same person. `changing`: the name of a sensitive column says so.
+    """
+    alone = OPEN + "[guarantee]\n{}" + _single(sensitive, rows) + REFUSE
+    if not known_again or not sensitive:
+        return alone.format("")
+    if len(sensitive) > 1:
+        return alone.format(ALONE.format(why="for that, join the sensitive columns into one or drop all but one"))
+    most = rows // sensitive[0].top_rows if sensitive[0].top_rows else M
+    m = min(M, int(ROOM * most))
+    if m < FEWEST:
+        return alone.format(ALONE.format(why=f"one value stands in {_percent(sensitive[0])} of rows"))
+    room = "" if m == M else ";\n# fewer leave room for later releases"
+    frequent = (
+        f"# The most frequent sensitive value stands in {_percent(sensitive[0])} of rows, which allows m up to {most}"
+    )
+    values = CHANGES.format(hint=HINT if changing else "")
+    return f"{values}[guarantee]\n{frequent}{room}.\n{COHORTS.format(m=m)}"
+
+
+def _percent(facts: Facts) -> str:
+    return f"{facts.top_share:.1%}".replace("%", " %")
+
+
+def _single(sensitive: Sequence[Facts], rows: int) -> str:
+    """The usual promise about one release, as far as this table can keep it when all of it is one group."""
+    k = min(K, rows) or K
+    few = "" if k == K else f"# The table has {rows} rows, so no group can be larger.\n"
+    size = f"{few}k = {k}                      # nobody is in a group of fewer than this many rows\n"
+    if not sensitive:
+        note = "# No sensitive column was found, so only being singled out is protected against.\n"
+        return f'{note}model = "k-anonymity"\n{size}'
+    worst = max(sensitive, key=lambda facts: facts.top_rows)
+    most = rows // worst.top_rows if rows else L
+    if most < 2:
+        return CLOSENESS.format(t=T) + size
+    note = f"# The most frequent sensitive value stands in {_percent(worst)} of rows, which allows l up to {most}.\n"
+    fewest = f"l = {min(L, most)}                      # each group has at least this many sensitive values\n"
+    return f'{note}model = "l-diversity"\n{fewest}{size}'
