@@ -20,7 +20,8 @@ import polars as pl
 from reveil.demo import compare, exposed_lines
 from reveil.policy import load_policy
 from reveil.publish import open_series
-from reveil.simulation.simulate import Scenario, simulate
+from reveil.simulation.scenario import Scenario
+from reveil.simulation.simulate import simulate
 
 GUARANTEES: dict[str, dict[str, Any]] = {
     "compromise-safety": {"model": "compromise-safety", "m": 6, "compromised": 1, "refill": 3},

@@ -35,7 +35,8 @@ from reveil.plan.loss import loss_of
 from reveil.plan.methods import method
 from reveil.policy import Policy, load_policy
 from reveil.recode import recode
-from reveil.simulation.simulate import Scenario, iterate
+from reveil.simulation.scenario import Scenario
+from reveil.simulation.simulate import iterate
 from reveil.utility.measure import measure
 
 COLUMNS = {

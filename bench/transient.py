@@ -33,7 +33,8 @@ from reveil.plan.contract import Plan, silent
 from reveil.plan.loss import loss_of
 from reveil.plan.methods import method
 from reveil.policy import Policy, load_policy
-from reveil.simulation.simulate import Scenario, iterate, simulate
+from reveil.simulation.scenario import Scenario
+from reveil.simulation.simulate import iterate, simulate
 from reveil.utility.measure import measure
 
 HEAD = "release | violations | highest chance | withheld | rows per group | NCP | seconds |\n|-|-|-|-|-|-|-|"

@@ -40,7 +40,8 @@ from reveil.plan.loss import loss_of  # noqa: E402
 from reveil.plan.methods import method  # noqa: E402
 from reveil.policy import Policy, load_policy  # noqa: E402
 from reveil.recode import recode  # noqa: E402
-from reveil.simulation.simulate import Scenario, iterate  # noqa: E402
+from reveil.simulation.scenario import Scenario  # noqa: E402
+from reveil.simulation.simulate import iterate  # noqa: E402
 from reveil.transitions import relation_of  # noqa: E402
 from reveil.updategraph import walk_all  # noqa: E402
 from reveil.utility.measure import measure  # noqa: E402

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from reveil.policy import Policy, load_policy
     from reveil.publish import Series, anonymize, check, open_series
     from reveil.release import Release
-    from reveil.simulation.simulate import Scenario, simulate
+    from reveil.simulation.scenario import Scenario
+    from reveil.simulation.simulate import simulate
     from reveil.updategraph import UpdateGraph, update_graph
     from reveil.utility.ask import ask
     from reveil.utility.measure import measure
@@ -39,7 +40,7 @@ _WHERE = {
     "Policy": "policy",
     "Release": "release",
     "ReveilError": "errors",
-    "Scenario": "simulation.simulate",
+    "Scenario": "simulation.scenario",
     "Series": "publish",
     "UpdateGraph": "updategraph",
     "anonymize": "publish",

@@ -13,7 +13,8 @@ from reveil import terminal
 from reveil.audit.report import MORE_KNOWN
 from reveil.plan.contract import Progress, silent
 from reveil.publish import open_series
-from reveil.simulation.simulate import Scenario, write
+from reveil.simulation.scenario import Scenario
+from reveil.simulation.simulate import write
 
 MARK = ".reveil-demo"  # only a folder that a demo made is ever removed
 

@@ -22,10 +22,11 @@ from pydantic import (
     model_validator,
 )
 
+from reveil.agreement import disagreements
 from reveil.dates import Order
 from reveil.errors import Fault, InputError
-from reveil.method import Method, scheme_faults
-from reveil.promise import EVOLVING, PERSISTENT, SINGLE_RELEASE, Exact, Guarantee, Section, Share, Values
+from reveil.method import Method
+from reveil.promise import SINGLE_RELEASE, ContradictionError, Exact, Guarantee, Section, Share, Values
 
 Role = Literal["identifier", "quasi", "sensitive", "insensitive", "drop"]
 ColumnType = Literal["auto", "number", "category", "date"]
@@ -79,58 +80,6 @@ def _column(value: object) -> object:
 
 class Series(Section):
     name: Annotated[str, Field(min_length=1)] = "series"
-
-
-def _prior_policy(policy: Policy) -> list[str]:
-    """What priors go together with, and what they do not."""
-    g, method, faults = policy.guarantee, policy.method.name, []
-    if g.r is None:
-        if method in ("signatures", "linkage"):
-            faults.append(f'method "{method}" groups by priors: it needs guarantee.r and guarantee.priors')
-        return faults
-    if g.model != "r-robustness":
-        why = "only single-release conditions are planned together with priors"
-        if g.model not in SINGLE_RELEASE:
-            why = "its worlds over several releases are not weighed by priors"
-        faults.append(f'priors do not go with model "{g.model}": {why}; use model = "r-robustness"')
-    others = [name for name in ("t", "epsilon", "population") if getattr(g, name) is not None]
-    faults += [f"{name} cannot be planned together with priors; k, l and alpha can" for name in others]
-    if method not in ("auto", "signatures", "linkage"):
-        faults.append(f'method "{method}" cannot plan under priors; use "signatures" or "linkage"')
-    usual = Method()
-    idle = [name for name in ("cuts", "suppress") if getattr(policy.method, name) != getattr(usual, name)]
-    faults += [f"method.{name} does nothing under priors" for name in idle]
-    if len(policy.named("sensitive")) != 1:
-        faults.append("priors are planned for one sensitive column; give the others another role")
-    if "group" in policy.columns and policy.columns["group"].role in ("quasi", "sensitive", "insensitive"):
-        faults.append("a release under priors numbers its groups in a column `group`; rename yours")
-    names = [Path(file).name for file in g.priors]
-    if len(set(names)) < len(names):
-        faults.append("two prior files have the same name; rename one of them")
-    return faults
-
-
-def _anatomy_policy(policy: Policy) -> list[str]:
-    """What can be promised when exact quasi-identifiers are published apart from the values."""
-    g, faults = policy.guarantee, []
-    if g.model == "k-anonymity":
-        faults.append(
-            "anatomy publishes exact quasi-identifiers, so k-anonymity hides nobody: it only hides which value is "
-            "whose; promise that, with l-diversity, t-closeness, alpha-k, epsilon-m or r-robustness"
-        )
-    if g.population is not None:
-        faults.append(
-            "anatomy publishes exact quasi-identifiers, so it shows who is present; presence needs generalized"
-        )
-    if g.model not in SINGLE_RELEASE and g.model != "global":  # which needs no counterfeits
-        faults.append(f'anatomy cannot keep "{g.model}": a counterfeit row has no exact quasi-identifiers to show')
-    if not policy.named("sensitive"):
-        faults.append("anatomy parts quasi-identifiers from sensitive values, and no column is sensitive")
-    if "recode" in policy.method.model_fields_set:
-        faults.append("method.recode does nothing with anatomy: nothing is generalised")
-    taken = [name for name in ("group", "count") if name in policy.columns]
-    faults += [f"anatomy needs the column name `{name}` for itself; rename yours" for name in taken]
-    return faults
 
 
 class Output(Section):
@@ -200,31 +149,9 @@ class Policy(Publication):
 
     @model_validator(mode="after")
     def _consistent(self) -> Policy:
-        faults = []
-        if not self.named("quasi"):
-            faults.append("no column has the role quasi: there is nothing to protect against linkage")
-        if len(self.named("identifier")) > 1:
-            names = ", ".join(self.named("identifier"))
-            faults.append(f"several identifiers ({names}); join them into one column first")
-        if self.guarantee.population is not None and self.method.recode != "sets":
-            faults.append('presence needs method.recode = "sets": labels of hierarchy nodes overlap, sets do not')
-        needs_sensitive = [
-            name for name in ("l", "t", "alpha", "epsilon", "r") if getattr(self.guarantee, name) is not None
-        ]
-        if needs_sensitive and not self.named("sensitive"):
-            faults.append(f"guarantee.{needs_sensitive[0]} needs a column with the role sensitive")
-        faults += _global_policy(self) if self.guarantee.model == "global" else []
-        faults += _lasting_policy(self) if self.guarantee.model in (*PERSISTENT, *EVOLVING) else []
-        faults += _rule_policy(self) if self.values.rule is not None else []
-        if self.values.closure == "one-step" and self.guarantee.model != "m-distinct":
-            faults.append(_IDLE_STEP.format(self.guarantee.model))
-        faults += _prior_policy(self)
-        faults += scheme_faults(self.method, self.guarantee)
-        faults += _anatomy_policy(self) if self.method.publish == "anatomy" else []
-        if self.method.name == "budget" and self.guarantee.model != "global":
-            faults.append('method "budget" plans for guarantee.model = "global" only')
+        faults = disagreements(self)
         if faults:
-            raise ValueError("; ".join(faults))
+            raise ContradictionError(faults)
         return self
 
     @property
@@ -243,82 +170,28 @@ class Policy(Publication):
         return fixed
 
 
-def _lasting_policy(policy: Policy) -> list[str]:
-    """What guarantees need whose groups follow people from release to release."""
-    model, faults = policy.guarantee.model, []
-    if model in EVOLVING and policy.values.change != "transitions":
-        faults.append(f'model "{model}" needs values.change = "transitions": what a value may become is public')
-    if model in PERSISTENT and policy.values.change != "never":
-        faults.append(f'model "{model}" needs values.change = "never": it relies on values that stay')
-    if policy.identifier is None:
-        faults.append(f'model "{model}" needs a column with the role identifier: people must be known again')
-    if len(policy.named("sensitive")) != 1:
-        faults.append(f'model "{model}" needs exactly one sensitive column; join several into one first')
-    kind = model if model in PERSISTENT else policy.guarantee.view
-    if policy.method.name not in ("auto", *_METHODS_OF[kind]):
-        faults.append(f'method "{policy.method.name}" does not plan for model "{model}"; use "auto"')
-    if policy.method.suppress:
-        faults.append(f'method.suppress must be 0 with model "{model}"')
-    if policy.method.cuts != "relaxed" and _deals(policy):
-        faults.append(f'method.cuts does nothing here: model "{model}" deals people by their values and cuts nothing')
-    if policy.guarantee.closure == "transitive" and policy.method.name == "cor-split":
-        faults.append('method "cor-split" regroups people and is tested in pairs only; it needs closure = "pairwise"')
-    return faults
-
-
-def _deals(policy: Policy) -> bool:
-    """Whether groups are dealt from buckets of values; closed cohorts begin in regions that are cut."""
-    g, name = policy.guarantee, policy.method.name
-    if g.model == "historical-safety":
-        return g.closure == "pairwise" and name != "cohorts"
-    return g.model == "m-invariance" and name != "cohorts"
-
-
-_IDLE_STEP = (
-    'values.closure = "one-step" does nothing with model "{}": only m-distinct can do without transitive changes; use '
-    '"transitive", or leave it out'
-)
-_METHODS_OF = {
-    "compromise-safety": ("cohorts",),
-    "m-invariance": ("m-invariance", "cohorts"),
-    "historical-safety": ("cohorts", "cor-split"),
-    "joint": ("cohorts-evolving",),
-    "individual": ("m-distinct",),
-}
-
-
-def _rule_policy(policy: Policy) -> list[str]:
-    """A rule yields transitions from what the policy says of the one sensitive column."""
-    rule, names = policy.values.rule, policy.named("sensitive")
-    if len(names) != 1:
-        return [f"values.transitions by {rule} needs exactly one sensitive column"]
-    spec = policy.columns[names[0]]
-    if spec.hierarchy is None and (rule == "level" or spec.order is None):
-        needed = "a hierarchy" if rule == "level" else "an order or a hierarchy, so that its values are public"
-        return [f"values.transitions by {rule} needs {needed} of column {names[0]!r}"]
-    return []
-
-
-def _global_policy(policy: Policy) -> list[str]:
-    faults = []
-    if policy.values.change != "freely":
-        faults.append(
-            'model "global" needs values.change = "freely": its chances multiply only if a value says nothing about '
-            "the next one. Where values persist it is no bound: {A,B} with x,y and then {A,C} with x,z gives A away, "
-            "and the formula says 3/4"
-        )
-    if policy.identifier is None:
-        faults.append('model "global" needs a column with the role identifier: budgets belong to people')
-    if policy.method.name not in ("auto", "budget"):
-        faults.append(f'method "{policy.method.name}" knows no budgets; model "global" needs method "budget" or "auto"')
-    if policy.method.suppress:
-        faults.append('method.suppress must be 0 with model "global": who is withheld is decided by the past alone')
-    return faults
-
-
 PolicyLike = str | Path | Mapping[str, Any] | Policy
 Kind = TypeVar("Kind", bound=Publication)
 # The section that makes a policy of each kind, and the command that publishes under it.
+BOUNDS = {  # what Pydantic calls a number out of range, and where it says the range
+    "greater_than_equal": ("not below", "ge"),
+    "greater_than": ("above", "gt"),
+    "less_than_equal": ("not above", "le"),
+    "less_than": ("below", "lt"),
+}
+KINDS_OF_VALUE = {
+    "int_parsing": "a whole number",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_parsing": "a number",
+    "float_type": "a number",
+    "bool_parsing": "true or false",
+    "bool_type": "true or false",
+    "string_type": "a text",
+    "string_too_short": "a text of one character or more",
+    "tuple_type": "a list",
+    "dict_type": "a table",
+}
 KINDS = {"guarantee": "reveil publish", "perturb": "reveil perturb", "dp": "reveil count"}
 
 
@@ -372,25 +245,58 @@ def _read_toml(path: Path) -> dict[str, Any]:
         raise InputError(Fault("R200", f"policy {path}", f"is not valid TOML: {error}", "correct that line")) from None
 
 
+def recorded_policy(fixed: Mapping[str, Any], given: Policy) -> Policy:
+    """The policy that a series was recorded with (`Policy.fixed`); what it leaves open is as given.
+
+    >>> policy = load_policy({"columns": {"age": "quasi"}, "guarantee": {"k": 5}})
+    >>> recorded_policy(policy.fixed(), load_policy({"columns": {"sex": "quasi"}, "guarantee": {"k": 2}})) == policy
+    True
+    """
+    parts: dict[str, type[Section]] = {"series": Series, "values": Values, "guarantee": Guarantee, "method": Method}
+    content: dict[str, Any] = {name: _stated(part, fixed[name]) for name, part in parts.items()}
+    content["columns"] = {name: _stated(Column, spec) for name, spec in fixed["columns"].items()}
+    content["method"]["infeasible"] = given.method.infeasible
+    open_keys = {name: getattr(given, name) for name in ("input", "output", "audit", "folder")}
+    return _validate(Policy, {**content, **open_keys}, "recorded policy")
+
+
+def _stated(part: type[Section], values: Mapping[str, Any]) -> dict[str, Any]:
+    """What is not as it would be anyway: a default that is written out counts as a parameter that was given."""
+    usual = part.model_construct().model_dump(mode="json")
+    return {name: value for name, value in values.items() if name not in usual or usual[name] != value}
+
+
 def _validate(kind: type[Kind], content: dict[str, Any], where: str) -> Kind:
     try:
         return kind.model_validate(content)
     except ValidationError as error:
-        raise InputError([_fault(kind, where, item) for item in error.errors()]) from None
+        raise InputError([fault for item in error.errors() for fault in _faults(kind, where, item)]) from None
 
 
-def _fault(kind: type[Publication], where: str, item: Mapping[str, Any]) -> Fault:
+def _faults(kind: type[Publication], where: str, item: Mapping[str, Any]) -> list[Fault]:
+    """What Pydantic found, in plain words."""
     place = [str(part) for part in item["loc"] if not str(part).startswith(("function-", "tuple[", "dict["))]
     key = ".".join(place) or "as a whole"
+    error = item.get("ctx", {}).get("error")
+    if isinstance(error, ContradictionError):
+        return [Fault("R201", f"{where}, {key}", text, "change the keys that it names") for text in error.faults]
     message, remedy = item["msg"].removeprefix("Value error, "), "correct this key"
     if item["type"] == "extra_forbidden":
         message, remedy = "is not a key of the policy", _nearest_key(kind, place)
     elif item["type"] == "missing":
-        message, remedy = "is missing", f"add {key}"
+        message, remedy = "is missing", f"add {key}" if len(place) > 1 else f"add a section [{key}]"
     elif item["type"] == "literal_error":
-        message = f"{json.dumps(item['input'], default=str)} is not allowed"
-        remedy = f"use {item['ctx']['expected']}"
-    return Fault("R201", f"{where}, {key}", message, remedy)
+        message, remedy = f"{_shown(item)} is not allowed", f"use {item['ctx']['expected']}"
+    elif item["type"] in BOUNDS:
+        word, name = BOUNDS[item["type"]]
+        message, remedy = f"{_shown(item)} is not allowed", f"use a number {word} {item['ctx'][name]}"
+    elif item["type"] in KINDS_OF_VALUE:
+        message, remedy = f"{_shown(item)} is not {KINDS_OF_VALUE[item['type']]}", "correct this key"
+    return [Fault("R201", f"{where}, {key}", message, remedy)]
+
+
+def _shown(item: Mapping[str, Any]) -> str:
+    return json.dumps(item["input"], default=str)
 
 
 def _nearest_key(kind: type[Publication], place: list[str]) -> str:

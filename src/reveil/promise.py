@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Annotated, Literal
 
@@ -39,6 +40,14 @@ def plain_text(value: object) -> str:
 Exact = Annotated[Fraction, BeforeValidator(exact), PlainSerializer(str)]
 Share = Annotated[Exact, Field(ge=0, le=1)]
 PlainText = Annotated[str, BeforeValidator(plain_text)]
+
+
+class ContradictionError(ValueError):
+    """Everything that does not go together in one part of a policy; each becomes a fault of its own."""
+
+    def __init__(self, faults: Sequence[str]) -> None:
+        self.faults = tuple(faults)
+        super().__init__("; ".join(faults))
 
 
 class Section(BaseModel):
@@ -126,7 +135,7 @@ class Guarantee(Section):
             *_evolving_parameters(self),
         ]
         if faults:
-            raise ValueError("; ".join(faults))
+            raise ContradictionError(faults)
         return self
 
     def protects(self, value: object) -> bool:

@@ -24,7 +24,7 @@ import polars as pl
 from reveil.certificate import Certificate, certify
 from reveil.emit import count_counterfeits, emit
 from reveil.encode import Encoded, encode
-from reveil.errors import Fault, InputError, ReveilError, stop_if
+from reveil.errors import Fault, InfeasibleError, InputError, ReveilError, stop_if
 from reveil.guarantees.registry import judges
 from reveil.history import History
 from reveil.identify import keyed_hashes
@@ -35,7 +35,7 @@ from reveil.parted import QUASI, value_tables
 from reveil.plan.contract import Plan, Progress, silent
 from reveil.plan.loss import Loss, loss_of
 from reveil.plan.methods import method
-from reveil.policy import Policy, PolicyLike, load_policy
+from reveil.policy import Policy, PolicyLike, load_policy, recorded_policy
 from reveil.prior import match_priors
 from reveil.promise import EVOLVING, PERSISTENT
 from reveil.read import read_table
@@ -43,11 +43,17 @@ from reveil.recode import part, recode
 from reveil.release import Preview, Release
 from reveil.remember import facts_of, history_of, memory_of, refuse_changes, signatures_of
 from reveil.report.make import write_reports
-from reveil.roles import options, population, prepare
+from reveil.roles import options, order_faults, population, prepare
 from reveil.verify import Truth, Verification, background, verify
 
 if TYPE_CHECKING:
     from reveil.audit.api import Audit
+
+
+FIXED = (
+    "The series has begun and keeps its promise: another [columns], [values] or [guarantee] is for a new series in a "
+    "new home. method.infeasible may be changed now."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +118,7 @@ def usable(table: Any, policy: Policy, past: History, series: bool, seed: int | 
         frame = prepare(read_table(table, options(policy)), policy, series=series, types=past.types)
     except InputError as error:
         raise InputError([*faults, *error.faults]) from None
-    stop_if(faults)
+    stop_if(faults + order_faults(frame, policy))
     return frame
 
 
@@ -228,6 +234,18 @@ def open_series(policy: PolicyLike, home: str | Path | None = None) -> Series:
     return Series(loaded, Path(home) if home is not None else loaded.folder / ".reveil")
 
 
+def look_back(policy: PolicyLike, home: str | Path | None = None) -> tuple[Series, list[Fault]]:
+    """A series that has begun, under the policy it was recorded with; and where the policy given is another one.
+
+    What was promised can still be read and checked when the policy file has been edited. Only publishing refuses.
+    """
+    loaded = load_policy(policy)
+    place = Path(home) if home is not None else loaded.folder / ".reveil"
+    ledger = Ledger.open(place)
+    changes = ledger.changes(loaded.series.name, loaded.fixed())
+    return Series(recorded_policy(ledger.policy or {}, loaded) if changes else loaded, place), changes
+
+
 def vacant(home: Path) -> bool:
     """Whether nothing is in this place yet, so that nothing need be written before there is a release."""
     try:
@@ -270,7 +288,12 @@ class Series:
     def draft(self, table: Any, past: History, seed: int | None, progress: Progress) -> Draft:
         """The next release, planned. A series that has not begun knows nobody, so any key tells people apart."""
         key = self.ledger.key if self.begun else secrets.token_bytes(store.KEY_BYTES)
-        return draft(table, self.policy, past, key, seed, progress)
+        try:
+            return draft(table, self.policy, past, key, seed, progress)
+        except InfeasibleError as error:
+            if past.head:
+                error.add_note(FIXED)
+            raise
 
     def plan(self, table: Any, *, seed: int | None = None, progress: Progress = silent) -> Preview:
         """What would be published and what it would cost. Changes nothing."""

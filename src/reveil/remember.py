@@ -203,7 +203,7 @@ def _changed_values(encoded: Encoded, number: int, past: History, policy: Policy
         "R311",
         f"column {column.name!r}",
         f'values.change = "{policy.values.change}" rules out changes that people have made: {shown}',
-        "correct the table, or begin a series whose values.change allows this",
+        "correct the table, or begin a series in a new home whose values.change allows this",
         int(pairs["rows"].sum()),
         first_rows(wrong),
     )

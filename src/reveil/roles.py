@@ -226,8 +226,26 @@ def _conversion_faults(column: pl.Series, found: pl.Series, wanted: str) -> list
     shown = ", ".join(brief(value) for value in lost.unique(maintain_order=True).head(5).cast(pl.String))
     many = lost.n_unique()
     message = f"{many:,} value{'s are' if many > 1 else ' is'} not a {wanted}: {shown}{', ...' if many > 5 else ''}"
-    remedy = 'correct them, name them under [input] nulls if they mean missing, or set type = "category"'
+    remedy = "correct them, or name them under [input] nulls if they mean missing"
+    remedy += "; dates are best written as yyyy-mm-dd" if "date" in wanted else '; or set type = "category"'
     return [Fault("R218", f"column {column.name!r}", message, remedy, lost.len(), first_rows(wrong))]
+
+
+def order_faults(frame: pl.DataFrame, policy: Policy) -> list[Fault]:
+    """Sensitive text whose values cannot be put in the order that the promise counts on."""
+    if policy.guarantee.t is None or policy.guarantee.distance != "ordered":
+        return []
+    texts = [name for name in policy.named("sensitive") if frame[name].dtype == pl.String]
+    return [no_order(name) for name in texts if policy.columns[name].order is None]
+
+
+def no_order(column: str) -> Fault:
+    return Fault(
+        "R412",
+        f"column {column!r}",
+        'distance = "ordered" needs values that have an order, and these are text',
+        'state it (order = ["low", "middle", "high"]), or use distance = "equal" or "hierarchical"',
+    )
 
 
 def population(policy: Policy) -> pl.DataFrame | None:

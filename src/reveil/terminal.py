@@ -22,14 +22,16 @@ def say_json(content: object) -> None:
 
 def refuse(error: ReveilError, as_json: bool) -> None:
     """Every fault with its way out, on stderr; as JSON on stdout for programs."""
+    notes = getattr(error, "__notes__", [])
     if as_json:
-        say_json({"error": error.title, "faults": [fault.to_dict() for fault in error.faults]})
+        say_json({"error": error.title, "faults": [fault.to_dict() for fault in error.faults], "notes": notes})
         return
     lines = [f"{error.title}:"]
     for fault in error.faults:
         lines += [f"  {fault.code}  {fault.where}: {fault.message}{fault.extent}", f"        Way out: {fault.remedy}"]
     if any(fault.places for fault in error.faults):
         lines.append("Rows are counted from 1, the first below the header.")
+    lines += notes
     codes = sorted({fault.code for fault in error.faults})
     lines.append(f"More: reveil explain {codes[0]}")
     sys.stderr.write("\n".join(lines) + "\n")

@@ -18,6 +18,9 @@ import pytest
 import reveil
 from reveil.cli import main
 from reveil.errors import InputError
+from reveil.policy import recorded_policy
+from reveil.simulation.scenario import Scenario
+from reveil.simulation.simulate import simulate
 
 POLICY = """
 [series]
@@ -250,6 +253,26 @@ FRESH: dict[str, tuple[Callable[[Desk], object], list[str], list[str]]] = {
         ["R105"],
         ["0xfc", "utf-8"],
     ),
+    "an order of text": (
+        lambda d: d.policy("k = 2", 'k = 2\nt = 0.3\ndistance = "ordered"'),
+        ["R412"],
+        ["column 'ill'", "order", '"equal"'],
+    ),
+    "numbers out of range": (
+        lambda d: d.policy("k = 2", 'k = 0\nt = 2\nalpha = "much"\nl = true'),
+        ["R201", "R201", "R201", "R201"],
+        ["guarantee.k: 0 is not allowed", "not below 1", "guarantee.t: 2 is not allowed", "not above 1"],
+    ),
+    "two keys that do nothing": (
+        lambda d: d.policy("k = 2", "k = 2\nc = 2\nproximity = 'relative'"),
+        ["R201", "R201"],
+        ["c does nothing without l", "proximity does nothing without epsilon", "change the keys"],
+    ),
+    "no promise": (
+        lambda d: d.policy("[guarantee]\nk = 2", ""),
+        ["R201"],
+        ["guarantee: is missing", "add a section [guarantee]"],
+    ),
     "one value in all rows": (
         lambda d: (d.policy("k = 2", "k = 2\nl = 2"), d.write([[*r[:4], "flu"] for r in rows()])),
         ["R402"],
@@ -436,6 +459,52 @@ def test_values_that_would_be_read_wrongly(values: pl.Series, spec: object, code
     table = pl.DataFrame({"x": values})
     with pytest.raises(InputError, match=code):
         reveil.anonymize(table, {"columns": {"x": spec}, "guarantee": {"k": 2}})
+
+
+@pytest.mark.parametrize("command", [["history"], ["show", "1"], ["verify"], ["verify", "1"], ["audit"]])
+def test_looking_back_works_under_the_recorded_policy(desk: Desk, command: list[str]) -> None:
+    where = ["--home", str(desk.home), "--policy", str(desk.folder / "reveil.toml")]
+    as_recorded = cli(*command, *where)
+    desk.policy("k = 2", "k = 3")
+    desk.policy('change = "never"', 'change = "freely"')
+    desk.policy("[guarantee]", '[method]\nrecode = "sets"\n[guarantee]')
+    before = tree(desk.folder)
+    code, out, err = cli(*command, *where)
+    assert (code, out) == as_recorded[:2]
+    for part in ("not the policy of this series", "guarantee.k: 2 -> 3", "values.change", "method.recode", "R502"):
+        assert part in err
+    assert tree(desk.folder) == before
+    for writing in ("plan", "publish"):
+        code, out, err = desk.run(command=writing)
+        assert (code, err.count("R502  ")) == (2, 3)
+    assert tree(desk.folder) == before
+
+
+def test_what_cannot_be_kept_in_mid_series_says_what_is_fixed(desk: Desk) -> None:
+    desk.write(rows()[:1])
+    code, _, err = desk.run()
+    assert (code, "R401" in err) == (2, True)
+    assert "keeps its promise" in err
+    assert "method.infeasible may be changed now" in err
+    assert "keeps its promise" in json.loads(desk.run("--json")[1])["notes"][0]
+    shutil.rmtree(desk.home)
+    assert "keeps its promise" not in desk.run()[2]
+
+
+def test_the_order_of_columns_in_the_policy_may_change(desk: Desk) -> None:
+    desk.policy('age = "quasi"\n', "")
+    desk.policy('ill = "sensitive"\n', 'ill = "sensitive"\nage = "quasi"\n')
+    code, out, err = cli("verify", "--home", str(desk.home), "--policy", str(desk.folder / "reveil.toml"))
+    assert (code, err) == (0, ""), out
+
+
+@pytest.mark.parametrize("values", ["never", "freely", "transitions"])
+def test_a_policy_comes_back_from_the_ledger_as_it_was(values: str) -> None:
+    made = reveil.load_policy(simulate(Scenario(values=values, rows=50)).policy)
+    other = reveil.load_policy({"columns": {"x": "quasi"}, "guarantee": {"k": 2}, "output": {"format": "parquet"}})
+    again = recorded_policy(json.loads(json.dumps(made.fixed())), other)
+    assert again.fixed() == made.fixed()
+    assert again.output.format == "parquet"
 
 
 def test_places_are_rows_whatever_the_lines(tmp_path: Path) -> None:

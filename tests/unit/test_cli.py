@@ -253,10 +253,18 @@ def test_init_then_plan(work: Path) -> None:
     code, out, _ = cli("init", "one.csv", "--policy", "new.toml")
     assert code == 0
     assert "Wrote new.toml" in out
+    told = json.loads(cli("init", "one.csv", "--policy", "newer.toml", "--json")[1])
+    assert (told["policy"], [column["column"] for column in told["columns"]]) == ("newer.toml", people().columns)
     code, _, err = cli("init", "one.csv", "--policy", "nowhere/new.toml")
     assert code == 2
     assert "R223" in err
     assert "nowhere/new.toml" in err
+
+
+def test_simulate_tells_its_files(tmp_path: Path) -> None:
+    code, out, _ = cli("simulate", str(tmp_path / "a"), "--rows", "20", "--releases", "2", "--json")
+    assert (code, [Path(file).exists() for file in json.loads(out)["files"]]) == (0, [True, True, True])
+    assert cli("simulate", str(tmp_path / "b"), "--rows", "20", "--quiet")[:2] == (0, "")
 
 
 def test_measure(work: Path) -> None:
@@ -264,6 +272,9 @@ def test_measure(work: Path) -> None:
     code, out, _ = cli("measure", release, "one.csv", "--queries", "50", "--json")
     assert code == 0
     assert json.loads(out)
+    told = cli("measure", release, "one.csv", "--queries", "50")[1]
+    for part in ("column", "NCP", "entropy", "all cells", "discernibility", "rows suppressed", "COUNT queries over 1%"):
+        assert part in told
     code, _, err = cli("measure", str(work / ".reveil"), "one.csv")
     assert code == 2
     assert "R603" in err

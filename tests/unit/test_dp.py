@@ -70,6 +70,61 @@ def test_every_row_is_in_one_stated_bin() -> None:
     assert exact(people(), policy(), "by-sex") == {("F",): 12, ("M",): 6, ("(other)",): 6, ("(missing)",): 6}
 
 
+COUNTED = {
+    "zip": ({"role": "quasi", "prefixes": [3]}, ["476", "479"]),
+    "seen": ({"role": "quasi", "type": "date", "levels": ["month"]}, ["2024-01", "2024-02"]),
+    "born": ({"role": "quasi", "levels": ["decade"]}, ["1980s", "1990s"]),
+    "code": ({"role": "quasi", "type": "category", "missing": "refuse"}, ["1", "2"]),
+}
+
+
+def counted(**changed: Any) -> dict[str, Any]:
+    specs = {name: (changed.get(name) or spec, bins) for name, (spec, bins) in COUNTED.items()}
+    counts = [{"name": name, "by": [name], "spend": "0.1"} for name in specs]
+    rules = policy(*counts, columns={"who": "identifier", **{name: spec for name, (spec, _) in specs.items()}})
+    rules["dp"]["bins"] = {name: bins for name, (_, bins) in specs.items()}
+    return rules
+
+
+def test_what_columns_say_elsewhere_is_honoured() -> None:
+    table = pl.DataFrame(
+        {
+            "who": list("abcd"),
+            "zip": ["47677", "47602", "47905", "1"],
+            "seen": ["27.02.2024", "1.1.2024", None, "1.3.2024"],
+            "born": ["1981-01-01", "1999-12-31", "1990-01-01", "2000-01-01"],
+            "code": [1, 2, 2, 3],
+        }
+    )
+    assert list(exact(table, counted(), "zip").values()) == [2, 1, 1, 0]
+    assert list(exact(table, counted(), "seen").values()) == [1, 1, 1, 1]
+    assert list(exact(table, counted(), "born").values()) == [1, 2, 1, 0]
+    assert list(exact(table, counted(), "code").values()) == [1, 2, 1, 0]
+    with pytest.raises(InputError, match=r"R215 column 'code'.*\(1 row: no. 4\)"):
+        exact(table.with_columns(code=pl.Series([1, 2, 2, None])), counted(), "code")
+
+
+@pytest.mark.parametrize(
+    ("name", "spec", "part"),
+    [
+        ("zip", {"role": "quasi", "prefixes": [4, 3]}, "several prefixes"),
+        ("zip", {"role": "quasi", "prefixes": [2]}, "'476' is longer"),
+        ("seen", {"role": "quasi", "levels": ["month", "year"]}, "several levels"),
+        ("seen", {"role": "quasi", "levels": ["year"]}, "years such as '2024'; '2024-01' is none"),
+        ("seen", {"role": "quasi", "type": "date"}, "dates are counted by levels"),
+        ("code", {"role": "quasi", "type": "number"}, 'has type "number", but its bins are texts'),
+        ("code", {"role": "quasi", "hierarchy": {"a": ["1"]}}, "has hierarchy, which does nothing here"),
+    ],
+)
+def test_what_does_not_go_with_the_bins(name: str, spec: dict[str, Any], part: str) -> None:
+    with pytest.raises(InputError) as refusal:
+        load_as(Counting, counted(**{name: spec}))
+    assert part in str(refusal.value)
+    rules = policy(columns={**COLUMNS, "age": {"role": "quasi", "levels": ["year"]}})
+    with pytest.raises(InputError, match="its bins must be texts"):
+        load_as(Counting, rules)
+
+
 def test_large_whole_numbers_have_bins_of_their_own() -> None:
     """Floats hold whole numbers only up to 2^53."""
     first = 2**62
@@ -379,7 +434,7 @@ def test_without_opendp_the_way_out_is_named(tmp_path: Path, monkeypatch: pytest
         ({"bins": {"sex": ["F"], "age": [3, 2]}}, "must rise"),
         ({"bins": {"sex": ["F"], "age": [0, "1/3"]}}, "no finite decimal"),
         ({"bins": {"sex": [f"v{i}" for i in range(2_000)], "age": list(range(600))}}, "cells"),
-        ({"epsilon": 0}, "greater than 0"),
+        ({"epsilon": 0}, "above 0"),
         ({"contributions": 0}, "contributions"),
         ({"contributions": 2**31}, "10000"),
         ({"epsilon": 1_000_000}, "1000"),

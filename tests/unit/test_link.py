@@ -237,6 +237,12 @@ def test_questions_to_a_release_on_disk(tmp_path: Path) -> None:
     run = CliRunner().invoke(app, ["ask", str(tmp_path / "out"), "age=[20-39]", "ill={flu,cold}"])
     assert run.stdout.startswith("20 expected")
     assert json.loads(CliRunner().invoke(app, ["ask", str(tmp_path / "out"), "ill=flu", "--json"]).stdout)["most"] == 20
+    assert found.notes == ()
+    slip = ask(release, {"ill": "flue", "zip": "99999"})
+    assert (slip.expected, len(slip.notes)) == (0, 2)
+    assert slip.notes[0] == "no published value of 'ill' is 'flue', so the answer is 0; did you mean 'flu'"
+    told = CliRunner().invoke(app, ["ask", str(tmp_path / "out"), "ill=flue"]).stdout
+    assert "Note: no published value of 'ill'" in told
     for words, part in ((["age"], "is not COLUMN=VALUE"), (["age=1", "age=2"], "two conditions")):
         refused = CliRunner().invoke(app, ["ask", str(tmp_path / "out"), *words])
         assert part in str(refused.exception)

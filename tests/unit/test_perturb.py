@@ -248,7 +248,7 @@ def test_too_many_categories_for_a_matrix() -> None:
         ),
         ({"perturb": [{"method": "blur", "columns": ["pay"]}]}, "is not allowed"),
         ({"perturb": []}, "perturb"),
-        ({"columns": {**ROLES, "age": {"role": "quasi", "widths": [5]}}}, "widths, which does nothing"),
+        ({"columns": {**ROLES, "age": {"role": "quasi", "widths": [5]}}}, "has widths, but nothing is generalised"),
         ({"columns": {**ROLES, "ill": {"role": "sensitive", "order": ["flu", "cold", "gout"]}}}, "only rank-swap"),
         ({"guarantee": {"k": 3}}, "reveil publish"),
         ({"columns": {"name": "identifier"}, "perturb": [NOISE]}, "no column is published"),

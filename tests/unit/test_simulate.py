@@ -14,7 +14,8 @@ from polars.testing import assert_frame_equal
 
 from reveil.errors import InputError
 from reveil.policy import load_policy
-from reveil.simulation.simulate import Scenario, Simulation, iterate, simulate, transitions, write
+from reveil.simulation.scenario import Scenario
+from reveil.simulation.simulate import Simulation, iterate, simulate, transitions, write
 
 SHAPES = ("hospital", "census")
 KEY = {"hospital": "patient", "census": "person"}

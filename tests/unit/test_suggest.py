@@ -18,7 +18,8 @@ from reveil.encode import encode
 from reveil.errors import InputError
 from reveil.policy import Policy, load_policy
 from reveil.roles import prepare
-from reveil.simulation.simulate import Scenario, simulate
+from reveil.simulation.scenario import Scenario
+from reveil.simulation.simulate import simulate
 from reveil.start.suggest import draft_policy, find_hierarchies, suggest
 
 ROWS = 40

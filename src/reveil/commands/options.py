@@ -47,14 +47,26 @@ Source = Annotated[str, typer.Argument(help="CSV, Parquet, Excel, Stata/SPSS/SAS
 POLICY = Path("reveil.toml")
 
 
-def series_of(policy: Path, home: Path | None, quiet: bool, *, begun: bool = False) -> "Series":
-    """The series; `begun` for commands that only look back, which must not begin one in a mistyped place."""
-    from reveil.ledger.ledger import Ledger
+def series_of(policy: Path, home: Path | None, quiet: bool) -> "Series":
+    """The series to publish in."""
     from reveil.publish import open_series
 
-    series = open_series(policy, home)
-    if begun and not series.begun:
-        Ledger.open(series.home)  # refuses, and says so
+    return _said(open_series(policy, home), quiet)
+
+
+def series_so_far(policy: Path, home: Path | None, quiet: bool) -> "Series":
+    """The series to look back at, under its recorded policy; it is not begun in a mistyped place."""
+    from reveil.publish import look_back
+
+    series, changes = look_back(policy, home)
+    if changes:
+        lines = [f"Note: {policy} is not the policy of this series. It is read under the recorded one:"]
+        lines += [f"  {fault.message}" for fault in changes]
+        sys.stderr.write("\n".join([*lines, "Publishing refuses this change: reveil explain R502", ""]))
+    return _said(series, quiet)
+
+
+def _said(series: "Series", quiet: bool) -> "Series":
     for sentence in series.settled if not quiet else ():
         sys.stderr.write(sentence + "\n")
     return series

@@ -15,6 +15,7 @@ from reveil.commands.options import (
     Source,
     app,
     series_of,
+    series_so_far,
     show_findings,
     show_release,
 )
@@ -45,7 +46,7 @@ def init(
     hierarchies = find_hierarchies(folder, frame.columns) if folder == policy.parent else {}
     policy.write_text(draft_policy(suggestions, name or Path(source).stem, hierarchies), encoding="utf-8")
     if json:
-        terminal.say_json([suggestion.to_dict() for suggestion in suggestions])
+        terminal.say_json({"policy": str(policy), "columns": [suggestion.to_dict() for suggestion in suggestions]})
     elif not quiet:
         rows = [(s.column, s.role, s.confidence, s.reason) for s in suggestions]
         terminal.say(terminal.table(("column", "suggested role", "", "why"), rows))
@@ -133,7 +134,7 @@ def history(policy: PolicyFile = POLICY, home: Home = None, json: Json = False, 
     from reveil import terminal
     from reveil.certificate import limits
 
-    series = series_of(policy, home, quiet, begun=True)
+    series = series_so_far(policy, home, quiet)
     records, faults = series.ledger.records(), series.ledger.check()
     if json:
         listed = [{"number": r.number, "made": r.made, "id": r.id, **r.facts["counts"]} for r in records]
@@ -161,12 +162,13 @@ def show(
     policy: PolicyFile = POLICY,
     home: Home = None,
     json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """One release of the series: its certificate, in words."""
     from reveil import terminal
     from reveil.release import Release
 
-    series = series_of(policy, home, True, begun=True)
+    series = series_so_far(policy, home, quiet)
     records = {record.number: record for record in series.ledger.records()}
     if number not in records:
         raise InputError(
@@ -197,7 +199,7 @@ def verify(
     if what is not None and not what.isdecimal():
         holds = _verify_elsewhere(what, policy, json)
     else:
-        series = series_of(policy, home, quiet, begun=True)
+        series = series_so_far(policy, home, quiet)
         holds = _verify_series(None if what is None else int(what), series, json)
     if not holds and json:
         raise typer.Exit(GuaranteeError.exit_code)

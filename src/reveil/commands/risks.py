@@ -13,7 +13,7 @@ from reveil.commands.options import (
     Quiet,
     Source,
     app,
-    series_of,
+    series_so_far,
 )
 from reveil.errors import Fault, GuaranteeError, InputError
 
@@ -78,7 +78,7 @@ def audit(
             given = policy if policy.exists() or policy != POLICY else None
             found = attack([str(t) for t in tables], population, policy=given, progress=show, **how)
         else:
-            found = series_of(policy, home, quiet, begun=True).audit(progress=show, **how)
+            found = series_so_far(policy, home, quiet).audit(progress=show, **how)
     _show_audit(found, report, external, json, quiet)
     if not found.holds:
         if json:

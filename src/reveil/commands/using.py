@@ -1,7 +1,7 @@
 """Everything beside: measure, explain, simulate, demo, bench."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -9,9 +9,13 @@ from reveil.commands.options import (
     POLICY,
     Json,
     PolicyFile,
+    Quiet,
     app,
 )
 from reveil.errors import Fault, InputError
+
+if TYPE_CHECKING:
+    from reveil.utility.measure import Utility
 
 
 @app.command()
@@ -46,7 +50,24 @@ def measure(
     if json:
         terminal.say_json(utility.to_dict())
     else:
-        terminal.say(str(utility))
+        _show_utility(utility)
+
+
+def _show_utility(found: "Utility") -> None:
+    from reveil import terminal
+
+    terminal.say("Lost by column, from 0 (nothing) to 1 (everything):")
+    rows = [(name, found.ncp[name], found.entropy[name]) for name in found.ncp]
+    rows.append(("all cells", found.ncp_mean, found.entropy_mean))
+    terminal.say(terminal.table(("column", "NCP", "entropy"), rows))
+    size = f"{found.classes:,} classes of {found.average_class:.1f} rows on average"
+    by_k = "" if found.c_avg is None else f" ({found.c_avg:.2f} times k)"
+    terminal.say(f"{size}{by_k}; discernibility {found.discernibility:,}")
+    terminal.say(f"{found.suppressed:,} of {found.rows:,} rows suppressed, {found.counterfeits:,} counterfeit")
+    for error in found.queries:
+        median = "none could be asked" if error.median_relative is None else f"{error.median_relative:.1%} off (median)"
+        skipped = f"{error.skipped:.1%} of {error.queries:,} skipped, because nobody matches"
+        terminal.say(f"COUNT queries over {error.selectivity:.0%} of the rows: {median}; {skipped}")
 
 
 @app.command()
@@ -75,10 +96,12 @@ def simulate(
     format: Annotated[str, typer.Option(help="csv or parquet.")] = "csv",
     seed: Annotated[int, typer.Option(help="The same seed gives the same people.")] = 0,
     json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Make an evolving population as a series of tables, with a policy for it."""
     from reveil import terminal
-    from reveil.simulation.simulate import Scenario, write
+    from reveil.simulation.scenario import Scenario
+    from reveil.simulation.simulate import write
 
     made = {
         "shape": shape,
@@ -91,10 +114,9 @@ def simulate(
     }
     paths = write(Scenario(**made), folder, format)  # type: ignore[arg-type]
     if json:
-        terminal.say_json([str(path) for path in paths])
-        return
-    for path in paths:
-        terminal.say(str(path))
+        terminal.say_json({"files": [str(path) for path in paths]})
+    elif not quiet:
+        terminal.say("\n".join(map(str, paths)))
 
 
 @app.command()

@@ -11,22 +11,42 @@ import polars as pl
 from numpy.typing import NDArray
 
 from reveil.dp.policy import Budget, Counting, Marginal
-from reveil.policy import Column
+from reveil.hierarchies.scales import date_label
+from reveil.policy import Column, ColumnType
 from reveil.read import read_table
 from reveil.roles import options, prepare
 
 
 def read(table: Any, policy: Counting) -> pl.DataFrame:
     """The table with the kind of column that its bins are for; every fault at once."""
-    kinds = {name: Column(role=spec.role, type=_kind(policy.dp, name, spec)) for name, spec in policy.columns.items()}
+    kinds = {
+        name: Column(role=spec.role, type=_kind(policy.dp, name, spec), missing=spec.missing)
+        for name, spec in policy.columns.items()
+    }
     typed = policy.model_copy(update={"columns": kinds})
-    return prepare(read_table(table, options(policy)), typed, once=False)
+    frame = prepare(read_table(table, options(policy)), typed, once=False)
+    return frame.with_columns(_coarse(frame[name], policy.columns[name]) for name in policy.dp.bins)
 
 
-def _kind(budget: Budget, name: str, spec: Column) -> Any:
+def _kind(budget: Budget, name: str, spec: Column) -> ColumnType:
     if name not in budget.bins:
         return spec.type
+    if spec.levels is not None:
+        return "date"
     return "category" if isinstance(budget.bins[name][0], str) else "number"
+
+
+def _coarse(column: pl.Series, spec: Column) -> pl.Series:
+    """Values as their bins name them: the first characters of a code, the month of a day.
+
+    >>> _coarse(pl.Series(["47677", "1"]), Column(role="quasi", prefixes=[3])).to_list()
+    ['476', '1']
+    """
+    if spec.levels is not None:
+        days = column.unique()
+        names = [None if day is None else date_label(day, spec.levels[0]) for day in days]
+        return column.replace_strict(days, names, return_dtype=pl.String)
+    return column if spec.prefixes is None else column.str.slice(0, spec.prefixes[0])
 
 
 def bound(frame: pl.DataFrame, identifier: str, contributions: int) -> tuple[pl.DataFrame, int]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from datetime import date
 from fractions import Fraction
 from itertools import pairwise
 from math import prod
@@ -14,13 +15,20 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from reveil.hierarchies.scales import fraction_text
-from reveil.policy import Publication
-from reveil.promise import Exact, Section
+from reveil.hierarchies.scales import date_label, fraction_text
+from reveil.policy import Column, DateLevel, Publication
+from reveil.promise import ContradictionError, Exact, Section
 
 MISSING, OTHER = "(missing)", "(other)"
 CELLS = 1_000_000  # of one table of counts
-IDLE = ("hierarchy", "widths", "cuts", "prefixes", "levels", "order", "missing", "weight", "type")
+IDLE = ("hierarchy", "widths", "cuts", "order", "weight")  # dp.bins says into what values are put
+SHAPES: dict[DateLevel, str] = {
+    "day": r"\d{4}-\d\d-\d\d",
+    "month": r"\d{4}-\d\d",
+    "quarter": r"\d{4}-Q[1-4]",
+    "year": r"\d{4}",
+    "decade": r"\d{3}0s",
+}
 
 
 def _least(text: str) -> AfterValidator:
@@ -71,7 +79,7 @@ class Budget(Section):
         for count in self.counts:
             faults += _count_faults(count, self)
         if faults:
-            raise ValueError("; ".join(faults))
+            raise ContradictionError(faults)
         return self
 
     @property
@@ -135,6 +143,35 @@ def _count_faults(count: Marginal, budget: Budget) -> list[str]:
     return faults
 
 
+def _column_faults(name: str, spec: Column, bins: tuple[Any, ...] | None) -> list[str]:
+    """What a column says of its values must go with its bins, and is honoured: type, prefixes, levels, missing."""
+    ways = [way for way in ("prefixes", "levels") if getattr(spec, way) is not None]
+    if bins is None:
+        return [f"column {name!r} has {way}, which does nothing here: it is not counted" for way in ways]
+    texts = isinstance(bins[0], str)
+    if ways and not texts:
+        return [f"column {name!r} has {ways[0]}, so its bins must be texts"]
+    if spec.levels is not None:
+        return _level_faults(name, spec.levels, bins)
+    if spec.prefixes is not None and len(spec.prefixes) > 1:
+        return [f"column {name!r} has several prefixes, and is counted by one; name that one"]
+    if spec.prefixes is not None:
+        long = [text for text in bins if len(text) > spec.prefixes[0]]
+        return [f"bins of {name!r} are the first {spec.prefixes[0]} characters; {text!r} is longer" for text in long]
+    if spec.type not in ("auto", "category" if texts else "number"):
+        kind = "texts" if texts else "numbers"
+        return [f'column {name!r} has type "{spec.type}", but its bins are {kind}; dates are counted by levels']
+    return []
+
+
+def _level_faults(name: str, levels: tuple[DateLevel, ...], bins: tuple[Any, ...]) -> list[str]:
+    if len(levels) > 1:
+        return [f"column {name!r} has several levels, and is counted by one; name that one"]
+    wrong = [text for text in bins if not re.fullmatch(SHAPES[levels[0]], text)]
+    example = date_label(date(2024, 2, 27), levels[0])
+    return [f"bins of {name!r} are {levels[0]}s such as {example!r}; {text!r} is none" for text in wrong]
+
+
 class Counting(Publication):
     """A whole policy for `reveil count`."""
 
@@ -153,8 +190,9 @@ class Counting(Publication):
         for name, spec in self.columns.items():
             idle = [way for way in IDLE if way in spec.model_fields_set]
             faults += [f"column {name!r} has {way}, which does nothing here: dp.bins says all" for way in idle]
+            faults += _column_faults(name, spec, self.dp.bins.get(name))
         if faults:
-            raise ValueError("; ".join(faults))
+            raise ContradictionError(faults)
         return self
 
     def fixed(self) -> dict[str, Any]:

@@ -42,6 +42,7 @@ from reveil.guarantees.single import empty, example, share_of_classes, verdict
 from reveil.hierarchies.tree import Hierarchy
 from reveil.history import History
 from reveil.policy import Column, Policy
+from reveil.roles import no_order
 
 Distance = Literal["equal", "ordered", "hierarchical"]
 Ratios = tuple[Whole, Whole]  # numerator and denominator for each class
@@ -94,7 +95,7 @@ class TCloseness:
     def _distance(self, counts: Counts) -> Distance:
         sorts_itself = counts.values.dtype.is_numeric() or counts.values.dtype.is_temporal()
         if self.distance == "ordered" and not (sorts_itself or self.order is not None):
-            raise InputError(_no_order(self.column))
+            raise InputError(no_order(self.column))
         if self.distance != "auto":
             return self.distance
         if self.hierarchy is not None:
@@ -256,15 +257,6 @@ def _stated_order(counts: Counts, order: Sequence[Any], column: str) -> NDArray[
     return np.argsort(np.argsort(keys))
 
 
-def _no_order(column: str) -> Fault:
-    return Fault(
-        "R412",
-        f"column {column!r}",
-        'distance = "ordered" needs values that have an order, and these are text',
-        'state it (order = ["low", "middle", "high"]), or use distance = "equal" or "hierarchical"',
-    )
-
-
 def _no_hierarchy(column: str) -> Fault:
     return Fault(
         "R411",
@@ -287,7 +279,7 @@ def build_t(policy: Policy, background: Background) -> list[Judge]:
         if g.distance == "hierarchical" and tree is None:
             faults.append(_no_hierarchy(name))
         if g.distance == "ordered" and order is None and _is_text(policy.columns[name]):
-            faults.append(_no_order(name))
+            faults.append(no_order(name))
         judges.append(TCloseness(g.t, name, g.distance, tree, order))
     stop_if(faults)
     return judges

@@ -65,8 +65,8 @@ class Ledger:
         if found is None:
             store.lay_out(home)
             found = _found(home, series)
-        if found.policy is not None:
-            _refuse_change(found, Identity(series, given, found.fingerprint))
+        if found.policy is not None and (faults := _changes(found, Identity(series, given, found.fingerprint))):
+            raise InputError(faults)
         return cls(home, _catalog(home), Identity(series, given, found.fingerprint))
 
     @classmethod
@@ -106,6 +106,13 @@ class Ledger:
         """The policy that the first release fixed, as recorded; None while there is no release."""
         identity = self._catalog.identity()
         return None if identity is None or identity.policy is None else _parsed_policy(identity.policy)
+
+    def changes(self, series: str, policy: dict[str, Any]) -> list[Fault]:
+        """Where this policy is not the recorded one; nothing before the first release has fixed it."""
+        recorded = self._catalog.identity()
+        if recorded is None or recorded.policy is None:
+            return []
+        return _changes(recorded, Identity(series, canonical(policy), recorded.fingerprint))
 
     def head(self) -> Head:
         return self._catalog.head()
@@ -201,8 +208,9 @@ class Ledger:
         """Another process may have fixed another policy since this ledger was opened."""
         recorded = self._catalog.identity()
         if recorded is not None and recorded.policy is not None:
-            if self._identity.policy is not None:
-                _refuse_change(recorded, self._identity)
+            faults = [] if self._identity.policy is None else _changes(recorded, self._identity)
+            if faults:
+                raise InputError(faults)
             return recorded
         if self._identity.policy is None:
             message = "it has no release yet, and no policy was given to fix with the first one"
@@ -331,8 +339,8 @@ def _parsed_policy(text: str) -> dict[str, Any]:
     return policy
 
 
-def _refuse_change(recorded: Identity, given: Identity) -> None:
-    """A series keeps the policy of its first release: its readers were promised that one."""
+def _changes(recorded: Identity, given: Identity) -> list[Fault]:
+    """Where a policy is not the one that the first release promised its readers. One of another kind is refused."""
     old, new = _parsed_policy(recorded.policy or ""), _parsed_policy(given.policy or "")
     if ("dp" in old) != ("dp" in new):
         kind = "noisy counts (`reveil count`)" if "dp" in old else "tables (`reveil publish`)"
@@ -341,7 +349,7 @@ def _refuse_change(recorded: Identity, given: Identity) -> None:
         raise InputError(Fault("R502", f"series '{recorded.series}'", message, remedy))
     before = _flat(old) | {"series.name": canonical(recorded.series)}
     after = _flat(new) | {"series.name": canonical(given.series)}
-    faults = [
+    return [
         Fault(
             "R502",
             f"policy of series '{recorded.series}'",
@@ -351,8 +359,6 @@ def _refuse_change(recorded: Identity, given: Identity) -> None:
         for key in sorted(before.keys() | after.keys())
         if before.get(key) != after.get(key)
     ]
-    if faults:
-        raise InputError(faults)
 
 
 def _flat(value: dict[str, Any], prefix: str = "") -> dict[str, str]:

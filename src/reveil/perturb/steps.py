@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from reveil.policy import Publication
-from reveil.promise import Exact, Section, Share
+from reveil.promise import ContradictionError, Exact, Section, Share
 
 MethodName = Literal["noise", "swap", "rank-swap", "pram", "microaggregate", "condense"]
 NUMERIC = ("noise", "microaggregate", "condense")
@@ -68,7 +68,7 @@ class Step(Section):
                 "k = 2 condenses nothing: two points with a given mean and variance are known up to their order"
             )
         if faults:
-            raise ValueError("; ".join(faults))
+            raise ContradictionError(faults)
         return self
 
 
@@ -92,15 +92,14 @@ class Recipe(Publication):
             ]
         ranked = {name for step in self.perturb if step.method == "rank-swap" for name in step.columns}
         for name, spec in self.columns.items():
-            faults += [
-                f"column {name!r} has {way}, which does nothing here" for way in IDLE if way in spec.model_fields_set
-            ]
+            idle = [way for way in IDLE if way in spec.model_fields_set]
+            faults += [f"column {name!r} has {way}, but nothing is generalised here; leave {way} out" for way in idle]
             if spec.order is not None and name not in ranked:
                 faults.append(f"column {name!r} has an order, which only rank-swap uses")
         if not self.published:
             faults.append("no column is published: every role is identifier or drop")
         if faults:
-            raise ValueError("; ".join(faults))
+            raise ContradictionError(faults)
         return self
 
     @property

@@ -18,12 +18,13 @@ def toml_text(sections: Mapping[str, Mapping[str, Any]]) -> str:
     """
     parts = []
     for section, content in sections.items():
-        lines = [f"{_key(name)} = {_value(item)}" for name, item in content.items() if item is not None]
-        parts.append("\n".join([f"[{_key(section)}]", *lines]))
+        lines = [f"{key(name)} = {inline(item)}" for name, item in content.items() if item is not None]
+        parts.append("\n".join([f"[{key(section)}]", *lines]))
     return "\n\n".join(parts)
 
 
-def _key(name: str) -> str:
+def key(name: str) -> str:
+    """A name as TOML has it: quoted where it is more than a plain word."""
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _text(name)
 
 
@@ -32,10 +33,15 @@ def _text(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _value(value: Any) -> str:
+def inline(value: Any) -> str:
+    """A value on one line.
+
+    >>> inline({"role": "quasi", "levels": ["month", "year"]})
+    '{ role = "quasi", levels = ["month", "year"] }'
+    """
     if isinstance(value, Mapping):
-        items = [f"{_key(str(name))} = {_value(item)}" for name, item in value.items() if item is not None]
+        items = [f"{key(str(name))} = {inline(item)}" for name, item in value.items() if item is not None]
         return f"{{ {', '.join(items)} }}" if items else "{}"
     if isinstance(value, (list, tuple)):
-        return f"[{', '.join(_value(item) for item in value)}]"
+        return f"[{', '.join(inline(item) for item in value)}]"
     return _text(value) if isinstance(value, str) else json.dumps(value)

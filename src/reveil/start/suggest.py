@@ -7,7 +7,6 @@ The draft gives reasons, counts and shares; it never quotes a value of the table
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ import polars as pl
 from reveil.errors import Fault, InputError
 from reveil.hierarchies.files import read_paths
 from reveil.policy import Role
+from reveil.report.toml_text import inline, key
 from reveil.start.looks import CHANGING, Confidence, Facts, Look, advise, named, words
 from reveil.start.promises import promise
 
@@ -125,7 +125,7 @@ def draft_policy(suggestions: Sequence[Suggestion], name: str, hierarchies: Mapp
         "# it, and it harms nobody) or drop. `reveil explain WORD` explains the words used here.",
         "# The comments hold reasons, counts and shares, but no values of the table.",
         *lone,
-        *("", "[series]", f"name = {_text(name or 'series')}", "", "[columns]"),
+        *("", "[series]", f"name = {inline(name or 'series')}", "", "[columns]"),
     ]
     for role, title in SECTIONS.items():
         found = by_role[role]
@@ -171,33 +171,15 @@ def _comments(suggestion: Suggestion, file: str | None) -> list[str]:
     lines = [f"# {line}" for line in wrap(suggestion.reason, 100)]
     lines.append(f"# {suggestion.confidence}: {', '.join(counts) or 'not counted'}")
     if file is not None and role == "sensitive":
-        lines.append(f"# Add hierarchy = {_text(file)} to say how alike its values are (t-closeness).")
+        lines.append(f"# Add hierarchy = {inline(file)} to say how alike its values are (t-closeness).")
     return lines
 
 
 def _entry(suggestion: Suggestion, files: Mapping[str, str]) -> str:
-    key = suggestion.column if _bare(suggestion.column) else _text(suggestion.column)
     spec = dict(suggestion.spec)
     if suggestion.role == "quasi" and suggestion.column in files:
         spec = {"role": "quasi", "type": "category", "hierarchy": files[suggestion.column]}
-    if set(spec) == {"role"}:
-        return f"{key} = {_text(suggestion.role)}"
-    return f"{key} = {{ {', '.join(f'{name} = {_toml(value)}' for name, value in spec.items())} }}"
-
-
-def _bare(name: str) -> bool:
-    return bool(name) and name.isascii() and name.replace("_", "a").replace("-", "a").isalnum()
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, list):
-        return f"[{', '.join(map(_toml, value))}]"
-    return _text(value) if isinstance(value, str) else str(value)
-
-
-def _text(value: str) -> str:
-    """A TOML string. JSON has the same escapes, but lets the delete character through."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return f"{key(suggestion.column)} = {inline(suggestion.role if set(spec) == {'role'} else spec)}"
 
 
 def find_hierarchies(folder: str | Path, columns: Sequence[str]) -> Mapping[str, str]:

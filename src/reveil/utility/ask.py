@@ -6,8 +6,9 @@ m c / n are expected. At least max(0, m + c - n) and at most min(m, c) have it. 
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import sqrt
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 import polars as pl
 
 from reveil.errors import Fault, brief, stop_if
-from reveil.notation import parse_cell
+from reveil.notation import parse_cell, value_text
 from reveil.parted import COUNT, GROUP
 from reveil.utility.opening import Opened, open_published
 
@@ -29,6 +30,7 @@ class Answer:
     least: int
     most: int
     matching: int  # people whose quasi-identifiers match; their number is exact
+    notes: tuple[str, ...] = ()  # conditions that nothing published meets
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -37,13 +39,15 @@ class Answer:
             "least": self.least,
             "most": self.most,
             "matching": self.matching,
+            "notes": list(self.notes),
         }
 
     def __str__(self) -> str:
-        return (
+        answer = (
             f"{float(self.expected):g} expected (typically {self.deviation:.2g} off), between {self.least:,} and"
             f" {self.most:,}; {self.matching:,} people match the quasi-identifiers"
         )
+        return "\n".join([answer, *(f"Note: {note}" for note in self.notes)])
 
 
 def ask(published: Any, where: Mapping[str, object]) -> Answer:
@@ -58,18 +62,19 @@ def ask(published: Any, where: Mapping[str, object]) -> Answer:
     opened = Opened(published[0], None, published[1]) if isinstance(published, tuple) else open_published(published)
     values = opened.values or {}
     stop_if(_faults(opened, where))
+    notes = tuple(filter(None, (_unmet(values.get(name, opened.table)[name], where[name]) for name in where)))
     inside = pl.DataFrame({GROUP: opened.table[GROUP], "match": _matches(opened.table, where)})
     groups = inside.group_by(GROUP).agg(pl.len().alias("n"), pl.col("match").sum().alias("m"))
     named = [name for name in where if name in values]
     if not named:
         matching = int(groups["m"].sum())
-        return Answer(Fraction(matching), 0.0, matching, matching, matching)
+        return Answer(Fraction(matching), 0.0, matching, matching, matching, notes)
     table = values[named[0]]
     having = (
         table.filter(_matches(table, {named[0]: where[named[0]]})).group_by(GROUP).agg(pl.col(COUNT).sum().alias("c"))
     )
     both = groups.join(having, on=GROUP, how="left").with_columns(pl.col("c").fill_null(0)).cast(pl.Int64)
-    return _added(list(both.select("n", "m", "c").iter_rows()))
+    return replace(_added(list(both.select("n", "m", "c").iter_rows())), notes=notes)
 
 
 def _added(groups: list[tuple[int, int, int]]) -> Answer:
@@ -82,13 +87,27 @@ def _added(groups: list[tuple[int, int, int]]) -> Answer:
     return Answer(expected, sqrt(variance), least, sum(min(m, c) for _, m, c in groups), sum(m for _, m, _ in groups))
 
 
+def _covered(column: pl.Series, wanted: object) -> list[Any]:
+    """The published values that a condition is about."""
+    cell = parse_cell("" if wanted is None else str(wanted))
+    return [value for value in column.unique() if cell.covers(value)]
+
+
+def _unmet(column: pl.Series, wanted: object) -> str | None:
+    """What to say of a condition that no published value meets: it may be right, or a slip."""
+    if _covered(column, wanted):
+        return None
+    texts = [value_text(value) for value in column.unique() if value is not None]
+    near = difflib.get_close_matches(str(wanted), texts, n=1)
+    hint = f"; did you mean {brief(near[0])}" if near else ""
+    return f"no published value of {column.name!r} is {brief(wanted)}, so the answer is 0{hint}"
+
+
 def _matches(table: pl.DataFrame, where: Mapping[str, object]) -> pl.Series:
     """Which rows fit every condition on a column of this table."""
     found = pl.repeat(True, table.height, dtype=pl.Boolean, eager=True)
     for name in (name for name in where if name in table.columns):
-        cell = parse_cell("" if where[name] is None else str(where[name]))
-        distinct = table[name].unique()
-        kept = [value for value in distinct if cell.covers(value)]
+        kept = _covered(table[name], where[name])
         found &= table[name].is_in(pl.Series(kept, dtype=table[name].dtype).implode(), nulls_equal=True)
     return found
 

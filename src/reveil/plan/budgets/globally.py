@@ -323,7 +323,9 @@ def _refuse_conditions(tests: Tests, rows: Rows, order: Order, encoded: Encoded,
         return
     if len(rows) < tests.least:
         message = f"{len(rows):,} rows can be published, and no group may have fewer than {tests.least}"
-        raise InfeasibleError(Fault("R462", "guarantee", message, "publish more people, or lower k or l", len(rows)))
+        raise InfeasibleError(
+            Fault("R462", "guarantee", message, "publish more people together, or lower k or l", len(rows))
+        )
     raise InfeasibleError(infeasible.faults(encoded, _without_l(policy)))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from math import log
 from typing import Any
@@ -21,6 +22,7 @@ from reveil.plan.cutting.values import Order, Rows, Tests
 from reveil.policy import Policy
 
 AHEAD = 8  # releases that are looked ahead
+SHOWN = 3  # values in a refusal
 SAMPLE = 20_000  # rows on which the cost of the promise is measured
 
 
@@ -123,6 +125,9 @@ def faults(
                     column.values[code], int(counts[code]), rows, tight, float(needs.max()), past, pace
                 )
                 found.append(Fault("R460", f"column {column.name!r}", message, _way_out(pace, tight < rows), tight))
+    if len(found) > SHOWN:
+        more = f"{found[SHOWN - 1].message}. {len(found) - SHOWN:,} more values are too frequent as well"
+        found[SHOWN - 1 :] = [replace(found[SHOWN - 1], message=more)]
     return found
 
 
