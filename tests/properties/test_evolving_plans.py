@@ -11,17 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reveil.encode import Encoded, encode
 from reveil.guarantees.contract import Background
 from reveil.guarantees.jointly import shared
 from reveil.guarantees.registry import judges
-from reveil.plan.contract import silent
-from reveil.plan.methods import method
 from reveil.plan.rules.evolving import limits
 from reveil.plan.rules.succession import prospects
 from reveil.policy import load_policy
 from reveil.promise import Guarantee
-from reveil.remember import memory_of
 from reveil.transitions import Relation
 
 
@@ -34,6 +30,7 @@ def load(path):
 
 oracle = load(Path(__file__).parents[1] / "oracle" / "evolving.py")
 plans = load(Path(__file__).parent / "test_lasting_plans.py")
+publish = plans.planned
 FAMILIES = {v: dict.fromkeys(family, 1) for family in ("ab", "cd", "ef", "gh") for v in family}
 MIXED = {v: {w: 6 if w == v else 1 for w in "abcdefgh"} for v in "abcdefgh"}
 UNEVEN = {v: {w: 9 if w == v else 1 + "abcdefgh".index(w) % 3 for w in "abcdefgh"} for v in "abcdefgh"}
@@ -84,26 +81,6 @@ def populations(draw, name):
             pl.DataFrame({**names, "illness": [values[p] for p in here]}, schema_overrides={"illness": pl.String})
         )
     return tables
-
-
-def publish(tables, policy):
-    """Plan a series; yields each release's plan, its verdicts, and its groups as the oracle sees them."""
-    frames, book, numbers = [], {}, {}
-    for release, table in enumerate(tables, 1):
-        if table.is_empty():
-            continue
-        e = encode(table, policy, book)
-        persons = np.array([numbers.setdefault(n, len(numbers)) for n in table["name"]], dtype=np.int64)
-        e = Encoded(e.quasi, e.positions, e.sensitive, e.codes, None, persons)
-        past = plans.history(frames, book, len(numbers))
-        plan = method(policy)(e, past, policy, seed=release, progress=silent)
-        view = plans.view_of(e, plan)
-        verdicts = [v for judge in judges(policy, Background()) for v in judge.judge(view, past)]
-        yield e, plan, verdicts, plans.shown(e, plan)
-        memory = memory_of(e, plan, past, table, policy, bytes(32))
-        number = len(frames) + 1
-        frames.append({k: f.with_columns(pl.lit(number, dtype=pl.Int32).alias("release")) for k, f in memory.items()})
-        book = {"illness": list(e.sensitive[0].values)}
 
 
 @pytest.mark.parametrize("name", CASES)

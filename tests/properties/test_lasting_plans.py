@@ -76,6 +76,11 @@ def publish(tables, guarantee):
             "method": {"infeasible": "withhold"},
         }
     )
+    return planned(tables, policy)
+
+
+def planned(tables, policy):
+    """The same under any policy for these columns."""
     frames, book, numbers = [], {}, {}
     for release, table in enumerate(tables, 1):
         if table.is_empty():

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import signal
-import subprocess
-import sys
-import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
@@ -17,6 +13,7 @@ import pytest
 
 from reveil.dp.api import count, spent
 
+Start = Callable[[Path, str, list[str]], Callable[[], tuple[int, str, str]]]  # see conftest.py
 CHILD = Path(__file__).with_name("count_child.py")
 POLICY = """
 [series]
@@ -38,16 +35,6 @@ AFTER = ("record", "rename", "mark", "reveal")
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[subprocess.Popen[str]]:
-    with subprocess.Popen(
-        [sys.executable, str(CHILD)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        yield process
-        assert process.stdin is not None
-        process.stdin.close()
-
-
-@pytest.fixture(scope="module")
 def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A series that has spent 0.4 of 1."""
     folder = tmp_path_factory.mktemp("begun")
@@ -57,20 +44,10 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def ask(server: subprocess.Popen[str], job: dict[str, object]) -> int:
-    assert server.stdin is not None
-    assert server.stdout is not None
-    server.stdin.write(json.dumps(job) + "\n")
-    server.stdin.flush()
-    return int(server.stdout.readline())
-
-
-def run(server: subprocess.Popen[str], folder: Path, how: str) -> int:
+def run(start: Start, folder: Path, how: str) -> int:
     """Exit code of one `reveil count`; negative for the signal that ended it."""
     words = ["count", str(folder / "people.csv"), "-p", str(folder / "counts.toml"), "--home", str(folder / "home")]
-    out, err = (str(folder / f"{name}-{time.monotonic_ns()}") for name in ("out", "err"))
-    process = ask(server, {"how": how, "arguments": words, "out": out, "err": err})
-    return ask(server, {"wait": process})
+    return start(folder, how, words)()[0]
 
 
 def visible(folder: Path) -> list[str]:
@@ -78,12 +55,10 @@ def visible(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("step", [*BEFORE, *AFTER])
-def test_no_number_is_seen_that_was_not_paid_for(
-    step: str, begun: Path, server: subprocess.Popen[str], tmp_path: Path
-) -> None:
+def test_no_number_is_seen_that_was_not_paid_for(step: str, begun: Path, start: Start, tmp_path: Path) -> None:
     folder = tmp_path / "place"
     shutil.copytree(begun, folder)
-    assert run(server, folder, step) == -signal.SIGKILL
+    assert run(start, folder, step) == -signal.SIGKILL
     seen = len(visible(folder))
     found = spent(folder / "counts.toml", folder / "home")  # the next command settles what was left
     assert found.spent >= Fraction(2, 5) * seen
@@ -91,17 +66,15 @@ def test_no_number_is_seen_that_was_not_paid_for(
     assert len(visible(folder)) == len(found.releases)
     assert not list((folder / "home" / "staging").iterdir())
     # What is left of the budget can be spent, and no more than that.
-    codes = [run(server, folder, "") for _ in range(2)]
+    codes = [run(start, folder, "") for _ in range(2)]
     assert codes == ([2, 2] if step in AFTER else [0, 2])
     assert spent(folder / "counts.toml", folder / "home").spent == Fraction(4, 5)
 
 
-def test_the_first_count_of_a_series_killed_is_no_series(
-    server: subprocess.Popen[str], begun: Path, tmp_path: Path
-) -> None:
+def test_the_first_count_of_a_series_killed_is_no_series(start: Start, begun: Path, tmp_path: Path) -> None:
     folder = tmp_path / "place"
     shutil.copytree(begun, folder, ignore=shutil.ignore_patterns("home"))
-    assert run(server, folder, "in transaction") == -signal.SIGKILL
+    assert run(start, folder, "in transaction") == -signal.SIGKILL
     assert spent(folder / "counts.toml", folder / "home").spent == 0
-    assert run(server, folder, "") == 0
+    assert run(start, folder, "") == 0
     assert spent(folder / "counts.toml", folder / "home").spent == Fraction(2, 5)

@@ -9,10 +9,8 @@ import hashlib
 import json
 import shutil
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +21,7 @@ from reveil.ledger.ledger import Ledger
 from reveil.publish import Series, open_series
 from reveil.verify import Verification
 
+Run = Callable[[], tuple[int, str, str]]  # waits for a command line: exit code, stdout, stderr (see conftest.py)
 CHILD = Path(__file__).with_name("publish_child.py")
 POLICY = """
 [series]
@@ -57,33 +56,11 @@ def people(release: int, rows: int = 40) -> pl.DataFrame:
 
 
 @dataclass
-class Run:
-    """A command line that is running, or has run."""
-
-    server: subprocess.Popen[str]
-    process: int
-    files: tuple[Path, Path]
-
-    def end(self) -> tuple[int, str, str]:
-        """Exit code (negative: the signal that killed it), stdout, stderr."""
-        code = int(ask(self.server, {"wait": self.process}))
-        return code, self.files[0].read_text(), self.files[1].read_text()
-
-
-def ask(server: subprocess.Popen[str], job: dict[str, object]) -> str:
-    assert server.stdin is not None
-    assert server.stdout is not None
-    server.stdin.write(json.dumps(job) + "\n")
-    server.stdin.flush()
-    return server.stdout.readline()
-
-
-@dataclass
 class Place:
     """A folder with a policy, tables and the home of a series."""
 
     folder: Path
-    server: subprocess.Popen[str]
+    begin: Callable[[Path, str, list[str]], Run]
 
     @property
     def home(self) -> Path:
@@ -97,22 +74,10 @@ class Place:
 
     def start(self, *words: str, how: str = "") -> Run:
         place = ["--policy", str(self.folder / "reveil.toml"), "--home", str(self.home)]
-        out, err = (self.folder / f"{name}-{time.monotonic_ns()}" for name in ("out", "err"))
-        job = {"how": how, "arguments": [*words, *place], "out": str(out), "err": str(err)}
-        return Run(self.server, int(ask(self.server, job)), (out, err))
+        return self.begin(self.folder, how, [*words, *place])
 
     def run(self, *words: str, how: str = "") -> tuple[int, str, str]:
-        return self.start(*words, how=how).end()
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[subprocess.Popen[str]]:
-    with subprocess.Popen(
-        [sys.executable, str(CHILD)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        yield process
-        assert process.stdin is not None
-        process.stdin.close()
+        return self.start(*words, how=how)()
 
 
 @pytest.fixture(scope="module")
@@ -127,8 +92,8 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def place(begun: Path, tmp_path: Path, server: subprocess.Popen[str]) -> Place:
-    return Place(Path(shutil.copytree(begun, tmp_path / "series")), server)
+def place(begun: Path, tmp_path: Path, start: Callable[[Path, str, list[str]], Run]) -> Place:
+    return Place(Path(shutil.copytree(begun, tmp_path / "series")), start)
 
 
 def old_state(home: Path) -> dict[str, str]:
@@ -219,11 +184,11 @@ def test_two_publishers(place: Place) -> None:
     for file in go:
         planned(file, 1)
     go[0].touch()
-    code, out, err = runs[0].end()
+    code, out, err = runs[0]()
     assert code == 0, out + err
     assert json.loads(out)["number"] == 2
     go[1].touch()
-    code, out, err = runs[1].end()
+    code, out, err = runs[1]()
     assert code == 2, out + err
     answer = json.loads(out)
     assert answer["error"] == "The series has moved on"
@@ -240,7 +205,7 @@ def test_two_publishers_begin_one_series(place: Place) -> None:
     runs = [place.start("publish", place.table(n), "--json", how=f"wait:{go}") for n in (1, 2)]
     planned(go, 2)
     go.touch()
-    ends = [run.end() for run in runs]
+    ends = [run() for run in runs]
     assert sorted(code for code, _, _ in ends) == [0, 2], ends
     loser = json.loads(next(out for code, out, _ in ends if code == 2))
     assert loser["error"] == "The series has moved on"

@@ -144,7 +144,7 @@ def test_estimate_refuses_all_at_once() -> None:
         ({"model": "r-robustness", "r": 2}, {}, {}, "r and priors belong together"),
         ({"model": "k-anonymity", "k": 2, "condition": "delta"}, {}, {}, "condition does nothing without r"),
         ({"model": "k-anonymity", "k": 2, "r": 2, "priors": ["p.csv"]}, {}, {}, "priors do not go with model"),
-        ({"model": "r-robustness", "r": 1, "priors": ["p.csv"]}, {}, {}, "greater than 1"),
+        ({"model": "r-robustness", "r": 1, "priors": ["p.csv"]}, {}, {}, "above 1"),
         ({"model": "r-robustness", "r": 2, "t": 0.2, "priors": ["p.csv"]}, {}, {}, "t cannot be planned together"),
         ({"model": "r-robustness", "r": 2, "priors": ["p.csv"]}, {"name": "mondrian"}, {}, '"signatures" or "linkage"'),
         ({"model": "k-anonymity", "k": 2}, {"name": "linkage"}, {}, "groups by priors"),

@@ -62,7 +62,7 @@ def test_levels_of_a_hierarchy_and_blocks_of_neighbours():
         ({"level": 1}, "sensitive", "needs a hierarchy"),
         ({"diameter": 2}, "sensitive", "needs an order or a hierarchy"),
         ({"radius": 2}, "sensitive", "one rule|a rule"),
-        ({"diameter": 0}, {"role": "sensitive", "order": ["a"]}, "greater than or equal to 1"),
+        ({"diameter": 0}, {"role": "sensitive", "order": ["a"]}, "not below 1"),
     ],
 )
 def test_rules_that_cannot_be_followed(transitions, sensitive, words):

@@ -80,14 +80,7 @@ def audit(
         else:
             found = series_so_far(policy, home, quiet).audit(progress=show, **how)
     _show_audit(found, report, external, json, quiet)
-    if not found.holds:
-        if json:
-            raise typer.Exit(GuaranteeError.exit_code)  # the answer is on the screen; a second one would not be JSON
-        s = found.summary
-        message = f"{s['exposed']:,} people are exposed, {s['above_promise']:,} are above the promise"
-        raise GuaranteeError(
-            Fault("R728", "audit", message, "see the reasons above; `reveil explain compromise-safety`")
-        )
+    _refuse_exposure(found, json)
 
 
 def _show_audit(found: "Audit", report: Path | None, external: bool, json: bool, quiet: bool) -> None:
@@ -100,6 +93,16 @@ def _show_audit(found: "Audit", report: Path | None, external: bool, json: bool,
         terminal.say_json(found.to_dict(names=not external))
     elif not quiet:
         terminal.say(lines(found))
+
+
+def _refuse_exposure(found: "Audit", json: bool) -> None:
+    if found.holds:
+        return
+    if json:
+        raise typer.Exit(GuaranteeError.exit_code)  # the answer is on the screen; a second one would not be JSON
+    s = found.summary
+    message = f"{s['exposed']:,} people are exposed, {s['above_promise']:,} are above the promise"
+    raise GuaranteeError(Fault("R728", "audit", message, "see the reasons above; `reveil explain compromise-safety`"))
 
 
 prior_app = typer.Typer(help="What others may know beforehand: the odds of sensitive values.", no_args_is_help=True)

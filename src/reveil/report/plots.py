@@ -63,8 +63,8 @@ def before_after(title: str, items: Sequence[Pair], *, maximum: float = 1.0) -> 
         parts.append(_text("0", y + 13, item.label, "strong"))
         for offset, bar, kind in ((20, item.before, "bar muted"), (38, item.after, "bar")):
             parts.append(_text("0", y + offset + 11, bar.label, "small"))
-            parts.append(_rect(14, y + offset + 3, 68, 8, "track"))
-            parts.append(_rect(14, y + offset + 3, 68 * min(1.0, bar.value / maximum), 8, kind))
+            parts.append(_rect(14, y + offset + 3, 64, 8, "track"))
+            parts.append(_rect(14, y + offset + 3, 64 * min(1.0, bar.value / maximum), 8, kind))
             parts.append(_text("100%", y + offset + 11, bar.text, "end value"))
     described = "; ".join(f"{i.label}: {i.before.label} {i.before.text}, {i.after.label} {i.after.text}" for i in items)
     return _svg(title, described, 66 * len(items), parts)

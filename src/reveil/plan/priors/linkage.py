@@ -181,6 +181,19 @@ def deal_segments(
 
 
 @njit(cache=True, nogil=True)
+def count_due(codes: I32, rows: I64, following: I64, start: int, count: I64, seen: I64, g: int, mark: int) -> int:
+    """Values that are left g times, each counted at one of its rows."""
+    due, i = 0, start
+    while i < len(rows):
+        code = codes[rows[i]]
+        if count[code] >= g and seen[code] != mark:
+            seen[code] = mark
+            due += 1
+        i = following[i]
+    return due
+
+
+@njit(cache=True, nogil=True)
 def deal(
     trees: Trees,
     positions: I32,
@@ -200,20 +213,13 @@ def deal(
     the next `window` rows of the list. So the list should be in an order in which near rows are alike.
     `count` is zero before and after.
     """
-    n, left = len(rows), len(rows)
+    n, left, start = len(rows), len(rows), 0
     for i in range(n):
         count[codes[rows[i]]] += 1
     following, before = np.arange(1, n + 1), np.arange(-1, n - 1)  # the rows that are left
-    start = 0
     low, high = np.empty(positions.shape[1], dtype=np.int32), np.empty(positions.shape[1], dtype=np.int32)
     for g in range(n // size, 0, -1):
-        due, i = 0, start
-        while g > 1 and i < n:  # values that are left g times, each counted at one of its rows
-            code = codes[rows[i]]
-            if count[code] >= g and seen[code] != -2 - fresh:
-                seen[code] = -2 - fresh
-                due += 1
-            i = following[i]
+        due = count_due(codes, rows, following, start, count, seen, g, -2 - fresh) if g > 1 else 0
         wanted = left if g == 1 else max(size, due)
         low[:], high[:] = positions[rows[start]], positions[rows[start]]
         for taken in range(wanted):
