@@ -19,6 +19,7 @@ from reveil.plan.methods import method
 from reveil.policy import Policy, PolicyLike, load_policy
 from reveil.promise import SINGLE_RELEASE
 from reveil.publish import usable
+from reveil.words import some
 
 COMPARED = (*SCHEMES[:3], "mondrian", SCHEMES[3])
 SMALL = 200  # rows of a first run, so that compiling is not measured
@@ -68,7 +69,7 @@ class Comparison:
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{t.scheme} {'refused' if t.loss is None else format(t.loss, '.4f')}" for t in self.trials)
-        return f"<Comparison of {self.rows:,} rows, mean NCP: {shown}>"
+        return f"<Comparison of {some(self.rows, 'row')}, mean NCP: {shown}>"
 
     def _repr_html_(self) -> str:
         header, lines = self.table()

@@ -27,6 +27,7 @@ from reveil.policy import Column, Policy
 from reveil.promise import EVOLVING
 from reveil.roles import first_rows
 from reveil.transitions import domain
+from reveil.words import some
 
 Codes = NDArray[np.int32]
 CodeBook = Mapping[str, Sequence[Any]]  # sensitive column -> its values by code, over the whole series
@@ -195,13 +196,13 @@ def _uncovered(name: str, spec: Column, values: pl.Series, leaves: set[Hashable]
     shown = []
     for value, rows in unknown[:10]:
         near = difflib.get_close_matches(str(value)[:100], texts, n=1)
-        shown.append(f"{brief(value)} ({rows:,} rows{f', nearest {brief(near[0])}' if near else ''})")
+        shown.append(f"{brief(value)} ({some(rows, 'row')}{f', nearest {brief(near[0])}' if near else ''})")
     more = f" and {len(unknown) - 10} more" if len(unknown) > 10 else ""
     source = spec.hierarchy if isinstance(spec.hierarchy, str) else "its hierarchy" if spec.hierarchy else "order"
     return Fault(
         "R301",
         f"column {name!r}",
-        f"{source} does not cover {len(unknown)} values: {', '.join(shown)}{more}",
+        f"{source} does not cover {some(len(unknown), 'value')}: {', '.join(shown)}{more}",
         f"add these values to {source}, or correct them in the table",
         sum(rows for _, rows in unknown),
         first_rows(values.is_in([value for value, _ in unknown])),

@@ -33,6 +33,7 @@ from reveil.read import read_table
 from reveil.utility.axes import Axis, axis_of
 from reveil.utility.opening import Opened, open_published
 from reveil.verify import background
+from reveil.words import some_people
 
 Ints = NDArray[np.int64]
 # Names of columns inside, which no table of anybody's has.
@@ -60,7 +61,7 @@ class Linked:
     def __repr__(self) -> str:
         s = self.summary
         before = f", {s['before']['certain']:,} before" if s["before"] else ""
-        return f"<Linked: {s['after']['certain']:,} of {s['people']:,} people re-identified{before}>"
+        return f"<Linked: {s['after']['certain']:,} of {some_people(s['people'])} re-identified{before}>"
 
     def _repr_html_(self) -> str:
         words = "".join(f"<p>{escape(line)}</p>" for line in sentences(self))
@@ -131,7 +132,7 @@ def sentences(linked: Linked) -> list[str]:
     """The findings in plain words."""
     s, lines = linked.summary, []
     known = "know that they are in the table" if s["present"] else "do not know who is in the table"
-    lines.append(f"Somebody has a list of {s['people']:,} people with {', '.join(linked.by)}, and they {known}.")
+    lines.append(f"Somebody has a list of {some_people(s['people'])} with {', '.join(linked.by)}, and they {known}.")
     for when, title in (("before", "In the original table"), ("after", "In the published table")):
         if s[when]:
             f = s[when]

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from reveil.errors import Fault, InputError, stop_if
 from reveil.notation import parse_cell, value_text
 from reveil.policy import Policy
+from reveil.words import some
 
 TOLERANCE = Fraction(1, 10**6)  # of a sum of rounded probabilities; the posterior does not depend on the sum
 SHOWN = 3  # examples in a fault
@@ -243,7 +244,9 @@ def _incomplete(prior: Prior, rows: Mapping[tuple[str, ...], Mapping[str, Fracti
         missing = [value for value in prior.values if value not in row]
         if missing:
             listed = ", ".join(map(repr, missing[:SHOWN])) + ", ..." * (len(missing) > SHOWN)
-            message = f"{prior.label(number)}: says nothing about {len(missing)} values that others have: {listed}"
+            message = (
+                f"{prior.label(number)}: says nothing about {some(len(missing), 'value')} that others have: {listed}"
+            )
             faults.append(Fault("R434", where, message, "write 0 where a value cannot occur"))
         total = sum(row.values(), Fraction(0))
         if not missing and abs(total - 1) > TOLERANCE:
@@ -276,7 +279,7 @@ def check_values(prior: Prior, values: pl.Series, signatures: Signatures) -> lis
         listed = ", ".join(map(repr, sorted(lacking)[:SHOWN])) + ", ..." * (len(lacking) > SHOWN)
         unknown = [value for value in values.unique().to_list() if _text(value) in lacking]
         rows = int(values.is_in(unknown, nulls_equal=True).sum())
-        message = f"says nothing about {len(lacking)} values of {prior.column!r} that occur: {listed}"
+        message = f"says nothing about {some(len(lacking), 'value')} of {prior.column!r} that occur: {listed}"
         return [Fault("R434", where, message, "add their probabilities, or estimate the prior with smoothing", rows)]
     codes = _codes(prior, values)
     zero = np.array([[p == 0 for p in row] for row in prior.table], dtype=bool)

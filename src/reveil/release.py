@@ -21,6 +21,7 @@ from reveil.parted import QUASI, value_tables
 from reveil.plan.contract import Plan
 from reveil.plan.loss import Loss
 from reveil.verify import read_published, typed
+from reveil.words import some
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +82,7 @@ class Release:
         what = "Release" if self.number is None else f"Release {self.number} of {self.certificate.series!r}"
         found = "the promise holds" if self.certificate.holds else "THE PROMISE DOES NOT HOLD"
         return (
-            f"<{what}: {counts['published rows']:,} rows in {counts['groups']:,} groups, "
+            f"<{what}: {some(counts['published rows'], 'row')} in {some(counts['groups'], 'group')}, "
             f"{counts['withheld rows']:,} withheld, {counts['counterfeit rows']:,} counterfeit; {found}>"
         )
 
@@ -110,7 +111,8 @@ class Preview:
 
     def __repr__(self) -> str:
         return (
-            f"<Preview of release {self.number} under {self.model}: {self.rows:,} rows in {self.plan.count:,} groups, "
+            f"<Preview of release {self.number} under {self.model}: {some(self.rows, 'row')} in "
+            f"{some(self.plan.count, 'group')}, "
             f"{self.plan.withheld:,} withheld, {self.plan.counterfeits:,} counterfeit, loss {self.loss.mean:.4f}>"
         )
 

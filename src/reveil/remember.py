@@ -27,6 +27,7 @@ from reveil.policy import ColumnType, Policy
 from reveil.promise import plain_text
 from reveil.roles import first_rows
 from reveil.transitions import weights_of
+from reveil.words import some
 
 
 def memory_of(
@@ -172,7 +173,9 @@ def _moved_leaves(tree: Hierarchy, past: History) -> Fault | None:
     if not moved:
         return None
     shown = ", ".join(map(brief, moved[:5]))
-    message = f"{len(moved)} values are generalised in another way than in earlier releases: {shown}"
+    message = (
+        f"{some(len(moved), 'value is', 'values are')} generalised in another way than in earlier releases: {shown}"
+    )
     return Fault("R310", f"column {tree.name!r}", message, "keep what earlier releases used; new values may be added")
 
 

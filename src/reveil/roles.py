@@ -16,6 +16,7 @@ from reveil.dates import Order, read_days
 from reveil.errors import Fault, brief, stop_if
 from reveil.policy import Column, ColumnType, Policy, Publication
 from reveil.read import ReadOptions, read_table
+from reveil.words import some
 
 RESERVED = ("group", "person", "release")  # what the columns of a series' releases and of its memory are called
 TOO_FEW = 20  # rows from which on a column of different values tells that it names rows
@@ -110,8 +111,7 @@ def _identifier_faults(column: pl.Series, once: bool) -> list[Fault]:
     hashes = np.sort(known.hash().to_numpy())  # equal values have equal hashes, and hashes sort quickly
     if once and (hashes[1:] == hashes[:-1]).any() and known.n_unique() < known.len():
         again = column.is_duplicated() & column.is_not_null()
-        people = column.filter(again).n_unique()
-        message = f"{people:,} {'people have' if people > 1 else 'person has'} more than one row"
+        message = f"{some(column.filter(again).n_unique(), 'person has', 'people have')} more than one row"
         remedy = "keep one row per person and release, for instance the latest"
         where = f"identifier {column.name!r}"
         faults.append(Fault("R214", where, message, remedy, int(again.sum()), first_rows(again)))
@@ -124,7 +124,9 @@ def _telling_faults(column: pl.Series) -> list[Fault]:
     alone = int((counts["rows"] == 1).sum())
     if len(column) < TOO_FEW or 2 * alone <= len(column):
         return []
-    message = f"is to be published as it is, and {alone:,} of {len(column):,} rows have a value that no other row has"
+    message = (
+        f"is to be published as it is, and {alone:,} of {some(len(column), 'row')} have a value that no other row has"
+    )
     remedy = "make it a quasi-identifier, make it coarser, or drop it: rows could be followed from release to release"
     return [Fault("R226", f"column {column.name!r}", message, remedy, alone)]
 

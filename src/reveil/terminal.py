@@ -10,6 +10,7 @@ from typing import Any
 
 from reveil.errors import ReveilError
 from reveil.plan.contract import Progress, silent
+from reveil.words import some
 
 
 def say(text: str = "") -> None:
@@ -97,7 +98,7 @@ def verdict_lines(verdicts: Sequence[Mapping[str, Any]]) -> str:
 
 def counts_line(counts: Mapping[str, int]) -> str:
     return (
-        f"{counts['published rows']:,} rows in {counts['groups']:,} groups "
-        f"({counts['smallest group']:,} to {counts['largest group']:,} rows each), "
+        f"{some(counts['published rows'], 'row')} in {some(counts['groups'], 'group')} "
+        f"({counts['smallest group']:,} to {some(counts['largest group'], 'row')} each), "
         f"{counts['withheld rows']:,} withheld, {counts['counterfeit rows']:,} counterfeit"
     )

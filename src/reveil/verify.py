@@ -30,6 +30,7 @@ from reveil.parted import QUASI, pair, value_tables
 from reveil.policy import Policy
 from reveil.prior import load
 from reveil.roles import population
+from reveil.words import agree, some
 
 GROUP = "group"
 
@@ -218,7 +219,10 @@ def _uniform(table: pl.DataFrame, policy: Policy) -> Check:
     model = np.zeros(len(groups), dtype=np.uint64)
     model[numbers] = shown  # of some row of each group; all others must show the same
     uneven = len(np.unique(numbers[shown != model[numbers]]))
-    finding = f"{len(groups):,} groups, of which {uneven:,} show more than one combination of cells"
+    finding = (
+        f"{some(len(groups), 'group')}, of which {uneven:,} {agree(uneven, 'shows', 'show')} more than "
+        "one combination of cells"
+    )
     return Check("one generalisation per group", uneven == 0, finding)
 
 
@@ -277,14 +281,21 @@ def _compare(table: pl.DataFrame, view: View, truth: Truth) -> list[Check]:
     invented = int(view.counterfeits.sum())
     expected = truth.rows - truth.withheld + invented
     checks = [
-        Check("rows", table.height == expected, f"{table.height:,} rows published, {expected:,} were to be"),
+        Check(
+            "rows",
+            table.height == expected,
+            f"{some(table.height, 'row')} published, {expected:,} {agree(expected, 'was', 'were')} to be",
+        ),
     ]
     for name, counts in truth.values.items():
         seen = pl.DataFrame({"value": table[name]}).group_by("value").len("published").cast({"published": pl.Int64})
         known = counts.cast({"value": table.schema[name]})  # whole numbers may be published among others
         both = seen.join(known, on="value", how="full", nulls_equal=True, coalesce=True)
-        surplus = (both["published"].fill_null(0) - both["rows"].fill_null(0)).clip(0).sum()
-        finding = f"{surplus:,} values published beyond those of the input; {invented:,} rows are counterfeits"
+        surplus = int((both["published"].fill_null(0) - both["rows"].fill_null(0)).clip(0).sum())
+        finding = (
+            f"{some(surplus, 'value')} published beyond those of the input; "
+            f"{some(invented, 'row is a counterfeit', 'rows are counterfeits')}"
+        )
         checks.append(Check(f"values of {name!r}", surplus <= invented, finding))
     if view.signatures is not None:
         people = np.bincount(view.signatures["class"].fill_null(-1).to_numpy() + 1, minlength=view.count + 1)
@@ -310,7 +321,9 @@ def _held(table: pl.DataFrame, view: View, truth: Truth, name: str) -> Check:
     shown = pl.DataFrame({"class": view.classes, "value": table[name]}).group_by("class", "value").len("shown")
     both = held.join(shown, on=["class", "value"], how="left", nulls_equal=True).cast({"held": pl.Int64})
     lacking = int((both["held"] - both["shown"].cast(pl.Int64).fill_null(0)).clip(0).sum())
-    finding = f"{lacking:,} values of members are not among those that their group shows"
+    finding = (
+        f"{some(lacking, 'value')} of members {agree(lacking, 'is', 'are')} not among those that their group shows"
+    )
     return Check(f"values of {name!r} by group", lacking == 0, finding)
 
 

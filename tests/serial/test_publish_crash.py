@@ -161,7 +161,7 @@ def test_killed_in_the_audit_gate(place: Place) -> None:
     code, out, err = place.run("publish", place.table(2), how="audit")
     assert code == -signal.SIGKILL, out + err
     code, out, err = place.run("history")
-    assert (code, ": 1 releases." in out) == (0, True)
+    assert (code, ": 1 release." in out) == (0, True)
     assert "was removed; it had not been recorded" in err
     settled(place, 1)
     policy.write_text(POLICY)

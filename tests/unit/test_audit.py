@@ -127,6 +127,32 @@ def test_series_audit_knows_people_by_their_identifiers(series):
         series.audit(people=["nobody"])
 
 
+def test_people_asked_about_are_told_of_by_name(tmp_path):
+    """Also where nothing is certain, and in the words that they were asked about with."""
+    calm = reveil.open_series(
+        POLICY | {"guarantee": {"model": "compromise-safety", "m": 3, "tau": "1/2"}}, tmp_path / "calm"
+    )
+    calm.publish(FIRST, seed=1)
+    found = calm.audit(people=["b", "#0"], compromised=["c"])
+    text = lines(found)
+    assert "b, release 1: nothing is certain. Best guess: " in text
+    assert "#0, release 1: " in text or "c, release 1: " in text  # people are numbered in the order of their hashes
+    assert {s.person for s in found.standings} <= {"b", "#0", "c"}
+    first = found.to_dict()["people"][0]
+    assert first["person"] == "b" and first["settled"] and not first["known"]
+    assert sum(belief["probability"] for belief in first["beliefs"]) == pytest.approx(1)
+    assert "b, release 1" in html(found) and "b, release 1" not in html(found, external=True)
+    assert "c, release 1: flu, known beforehand." in lines(calm.audit(people=["c"], compromised=["c"]))
+
+
+def test_people_asked_about_where_values_are_certain_or_unlikely():
+    seen = from_groups([[("AB", "xy"), ("CD", "xz")], [("AE", "xw"), ("CD", "xz")]])
+    text = lines(audit(seen, people=["A", "C"]))
+    assert "A, releases 1 and 2: x, with certainty." in text
+    assert "C, releases 1 and 2: nothing is certain. Best guess: x, with 0.5000; then z 0.5000." in text
+    assert "B," not in text
+
+
 def test_report_and_external_version(series):
     found = series.audit()
     full, discreet = html(found), html(found, external=True)

@@ -148,7 +148,7 @@ def test_history_and_show(work: Path) -> None:
     code, out, _ = cli("history")
     assert code == 0
     assert "Series 'visits'" in out
-    assert "1 releases" in out
+    assert "1 release" in out
     assert "promise about one table" in out
     listed = json.loads(cli("history", "--json")[1])
     assert listed["releases"][0]["input rows"] == 12

@@ -18,14 +18,16 @@ from reveil.audit.exact import Limits
 from reveil.audit.explain import Explanation, explain
 from reveil.audit.infer import Inference, Progress, infer
 from reveil.audit.knowledge import Adversary, adversary_from, read_adversary
+from reveil.audit.minimal import minimality
 from reveil.audit.model import Model, build
 from reveil.audit.observed import I64, Observed
 from reveil.audit.sample import Sampled, sample
-from reveil.audit.score import Score, score
+from reveil.audit.score import Score, Standing, score
 from reveil.audit.tables import Presence, observe, population_priors
 from reveil.errors import Fault, InputError
 from reveil.policy import Policy, PolicyLike, load_policy
 from reveil.promise import lowest_tau
+from reveil.words import agree, some, some_people
 
 WORST = 10  # people whose exposure is explained unless more are asked for
 
@@ -46,6 +48,7 @@ class Audit:
     worst: int = WORST
     exposed_first: Mapping[int, str] = field(default_factory=dict)  # person's number -> release
     policy: Policy | None = None
+    asked: tuple[int, ...] = ()  # people who were asked about, by number
 
     @property
     def certain(self) -> pl.DataFrame:
@@ -90,6 +93,11 @@ class Audit:
         return {"above_promise": self.score.linked(float(self.promise), g.protects)}
 
     @cached_property
+    def standings(self) -> tuple[Standing, ...]:
+        """What is believed of each person who was asked about, also where nothing is certain."""
+        return tuple(standing for person in self.asked for standing in self.score.standings(person))
+
+    @cached_property
     def explanations(self) -> tuple[Explanation, ...]:
         """The worst cases in words: people who are certain though they were not known."""
         return tuple(explain(self.inference, int(a)) for a in self.score.exposed_apps[: self.worst])
@@ -115,21 +123,20 @@ class Audit:
             "attacks": [a.to_dict() for a in self.attacks],
         }
         if names:
+            content["people"] = [s.to_dict() for s in self.standings]
             content["certain"] = self.certain.filter(~pl.col("known")).to_dicts()
             content["explanations"] = [e.to_dict() for e in self.explanations]
         return content
 
     def __repr__(self) -> str:
         s = self.summary
-        found = (
-            "nobody is exposed"
-            if self.holds
-            else f"{s['exposed']:,} of {s['people']:,} people are exposed with certainty"
-        )
-        if not self.holds and not s["exposed"]:
-            found = f"{s['above_promise']:,} of {s['people']:,} people are above the promise"
+        count, what = s["exposed"], "exposed with certainty"
+        if not count:
+            count, what = s["above_promise"], "above the promise"
+        found = f"{count:,} of {some_people(s['people'])} {agree(count, 'is', 'are')} {what}"
+        found = "nobody is exposed" if self.holds else found
         undecided = f", {s['undecided']:,} undecided" if s["undecided"] else ""
-        return f"<Audit of {s['releases']} releases, {s['rows']:,} rows: {found}{undecided}>"
+        return f"<Audit of {some(s['releases'], 'release')}, {some(s['rows'], 'row')}: {found}{undecided}>"
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -155,6 +162,7 @@ def audit(
     transitions: Any = None,
     compromised: Sequence[Any] = (),
     share: object = 0,
+    publisher: str | None = None,
     draws: int = 1,
     truth: I64 | pl.DataFrame | None = None,
     promise: object = None,
@@ -170,6 +178,7 @@ def audit(
     `priors` (person -> value -> weight) are used where the adversary states none; by default the policy's first prior.
     `releases` are tables in order (paths, frames, release folders, or pairs of tables for an anatomy) with a
     `population` that says who has which quasi-identifiers (a column `release` says when), or an `Observed`.
+    A `publisher` (any, median) is known to cut groups as far as the promise allows, numbers anywhere or at the median.
 
     >>> one = pl.DataFrame({"age": ["2*", "2*"], "illness": ["flu", "cold"]})
     >>> two = pl.DataFrame({"age": ["[25-39]", "[25-39]"], "illness": ["flu", "asthma"]})
@@ -193,7 +202,14 @@ def audit(
         )  # fmt: skip
         if loaded is not None and loaded.guarantee.priors:
             priors = priors or population_priors(loaded, population, sensitive, identifier)
-    who = _adversary(adversary, loaded, change, transitions, compromised, share)
+    stated = {
+        "change": change,
+        "transitions": transitions,
+        "compromised": list(compromised) or None,
+        "share": share or None,
+        "publisher": publisher,
+    }
+    who = _adversary(adversary, loaded, {name: value for name, value in stated.items() if value is not None})
     if priors and not who.priors:
         who = replace(who, priors=priors)
     job = _Job(seen, who, loaded, _truth(truth, seen), promise, limit, samples, worst, seed, progress)
@@ -204,9 +220,7 @@ def _is_table(releases: Sequence[Any]) -> bool:
     return isinstance(releases, tuple) and len(releases) == 2 and not isinstance(releases[0], tuple)
 
 
-def _adversary(
-    given: Any, policy: Policy | None, change: str | None, transitions: Any, compromised: Sequence[Any], share: object
-) -> Adversary:
+def _adversary(given: Any, policy: Policy | None, stated: Mapping[str, Any]) -> Adversary:
     if isinstance(given, Adversary):
         return given
     content: dict[str, Any] = {}
@@ -215,15 +229,7 @@ def _adversary(
         content = dict(given)
     elif given is not None:
         content, folder = read_adversary(Path(given)), Path(given).parent
-    stated = {
-        "change": change,
-        "transitions": transitions,
-        "compromised": list(compromised) or None,
-        "share": share or None,
-    }
-    return adversary_from(
-        content | {name: value for name, value in stated.items() if value is not None}, policy, folder
-    )
+    return adversary_from(content | dict(stated), policy, folder)
 
 
 def _truth(given: I64 | pl.DataFrame | None, o: Observed) -> I64 | None:
@@ -285,9 +291,15 @@ class _Job:
             counts.append(len(score(again, None, None).exposed_people))
         trend, first = self._trend(pins)
         return Audit(
-            self.seen, self.who, found, scored, attacks(found, self.truth), promised(self.promise, self.policy),
-            tuple(counts), trend, sampled, self.worst, first, self.policy,
+            self.seen, self.who, found, scored, self._attacks(found), promised(self.promise, self.policy),
+            tuple(counts), trend, sampled, self.worst, first, self.policy, tuple(people or ()),
         )  # fmt: skip
+
+    def _attacks(self, found: Inference) -> tuple[Attack, ...]:
+        made = attacks(found, self.truth)
+        if self.who.publisher is None:
+            return made
+        return *made, minimality(found, self.truth, self.who.publisher, self.policy)
 
     def _witnessed(self, model: Model) -> bool:
         """Whether the truth is given and fits: then there is a world, whatever is left out."""

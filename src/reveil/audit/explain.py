@@ -11,6 +11,7 @@ from reveil.audit.certain import State
 from reveil.audit.filters import CHAIN, EQUAL, GROUP, KNOWN, SEARCH
 from reveil.audit.infer import Inference, infer
 from reveil.audit.observed import I64
+from reveil.words import some
 
 LONGEST = 14  # sentences
 NAMES = 6  # people or values listed by name
@@ -93,7 +94,11 @@ def factor_name(state: State, factor: int) -> str:
     m = state.model
     groups = sorted({int(g) for g in m.cell_group[m.cell_start[factor] : m.cell_start[factor + 1]] if g >= 0})
     name = m.observed.group_name(groups[0])
-    return name if len(groups) == 1 else f"{name} (and {len(groups) - 1} groups that overlap it)"
+    return (
+        name
+        if len(groups) == 1
+        else f"{name} (and {some(len(groups) - 1, 'group that overlaps it', 'groups that overlap it')})"
+    )
 
 
 def _twins(state: State, app: int, value: int) -> _Told | None:

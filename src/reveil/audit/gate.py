@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,14 @@ import polars as pl
 
 from reveil.audit.api import Audit, audit
 from reveil.audit.infer import Progress
-from reveil.audit.knowledge import Known, known_from, person_priors
+from reveil.audit.knowledge import known_from, person_priors
 from reveil.audit.observed import I64, Observed
 from reveil.audit.series import observe_series, truth_of
 from reveil.errors import Fault, GuaranteeError, InputError
 from reveil.identify import keyed_hashes
 from reveil.ledger.ledger import Ledger
 from reveil.policy import Policy
+from reveil.words import agree, some_people
 
 
 def audit_series(
@@ -36,14 +38,18 @@ def audit_series(
     column = _column(policy, sensitive)
     seen = observe_series(ledger, column)
     numbers = _Numbers(ledger, seen)
-    listed = [numbers.known(item) for item in compromised]
-    asked = None if people is None else [numbers.name(str(person)) for person in people]
+    stated = [known_from(item) for item in compromised]
+    named = [numbers.of(person) for person in [*(item.person for item in stated), *map(str, people or ())]]
+    seen = numbers.called(seen)
+    names = [str(seen.persons[number]) for number in named]
+    listed = [replace(item, person=name) for item, name in zip(stated, names, strict=False)]
+    asked = None if people is None else names[len(stated) :]
     truth = truth_of(ledger, column, seen)
-    priors = _priors(ledger, policy, column)
+    priors = _priors(ledger, policy, column, seen)
     return audit(seen, policy=policy, compromised=listed, people=asked, truth=truth, priors=priors, **how)
 
 
-def _priors(ledger: Ledger, policy: Policy, column: str) -> dict[str, dict[str, Fraction]]:
+def _priors(ledger: Ledger, policy: Policy, column: str, seen: Observed) -> dict[str, dict[str, Fraction]]:
     """What the policy's prior says of everybody, by their quasi-identifiers when they first appeared."""
     if not policy.guarantee.priors:
         return {}
@@ -52,7 +58,7 @@ def _priors(ledger: Ledger, policy: Policy, column: str) -> dict[str, dict[str, 
         kept = ledger.memory(record.number, "members").filter(pl.col("group") >= 0).select("person")
         frames.append(pl.concat([kept, ledger.memory(record.number, "signatures").drop("group")], how="horizontal"))
     first = pl.concat(frames).unique("person", keep="first", maintain_order=True)
-    names = [f"#{number}" for number in first["person"]]
+    names = seen.persons.gather(first["person"]).to_list()
     return person_priors(policy, column, names, {name: first[name].to_list() for name in first.columns[1:]})
 
 
@@ -74,20 +80,29 @@ class _Numbers:
         frames = [ledger.memory(record.number, "persons") for record in ledger.records()]
         self.persons = pl.concat(frames).select("hi", "lo").with_row_index("person")
         self.key = ledger.key
+        self.asked: dict[int, str] = {}  # by number
 
-    def name(self, identifier: str) -> str:
+    def of(self, identifier: str) -> int:
+        """The number of whoever has this identifier, or is called by a number."""
         hashed = keyed_hashes(pl.Series([identifier]), self.key)
         found = hashed.join(self.persons, on=["hi", "lo"], how="inner")["person"]
+        numbered = identifier.startswith("#") and identifier[1:].isdigit()
         if len(found):
-            return f"#{found[0]}"
-        if identifier.startswith("#") and identifier[1:].isdigit() and int(identifier[1:]) < self.people:
-            return identifier
+            number = int(found[0])
+            if not numbered:  # it would be taken for somebody else's number
+                self.asked[number] = identifier
+            return number
+        if numbered and int(identifier[1:]) < self.people:
+            return int(identifier[1:])
         remedy = "give an identifier of the original table, or a number as in the report, such as #17"
         raise InputError(Fault("R721", f"person {identifier!r}", "is not in this series", remedy))
 
-    def known(self, item: Any) -> Known:
-        stated = known_from(item)
-        return Known(self.name(stated.person), stated.value, stated.release)
+    def called(self, seen: Observed) -> Observed:
+        """Whoever was asked about by an identifier is called so in all that is said; all others stay numbers."""
+        names = pl.Series(seen.persons.to_list(), dtype=pl.String)
+        for number, identifier in self.asked.items():
+            names[number] = identifier
+        return replace(seen, persons=names)
 
 
 def insist(
@@ -113,8 +128,9 @@ def insist(
 def _fault(column: str, found: Audit) -> Fault:
     s = found.summary
     message = (
-        f"with this release, {s['exposed']:,} people are exposed with certainty and {s['above_promise']:,} are above "
-        f"the promise. {s['adversary']} Nothing was recorded or revealed"
+        f"with this release, {some_people(s['exposed'])} {agree(s['exposed'], 'is', 'are')} exposed with certainty and "
+        f"{s['above_promise']:,} {agree(s['above_promise'], 'is', 'are')} above the promise. "
+        f"{s['adversary']} Nothing was recorded or revealed"
     )
     return Fault(
         "R728", f"audit of {column!r}", message, "choose a guarantee for series, or turn [audit] gate off", s["exposed"]

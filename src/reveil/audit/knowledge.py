@@ -14,6 +14,7 @@ from reveil.policy import Policy
 from reveil.prior import load as load_priors
 from reveil.promise import exact, plain_text
 from reveil.transitions import Weights, stated_weights, weights_of
+from reveil.words import some_people
 
 Change = Literal["never", "freely", "transitions"]
 
@@ -44,11 +45,15 @@ class Adversary:
     compromised: tuple[Known, ...] = ()
     share: Fraction = Fraction(0)
     counterfeits_known: bool = True
+    publisher: Literal["any", "median"] | None = None  # known to cut groups as far as the promise allows
 
     def __post_init__(self) -> None:
         if (self.change == "transitions") != (self.transitions is not None):
             message = 'change = "transitions" and transitions belong together'
             raise InputError(Fault("R720", "adversary", message, "give both or none"))
+        if self.publisher not in (None, "any", "median"):
+            message = f"publisher = {self.publisher!r} is not any or median"
+            raise InputError(Fault("R720", "adversary", message, "say where it cuts numbers, or leave it out"))
 
     def describe(self) -> str:
         """The adversary in one sentence."""
@@ -59,7 +64,7 @@ class Adversary:
         }[self.change]
         people = len({item.person for item in self.compromised})
         known = {0: "nobody's value is known", 1: "one person's value is known"}.get(
-            people, f"the values of {people:,} people are known"
+            people, f"the values of {some_people(people)} are known"
         )
         if self.share:
             known = f"{float(self.share):.1%} of the people, drawn at random, are known; besides, {known}"
@@ -71,7 +76,7 @@ class Adversary:
 
 
 def read_adversary(path: Path) -> dict[str, Any]:
-    """A small TOML file: change, transitions, compromised, share, counterfeits_known, priors.
+    """A small TOML file: change, transitions, compromised, share, counterfeits_known, priors, publisher.
 
     Priors are person -> value -> weight.
     `compromised` is a list of names, or of tables with person and, if wanted, value and release.
@@ -119,7 +124,8 @@ def adversary_from(content: Mapping[str, Any], policy: Policy | None, folder: Pa
     priors = {str(p): _weights(row) for p, row in content.get("priors", {}).items()}
     share = _share(content.get("share", 0))
     listed = tuple(known_from(item) for item in content.get("compromised", ()))
-    return Adversary(chosen, weights, priors, listed, share, bool(content.get("counterfeits_known", True)))
+    fakes = bool(content.get("counterfeits_known", True))
+    return Adversary(chosen, weights, priors, listed, share, fakes, content.get("publisher"))
 
 
 def _weights(row: Mapping[str, Any]) -> dict[str, Fraction]:

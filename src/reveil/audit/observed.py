@@ -42,6 +42,7 @@ class Observed:
     cell_group: I64
     cell_value: I64
     cell_rows: I64
+    quasi: pl.DataFrame | None = None  # of each appearance, where they are known
 
     @cached_property
     def person_start(self) -> I64:

@@ -14,8 +14,10 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from reveil.audit.api import Audit
-from reveil.audit.explain import Explanation
+from reveil.audit.explain import Explanation, words
+from reveil.audit.score import Standing
 from reveil.report.plots import Bar, bars, line
+from reveil.words import some, some_people
 
 CRITERIA = ("singling out", "linkability", "inference")
 MORE_KNOWN = "(where more people of one group are known than the promise allows for, it says nothing)"
@@ -29,11 +31,11 @@ def lines(found: Audit) -> str:
     """The summary for the terminal."""
     s = found.summary
     out = [
-        f"Audit of {s['releases']} releases: {s['rows']:,} rows in {s['groups']:,} groups, {s['people']:,} people, "
-        f"{s['counterfeits']:,} counterfeits.",
+        f"Audit of {some(s['releases'], 'release')}: {some(s['rows'], 'row')} in {some(s['groups'], 'group')}, "
+        f"{some_people(s['people'])}, {some(s['counterfeits'], 'counterfeit')}.",
         f"Adversary: {s['adversary']}",
         "",
-        f"  exposed with certainty   {s['exposed']:,} of {s['people'] - s['known']:,} people not known beforehand",
+        f"  exposed with certainty   {s['exposed']:,} of {some_people(s['people'] - s['known'])} not known beforehand",
         f"  guessed above 1/2        {s['above_half']:,}",
     ]
     if s["promise"] is not None:
@@ -57,9 +59,26 @@ def lines(found: Audit) -> str:
         out += [f"  {row['release']:>13}  {row['people']:>6,}  {row['exposed']:>7,}" for row in s["trend"]]
     out += ["", "  attack                   success  baseline  targets"]
     out += [f"  {a.name:<24} {a.rate:>7.1%}  {a.baseline:>8.1%}  {a.targets:>7,}" for a in found.attacks]
+    if found.standings:
+        out += ["", *(f"  {standing_text(standing)}" for standing in found.standings)]
     for told in found.explanations:
         out += ["", f"{told.person}, release {told.release}: {told.value}", f"  {told}"]
     return "\n".join(out)
+
+
+def standing_text(s: Standing) -> str:
+    """What is believed of one person, in a sentence."""
+    where = f"{s.person}, {'release' if len(s.releases) == 1 else 'releases'} {words(s.releases)}"
+    value, best = s.beliefs[0]
+    if s.known:
+        return f"{where}: {value}, known beforehand."
+    if s.certain:
+        return f"{where}: {value}, with certainty."
+    what = "nothing is certain" if s.settled else "not settled in time, nothing was found"
+    if best is None:
+        return f"{where}: {what}. Possible: {words((v for v, _ in s.beliefs), 'or')}; how likely was not computed."
+    others = words((f"{v} {p:.4f}" for v, p in s.beliefs[1:] if p is not None), "and")
+    return f"{where}: {what}. Best guess: {value}, with {best:.4f}; then {others}."
 
 
 def write_html(found: Audit, path: Path, *, external: bool = False) -> None:
@@ -92,7 +111,7 @@ def _sections(found: Audit, external: bool) -> list[Markup]:
         _advice(found),
     ]
     if s["undecided"]:
-        note = f"{s['undecided']:,} people. {UNDECIDED}"
+        note = f"{some_people(s['undecided'])}. {UNDECIDED}"
         sections.append(Markup('<div class="warning" role="note"><b>Not settled</b><p>{}</p></div>').format(note))
     if len(s["trend"]) > 1:
         labels = [f"release {row['release']}" for row in s["trend"]]
@@ -101,6 +120,9 @@ def _sections(found: Audit, external: bool) -> list[Markup]:
             Markup("<h2>Release by release</h2><figure><figcaption>People exposed</figcaption>{}</figure>").format(plot)
         )
     sections.append(_attacks(found))
+    if not external and found.standings:
+        told = Markup("").join(Markup("<li>{}</li>").format(standing_text(one)) for one in found.standings)
+        sections.append(Markup("<h2>People asked about</h2><ul>{}</ul>").format(told))
     if not external:
         sections += [Markup("<h2>Who, and why</h2>"), *(_case(found, told) for told in found.explanations)]
         if not found.explanations:
@@ -111,7 +133,7 @@ def _sections(found: Audit, external: bool) -> list[Markup]:
 
 def _tiles(s: dict[str, Any]) -> Markup:
     tiles = [
-        (f"{s['exposed']:,}", f"of {s['people'] - s['known']:,} people exposed with certainty"),
+        (f"{s['exposed']:,}", f"of {some_people(s['people'] - s['known'])} exposed with certainty"),
         (f"{s['above_half']:,}", "guessed with more than one half"),
         (f"{s['above_promise']:,}" if s["promise"] else "–", f"above the promise {s['promise'] or '(none stated)'}"),
         ("–" if s["highest"] is None else f"{s['highest']:.3f}", "highest belief in anybody's value"),

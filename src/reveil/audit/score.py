@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -14,6 +14,31 @@ from numpy.typing import NDArray
 
 from reveil.audit.infer import Inference
 from reveil.audit.observed import I64, Bools
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What is believed of one person in some releases, likeliest values first (None: no belief was computed)."""
+
+    person: str
+    releases: tuple[str, ...]
+    known: bool  # from elsewhere
+    settled: bool  # all these values are truly possible
+    beliefs: tuple[tuple[str, float | None], ...]
+
+    @property
+    def certain(self) -> bool:
+        return len(self.beliefs) == 1
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "person": self.person,
+            "releases": list(self.releases),
+            "known": self.known,
+            "settled": self.settled,
+            "beliefs": [{"value": value, "probability": share} for value, share in self.beliefs],
+        }
+
 
 SMALL = 1e-9  # floats that come from exact fractions are compared with this much slack
 
@@ -76,6 +101,26 @@ class Score:
         shown = self.options.filter(pl.col("value") >= 0)
         frame = self._named(shown["app"].to_numpy(), shown["value"].to_numpy())
         return frame.with_columns(shown["p"].fill_nan(None).alias("probability"))
+
+    def standings(self, person: int) -> list[Standing]:
+        """What is believed of one person, releases with the same beliefs together."""
+        m, o = self.inference.model, self.inference.model.observed
+        first, last = int(o.person_start[person]), int(o.person_start[person + 1])
+        shown = self.options.filter(pl.col("app").is_between(first, last - 1))
+        found: list[Standing] = []
+        for app in range(first, last):
+            mine = shown.filter(pl.col("app") == app).sort("p", descending=True, maintain_order=True, nulls_last=True)
+            beliefs = tuple(
+                ("not in this release" if v < 0 else str(o.values[v]), None if np.isnan(p) else p)
+                for v, p in mine.select("value", "p").iter_rows()
+            )
+            settled, release = bool(self.inference.decided[app]), o.releases[o.app_release[app]]
+            new = Standing(str(o.persons[person]), (release,), person in m.known, settled, beliefs)
+            if found and replace(found[-1], releases=(release,)) == new:
+                found[-1] = replace(new, releases=(*found[-1].releases, release))
+            else:
+                found.append(new)
+        return found
 
     def _named(self, apps: I64, values: I64) -> pl.DataFrame:
         o = self.inference.model.observed

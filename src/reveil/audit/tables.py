@@ -7,7 +7,7 @@ cells. A pair of tables is an anatomy: exact quasi-identifiers with a group numb
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
@@ -184,8 +184,8 @@ def _matched(
 ) -> Observed:
     names = people[columns.identifier].cast(pl.String).unique(maintain_order=True)
     values = sorted({v for release in read for v in release.values["value"]})
-    trees = _hierarchies(policy, columns)
-    memberships, groups, cells, base = [], [], [], 0
+    trees = hierarchies(policy, columns.quasi)
+    memberships, groups, cells, told, base = [], [], [], list[pl.DataFrame](), 0
     for number, release in enumerate(read):
         lines = _lines(people, columns, number)
         labels = release.values[GROUP].unique(maintain_order=True).sort()
@@ -204,6 +204,7 @@ def _matched(
         memberships.append(
             pl.DataFrame({"person": person[rows], "release": number, "group": where + base, "sure": sure})
         )
+        told.append(lines.select(pl.Series("\0person", person), pl.lit(number).alias("\0release"), *columns.quasi))
         groups.append(pl.DataFrame({"release": number, "label": labels, "fakes": fakes}))
         code = release.values.with_columns(
             pl.col(GROUP).cast(pl.Enum(labels)).to_physical().cast(pl.Int64) + base,
@@ -215,7 +216,11 @@ def _matched(
         if presence == "known" or columns.release is not None:
             _refuse_unmatched(lines, rows, columns, number)
     labels_of = [str(n + 1) for n in range(len(read))]
-    return assemble(labels_of, names, values, pl.concat(memberships), pl.concat(groups), pl.concat(cells))
+    seen = assemble(labels_of, names, values, pl.concat(memberships), pl.concat(groups), pl.concat(cells))
+    apps = pl.DataFrame({"\0person": seen.app_person, "\0release": seen.app_release}).cast({"\0release": pl.Int32})
+    first = pl.concat(told).unique(["\0person", "\0release"], keep="first")
+    quasi = apps.join(first, on=["\0person", "\0release"], how="left", maintain_order="left")
+    return replace(seen, quasi=quasi.select(columns.quasi))
 
 
 def _lines(people: pl.DataFrame, columns: Columns, number: int) -> pl.DataFrame:
@@ -269,10 +274,10 @@ def _numeric(values: pl.Series, tree: Hierarchy | None) -> bool | None:
     return True if values.dtype.is_numeric() else None
 
 
-def _hierarchies(policy: Policy | None, columns: Columns) -> dict[str, Hierarchy]:
+def hierarchies(policy: Policy | None, names: Sequence[str]) -> dict[str, Hierarchy]:
     """The taxonomies of the policy, whose labels the tables may use."""
     found = {}
-    for name in columns.quasi if policy is not None else ():
+    for name in names if policy is not None else ():
         source = policy.columns[name].hierarchy if policy is not None else None
         if source is None or policy is None:
             continue

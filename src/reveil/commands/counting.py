@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reveil.commands.options import POLICY, Home, Json, PolicyFile, Quiet, Source, app
+from reveil.words import agree, some
 
 if TYPE_CHECKING:
     from reveil.dp.api import Spent
@@ -27,7 +28,10 @@ def count(
         terminal.say(f"Release {made.number} of {made.budget.series!r}:")
         terminal.say(terminal.table(made.privacy.columns, made.privacy.rows()))
         if made.left_out:
-            terminal.say(f"  {made.left_out:,} rows beyond what one person may contribute were not counted (private)")
+            terminal.say(
+                f"  {some(made.left_out, 'row')} beyond what one person may contribute "
+                f"{agree(made.left_out, 'was', 'were')} not counted (private)"
+            )
         _show(made.budget)
         terminal.say(f"\nHand over only   {made.path / 'public'}")
         terminal.say(f"Keep to yourself {made.path / 'private'}")

@@ -7,6 +7,7 @@ import typer
 
 from reveil.commands.options import POLICY, Json, PolicyFile, Quiet, app
 from reveil.errors import Fault, GuaranteeError, InputError
+from reveil.words import agree, some
 
 Handed = Annotated[str, typer.Argument(help="A published table or release folder.")]
 
@@ -44,7 +45,10 @@ def link(
         terminal.say(terminal.table(worst.columns, [["" if c is None else c for c in row] for row in worst.rows()]))
     certain = found.summary["after"]["certain"]
     if certain and not json:
-        message = f"{certain:,} of {found.summary['people']:,} people are found for certain in the published table"
+        message = (
+            f"{certain:,} of {some(found.summary['people'], 'person', 'people')} {agree(certain, 'is', 'are')} found "
+            "for certain in the published table"
+        )
         raise GuaranteeError(
             Fault("R731", "published table", message, "publish less; see `reveil explain k-anonymity`")
         )

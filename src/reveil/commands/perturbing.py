@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from reveil.commands.options import POLICY, Json, PolicyFile, Quiet, Seed, Source, app
+from reveil.words import some
 
 if TYPE_CHECKING:
     from reveil.perturb.api import Perturbed
@@ -35,7 +36,7 @@ def perturb(
 def _show(made: "Perturbed") -> None:
     from reveil import terminal
 
-    terminal.say(f"{made.table.height:,} rows, changed as the policy says. Checked in the published bytes:")
+    terminal.say(f"{some(made.table.height, 'row')}, changed as the policy says. Checked in the published bytes:")
     terminal.say(terminal.table(("", "what", "finding"), [("holds", c.name, c.finding) for c in made.checks]))
     near = made.report["interval disclosure"]
     header = list(dict.fromkeys(name for row in near for name in row))  # categories have fewer columns than numbers
@@ -43,7 +44,8 @@ def _show(made: "Perturbed") -> None:
     terminal.say(terminal.table(header, [[row.get(name, "") for name in header] for row in near]))
     found = made.report["record linkage"]
     terminal.say(
-        f"Linked to the right original row by distance: {found['right links']:.1%} of {found['rows tried']:,} rows"
+        f"Linked to the right original row by distance: {found['right links']:.1%} of "
+        f"{some(found['rows tried'], 'row')}"
         f" tried ({found['by chance']:.2%} by chance)."
     )
     for note in made.notes:

@@ -20,6 +20,7 @@ from reveil.commands.options import (
     show_release,
 )
 from reveil.errors import Fault, GuaranteeError, InputError, ReveilError, TamperedError
+from reveil.words import some
 
 if TYPE_CHECKING:
     from reveil.publish import Series
@@ -84,7 +85,7 @@ def plan(
     terminal.say(f"Release {preview.number} under {preview.model} would be:")
     published = preview.rows - preview.plan.withheld + preview.plan.counterfeits
     terminal.say(
-        f"  {published:,} rows in {preview.plan.count:,} groups, "
+        f"  {some(published, 'row')} in {some(preview.plan.count, 'group')}, "
         f"{preview.plan.withheld:,} of {preview.rows:,} withheld, {preview.plan.counterfeits:,} counterfeit"
     )
     for reason, rows in preview.plan.reasons.items():
@@ -106,7 +107,9 @@ def _compare(source: str, policy: Path, seed: int | None, json: bool, quiet: boo
     if json:
         terminal.say_json(found.to_dict())
         return
-    terminal.say(f"{found.rows:,} rows; information lost (NCP; 0 exact, 1 nothing said) per cell, by method.name:")
+    terminal.say(
+        f"{some(found.rows, 'row')}; information lost (NCP; 0 exact, 1 nothing said) per cell, by method.name:"
+    )
     terminal.say(terminal.table(*found.table()))
 
 
@@ -145,7 +148,7 @@ def history(policy: PolicyFile = POLICY, home: Home = None, json: Json = False, 
             (r.number, r.made[:16], *(r.facts["counts"][c] for c in columns), r.facts["loss"]["mean_ncp"], r.id[:12])
             for r in records
         ]
-        terminal.say(f"Series {series.ledger.series!r} in {series.ledger.home}: {len(records)} releases.")
+        terminal.say(f"Series {series.ledger.series!r} in {series.ledger.home}: {some(len(records), 'release')}.")
         if rows:
             terminal.say(terminal.table(("no", "made (UTC)", *columns, "NCP", "id"), rows))
         for limit in limits(series.policy, 1)[1:]:

@@ -16,6 +16,7 @@ from reveil.commands.options import (
     series_so_far,
 )
 from reveil.errors import Fault, GuaranteeError, InputError
+from reveil.words import agree, some_people
 
 if TYPE_CHECKING:
     from reveil.audit.api import Audit
@@ -42,6 +43,9 @@ def audit(
     ] = None,
     share: Annotated[str, typer.Option(help="Share of the people known at random, such as 0.04.")] = "0",
     draws: Annotated[int, typer.Option(help="How often to draw them.")] = 1,
+    publisher: Annotated[
+        str | None, typer.Option(help="Known to cut groups as far as the promise allows: any or median.")
+    ] = None,
     promise: Annotated[
         str | None, typer.Option(help="Highest belief allowed, such as 1/4. Default: the policy's.")
     ] = None,
@@ -66,6 +70,7 @@ def audit(
         "compromised": compromised or (),
         "share": share,
         "draws": draws,
+        "publisher": publisher,
         "promise": promise,
         "limit": limit,
         "samples": samples,
@@ -101,7 +106,10 @@ def _refuse_exposure(found: "Audit", json: bool) -> None:
     if json:
         raise typer.Exit(GuaranteeError.exit_code)  # the answer is on the screen; a second one would not be JSON
     s = found.summary
-    message = f"{s['exposed']:,} people are exposed, {s['above_promise']:,} are above the promise"
+    message = (
+        f"{some_people(s['exposed'])} {agree(s['exposed'], 'is', 'are')} exposed, {s['above_promise']:,} "
+        f"{agree(s['above_promise'], 'is', 'are')} above the promise"
+    )
     raise GuaranteeError(Fault("R728", "audit", message, "see the reasons above; `reveil explain compromise-safety`"))
 
 
@@ -146,5 +154,5 @@ def prior_estimate(
     elif not quiet:
         terminal.say(f"{out}: {found!r}")
         if found.small.height:
-            terminal.say(f"Fewer than {few} people, so their odds are guesses:")
+            terminal.say(f"Fewer than {some_people(few)}, so their odds are guesses:")
             terminal.say(terminal.table(found.small.columns, [tuple(map(str, row)) for row in found.small.iter_rows()]))

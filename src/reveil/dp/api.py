@@ -30,6 +30,7 @@ from reveil.policy import load_as
 from reveil.publish import vacant
 from reveil.report.make import write_json
 from reveil.verify import read_published, typed
+from reveil.words import some
 
 CountingLike = str | Path | Mapping[str, Any] | Counting
 STATEMENT = (
@@ -73,7 +74,7 @@ class Spent:
 
     def __repr__(self) -> str:
         gone, whole = exact_text(self.spent), exact_text(self.budget)
-        return f"<Spent: {self.measure} {gone} of {whole} in {len(self.releases)} releases of {self.series!r}>"
+        return f"<Spent: {self.measure} {gone} of {whole} in {some(len(self.releases), 'release')} of {self.series!r}>"
 
     def _repr_html_(self) -> str:
         return f"<p>{escape(repr(self))}</p><p>{escape(self.statement)}</p>"
@@ -202,7 +203,8 @@ def _afford(budget: Budget, past: list[Record]) -> list[float]:
     lost = mechanism.loss(budget.measure, budget.contributions, [*_scales(past), *new])
     if gone + budget.each > budget.total or lost > budget.total:
         message = (
-            f"{budget.measure} {exact_text(gone)} of {exact_text(budget.total)} is spent by {len(past)} releases,"
+            f"{budget.measure} {exact_text(gone)} of {exact_text(budget.total)} is spent by "
+            f"{some(len(past), 'release')},"
             f" and this one needs {exact_text(budget.each)}. Nothing was counted"
         )
         remedy = (

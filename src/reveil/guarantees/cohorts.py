@@ -18,13 +18,14 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from reveil.guarantees.contract import Background, Judge, Verdict, View
-from reveil.guarantees.counts import exceeds, some, written
+from reveil.guarantees.counts import exceeds, written
 from reveil.guarantees.lineage import lineage, worst_guess
 from reveil.guarantees.single import empty
 from reveil.guarantees.trail import Ints, Trail, trail
 from reveil.history import History
 from reveil.policy import Policy
 from reveil.promise import lowest_tau
+from reveil.words import some
 
 Flags = NDArray[np.bool_]
 ADVERSARY = (

@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 
 from reveil.guarantees.cohorts import closed, components, refills, unknown_members
 from reveil.guarantees.contract import Background, Judge, Verdict, View
-from reveil.guarantees.counts import some
 from reveil.guarantees.invariance import changed, uneven
 from reveil.guarantees.single import empty
 from reveil.guarantees.trail import Trail, trail
 from reveil.history import History
 from reveil.policy import Policy
 from reveil.probabilities import degree
+from reveil.words import some
 
 Flags = NDArray[np.bool_]
 Closure = Literal["transitive", "pairwise"]

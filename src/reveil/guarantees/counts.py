@@ -154,15 +154,6 @@ def written(number: Fraction | float | int) -> str:
     return short if Fraction(short) == exact else f"{exact} (about {short})"
 
 
-def some(count: int, one: str, many: str | None = None) -> str:
-    """`1 class`, `12 classes`.
-
-    >>> some(1, "row"), some(1200, "class", "classes")
-    ('1 row', '1,200 classes')
-    """
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
-
-
 def listed(words: Sequence[object], limit: int = 5) -> str:
     """The first few of a list, for a message."""
     shown = ", ".join(repr(word) for word in words[:limit])

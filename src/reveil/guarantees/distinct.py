@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from reveil.guarantees.cohorts import unknown_members
 from reveil.guarantees.contract import Background, Judge, Verdict, View
-from reveil.guarantees.counts import some, written
+from reveil.guarantees.counts import written
 from reveil.guarantees.single import empty
 from reveil.guarantees.trail import Trail, trail
 from reveil.history import History
@@ -28,6 +28,7 @@ from reveil.policy import Policy
 from reveil.promise import plain_text
 from reveil.transitions import Relation, domain, relation_of
 from reveil.updategraph import Chains, Risks, graph_between, walk_all
+from reveil.words import some
 
 Flags = NDArray[np.bool_]
 ADVERSARY = (

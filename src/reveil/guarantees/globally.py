@@ -19,11 +19,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from reveil.guarantees.contract import Background, Judge, Verdict, View
-from reveil.guarantees.counts import count_values, some, written
+from reveil.guarantees.counts import count_values, written
 from reveil.guarantees.single import empty
 from reveil.history import History
 from reveil.policy import Policy
 from reveil.promise import plain_text
+from reveil.words import some
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

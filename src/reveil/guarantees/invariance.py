@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from reveil.guarantees.cohorts import unknown_members
 from reveil.guarantees.contract import Background, Judge, Verdict, View
-from reveil.guarantees.counts import some
 from reveil.guarantees.single import empty
 from reveil.guarantees.trail import Trail, trail
 from reveil.history import History
 from reveil.policy import Policy
+from reveil.words import some
 
 Flags = NDArray[np.bool_]
 ADVERSARY = (

@@ -46,13 +46,14 @@ from reveil.guarantees.cohorts import (
     unknown_members,
 )
 from reveil.guarantees.contract import Background, Judge, Verdict, View
-from reveil.guarantees.counts import exceeds, some
+from reveil.guarantees.counts import exceeds
 from reveil.guarantees.single import empty
 from reveil.guarantees.trail import Ints, trail
 from reveil.history import History
 from reveil.policy import Policy
 from reveil.promise import Guarantee, lowest_tau, plain_text, repeats
 from reveil.transitions import domain, relation_of
+from reveil.words import some
 
 ADVERSARY = (
     "knows who is in which group of every release, all published values and counterfeit counts, the chances with "

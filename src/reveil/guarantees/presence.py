@@ -35,11 +35,12 @@ from scipy import sparse
 
 from reveil.errors import Fault, InputError, stop_if
 from reveil.guarantees.contract import Background, Judge, Verdict, View
-from reveil.guarantees.counts import some, written
+from reveil.guarantees.counts import written
 from reveil.hierarchies.tree import Hierarchy
 from reveil.history import History
 from reveil.notation import parse_column
 from reveil.policy import Policy
+from reveil.words import some
 
 Ints = NDArray[np.int64]
 PAIRS_AT_ONCE = 4_000_000  # bounds the memory of the search for matches

@@ -21,13 +21,14 @@ from numpy.typing import NDArray
 from reveil.errors import Fault, InputError
 from reveil.guarantees import posterior
 from reveil.guarantees.contract import Background, Judge, Verdict, View
-from reveil.guarantees.counts import Counts, count_values, exceeds, some, written
+from reveil.guarantees.counts import Counts, count_values, exceeds, written
 from reveil.guarantees.single import empty, share_of_classes
 from reveil.hierarchies.tree import Hierarchy
 from reveil.history import History
 from reveil.notation import Cell, parse_cell, parse_column
 from reveil.policy import Policy
 from reveil.prior import Prior, load
+from reveil.words import some
 
 WARNING = (
     "Warning: the Delta condition is the paper's, and it does not bound this chance when the other people's values "

@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reveil.guarantees.contract import Background, Judge, Verdict, View
-from reveil.guarantees.counts import Counts, count_values, exceeds, largest_ratio, some, written
+from reveil.guarantees.counts import Counts, count_values, exceeds, largest_ratio, written
 from reveil.history import History
 from reveil.policy import Policy
+from reveil.words import some
 
 Diversity = Literal["distinct", "entropy", "recursive"]
 

@@ -16,6 +16,7 @@ from typing import Any
 from reveil.errors import Fault, InputError
 from reveil.hierarchies.tree import Hierarchy, Path, grow, refuse_ambiguous
 from reveil.policy import DATE_LEVELS, DateLevel
+from reveil.words import some
 
 Number = int | float
 Built = tuple[Hierarchy, dict[Hashable, Hashable]]  # value -> leaf
@@ -191,7 +192,10 @@ def prefixes(name: str, values: Sequence[str], lengths: Sequence[int], missing: 
         raise InputError(Fault("R202", f"column {name!r}, prefixes", f"{list(lengths)} do not fall", remedy))
     starred = [value for value in values if value.endswith("*")]
     if starred:
-        message = f"{len(starred)} values end in * as if they were shortened: {', '.join(map(repr, starred[:5]))}"
+        message = (
+            f"{some(len(starred), 'value ends', 'values end')} in * as if shortened: "
+            f"{', '.join(map(repr, starred[:5]))}"
+        )
         raise InputError(Fault("R304", f"column {name!r}, prefixes", message, "give the full codes"))
     longest = max(map(len, values), default=0)
 

@@ -31,6 +31,7 @@ from reveil.publish import copy_release
 from reveil.read import read_table
 from reveil.roles import options, prepare
 from reveil.verify import Check
+from reveil.words import some
 
 RecipeLike = str | Path | Mapping[str, Any] | Recipe
 SHOWN = ("rows swapped", "algorithm", "number of groups", "largest group")  # of a step's details, in the report
@@ -61,7 +62,8 @@ class Perturbed:
     def __repr__(self) -> str:
         found = self.report["record linkage"]["right links"]
         return (
-            f"<Perturbed: {self.table.height:,} rows, {len(self.checks)} checks hold, {found:.1%} linked by distance>"
+            f"<Perturbed: {some(self.table.height, 'row')}, "
+            f"{some(len(self.checks), 'check holds', 'checks hold')}, {found:.1%} linked by distance>"
         )
 
     def _repr_html_(self) -> str:

@@ -20,6 +20,7 @@ from reveil.perturb.steps import NUMERIC, Recipe, Step
 from reveil.perturb.swapping import full_pairs, rank_distance, swap_pairs, swap_ranks
 from reveil.promise import plain_text
 from reveil.roles import first_rows
+from reveil.words import some
 
 Floats = NDArray[np.float64]
 EXACT = 2**53  # whole numbers beyond it are not exact as floats
@@ -59,9 +60,8 @@ def _pair_faults(where: str, step: Step, frame: pl.DataFrame) -> list[Fault]:
     sizes = np.bincount(_strata(frame, step.within))
     among = f" alike in {', '.join(step.within)}" if step.within else ""
     if frame.height and not full_pairs(sizes, step.share).any():
-        message = (
-            f"{float(step.share):g} of at most {sizes.max():,} rows{among} is no pair, so nothing would be swapped"
-        )
+        most = some(int(sizes.max()), "row")
+        message = f"{float(step.share):g} of at most {most}{among} is no pair, so nothing would be swapped"
         return [
             Fault("R230", where, message, "use a larger share, or fewer or coarser columns in within", frame.height)
         ]

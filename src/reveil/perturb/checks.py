@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from reveil.perturb.steps import Recipe, Step
 from reveil.promise import plain_text
 from reveil.verify import Check, read_published, typed
+from reveil.words import agree, some
 
 Floats = NDArray[np.float64]
 TINY = 1e-9
@@ -47,7 +48,7 @@ def check(public: Path, original: pl.DataFrame, recipe: Recipe, made: Made) -> l
     found = [
         Check("public files", same and names == sorted([file.name, "datapackage.json"]), f"{', '.join(names)}"),
         Check("published columns", table.columns == list(recipe.published), f"{', '.join(table.columns)}"),
-        Check("rows", table.height == original.height, f"{table.height:,} of {original.height:,} rows"),
+        Check("rows", table.height == original.height, f"{table.height:,} of {some(original.height, 'row')}"),
     ]
     if not all(item.holds for item in found):
         return found
@@ -110,7 +111,10 @@ def _swapped(step: Step, whole: tuple[str, ...], original: pl.DataFrame, back: p
         loose += tied * each
     changed = int(_differs(whole, original, back).sum())
     least = expected - 2 * np.sqrt(-2 * loose * np.log(UNLIKELY)) - TINY * drawn
-    finding = f"{changed:,} rows differ; {drawn:,} were to be drawn, {expected:,.0f} of them expected to differ"
+    finding = (
+        f"{some(changed, 'row differs', 'rows differ')}; {drawn:,} {agree(drawn, 'was', 'were')} to be "
+        f"drawn, {expected:,.0f} of them expected to differ"
+    )
     return Check(f"share of {', '.join(whole)}", proper and bool(changed >= least), finding)
 
 

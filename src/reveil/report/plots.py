@@ -15,6 +15,8 @@ from numbers import Integral
 
 from markupsafe import Markup, escape
 
+from reveil.words import some
+
 BINS = 14  # columns of a histogram at most
 POINTS = 240  # of a line at most; more would not be seen
 
@@ -157,7 +159,8 @@ def line(title: str, values: Sequence[float], labels: Sequence[str] | None = Non
             _text(x, max(11.0, 96 - 74 * (float(values[n]) - low) / spread - 9), number(values[n]), f"{kind} value")
         )
     described = (
-        f"{len(values)} values from {named[0]} to {named[-1]}: first {number(values[0])}, last {number(values[-1])}, "
+        f"{some(len(values), 'value')} from {named[0]} to {named[-1]}: first {number(values[0])}, last "
+        f"{number(values[-1])}, "
         f"lowest {number(min(values))}, highest {number(max(values))}"
     )
     return _svg(title, described, 128, parts)

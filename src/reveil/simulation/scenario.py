@@ -10,6 +10,7 @@ import numpy as np
 
 from reveil.errors import Fault, stop_if
 from reveil.simulation.populations import DIAGNOSES, SHAPES, Array
+from reveil.words import some, some_people
 
 MOST_ROWS = 10**8
 RANGES: dict[tuple[type, float, float], str] = {
@@ -177,11 +178,11 @@ def _impossible_counts(s: Scenario) -> Iterator[Fault]:
     for release, step in enumerate(s.steps(max(2, s.releases)), start=2):
         where, present = f"scenario, release {release}", step.stayed + step.left
         if step.stayed < 0:
-            yield Fault("R803", where, f"{step.left:,} of {present:,} people would leave", "lower leave_rows")
+            yield Fault("R803", where, f"{step.left:,} of {some_people(present)} would leave", "lower leave_rows")
         elif step.rows == 0:
             yield Fault("R803", where, "nobody would be left", "lower leave, or let people arrive")
         elif step.rows > MOST_ROWS:
-            yield Fault("R803", where, f"would have {step.rows:,} rows", f"stay below {MOST_ROWS:,}")
+            yield Fault("R803", where, f"would have {some(step.rows, 'row')}", f"stay below {MOST_ROWS:,}")
         elif step.updated > step.known:
             message = f"{step.updated:,} of {step.known:,} known people would be updated"
             yield Fault("R803", where, message, "lower update_rows")

@@ -19,6 +19,7 @@ import polars as pl
 from reveil.errors import Fault, InputError
 from reveil.simulation.populations import DIAGNOSES, OLDEST, RARE, REGIONS, SHAPES, Array, Traits, draw, text, zipf
 from reveil.simulation.scenario import Scenario, Step
+from reveil.words import some
 
 POLICY = """# A simulated series: nobody in it exists.
 [series]
@@ -201,12 +202,12 @@ class Simulation:
             now = table.select(key, sensitive)
             known = now.join(last, on=key, suffix=" before")
             stayed = now.join(before, on=key, how="semi").height
-            changed = (known[sensitive] != known[f"{sensitive} before"]).sum()
+            changed = int((known[sensitive] != known[f"{sensitive} before"]).sum())
             value, count = now[sensitive].value_counts().sort("count", sensitive, descending=[True, False]).row(0)
             lines.append(
-                f"release {number}: {now.height:,} rows; {stayed:,} stayed, {before.height - stayed:,} left, "
+                f"release {number}: {some(now.height, 'row')}; {stayed:,} stayed, {before.height - stayed:,} left, "
                 f"{now.height - known.height:,} came, {known.height - stayed:,} returned; "
-                f"{changed:,} values changed; "
+                f"{some(changed, 'value')} changed; "
                 f"most frequent {value} {count / now.height:.1%} (m up to {now.height // count})"
             )
             before, last = now, pl.concat([now, last.join(now, on=key, how="anti")])

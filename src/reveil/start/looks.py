@@ -18,6 +18,7 @@ import polars as pl
 
 from reveil.dates import read_days
 from reveil.policy import Role
+from reveil.words import some
 
 Confidence = Literal["sure", "likely", "guess"]
 Kind = Literal["number", "date", "text", "flag", "other"]
@@ -275,7 +276,9 @@ def _known(look: Look) -> bool:
 
 def _repeats(facts: Facts) -> str:
     again = facts.rows - facts.missing - ((facts.distinct or 0) - (facts.missing > 0))
-    what = [f"{again:,} rows repeat it"] * (again > 0) + [f"{facts.missing:,} rows lack it"] * (facts.missing > 0)
+    what = [f"{some(again, 'row repeats', 'rows repeat')} it"] * (again > 0) + [
+        f"{some(facts.missing, 'row lacks', 'rows lack')} it"
+    ] * (facts.missing > 0)
     return f" But {' and '.join(what)}: a release has one row per person." if what else ""
 
 

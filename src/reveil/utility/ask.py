@@ -19,6 +19,7 @@ from reveil.errors import Fault, brief, stop_if
 from reveil.notation import parse_cell, value_text
 from reveil.parted import COUNT, GROUP
 from reveil.utility.opening import Opened, open_published
+from reveil.words import some
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Answer:
     def __str__(self) -> str:
         answer = (
             f"{float(self.expected):g} expected (typically {self.deviation:.2g} off), between {self.least:,} and"
-            f" {self.most:,}; {self.matching:,} people match the quasi-identifiers"
+            f" {self.most:,}; {some(self.matching, 'person matches', 'people match')} the quasi-identifiers"
         )
         return "\n".join([answer, *(f"Note: {note}" for note in self.notes)])
 

@@ -26,6 +26,7 @@ from reveil.hierarchies import scales
 from reveil.hierarchies.tree import Hierarchy
 from reveil.notation import Cell, exact_number, parse_column, read_date, value_text
 from reveil.policy import Column, Policy
+from reveil.words import some
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -265,9 +266,12 @@ def _unreadable(axis: Axis, read: Read, dark: list[int]) -> Fault:
     for i in sorted(dark, key=lambda i: -int(rows[i]))[:10]:
         near = difflib.get_close_matches(read.cells[i].text, texts, n=1)
         nearest = f", nearest {near[0]!r}" if near else ""
-        shown.append(f"{read.cells[i].text!r} ({rows[i]:,} rows{nearest})")
+        shown.append(f"{read.cells[i].text!r} ({some(int(rows[i]), 'row')}{nearest})")
     more = f" and {len(dark) - 10} more" if len(dark) > 10 else ""
-    message = f"{len(dark)} texts are neither original values, nor labels of the hierarchy, nor a notation"
+    message = (
+        f"{some(len(dark), 'text is', 'texts are')} neither original values, nor labels of the hierarchy, "
+        "nor a notation"
+    )
     remedy = "name the hierarchy that the table was published with in the policy, or correct the column's type"
     total = int(rows[dark].sum())
     return Fault("R702", f"published column {axis.name!r}", f"{message}: {', '.join(shown)}{more}", remedy, total)

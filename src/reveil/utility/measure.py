@@ -22,6 +22,7 @@ from reveil.parted import GROUP, pair
 from reveil.policy import Policy, PolicyLike, load_policy
 from reveil.utility.axes import Classes, Floats, Ints, Read, Runs, classes_of
 from reveil.utility.queries import QueryError, Questions
+from reveil.words import some
 
 
 def ncp_cells(covered: NDArray[Any], domain: float) -> Floats:
@@ -100,8 +101,8 @@ class Utility:
         ]
         return (
             f"Utility(mean NCP {self.ncp_mean:.4f}, "
-            f"{self.classes:,} classes of {self.average_class:.1f} rows, "
-            f"{self.suppressed:,} of {self.rows:,} rows suppressed"
+            f"{some(self.classes, 'class', 'classes')} of {self.average_class:.1f} rows, "
+            f"{self.suppressed:,} of {some(self.rows, 'row')} suppressed"
             + (f", median query error {', '.join(errors)})" if errors else ")")
         )
 
@@ -147,7 +148,7 @@ def measure(
     classes = classes_of(published, original, rules, counterfeits)
     rows, kept = original.height, ~classes.starred
     if int(classes.real.sum()) > rows:
-        message = f"has {classes.real.sum():,} rows besides counterfeits, the original only {rows:,}"
+        message = f"has {some(int(classes.real.sum()), 'row')} besides counterfeits, the original only {rows:,}"
         raise InputError(Fault("R703", "published table", message, "pass the original that it was made from"))
     suppressed = rows - int(classes.real.sum()) + classes.suppressed
     ncp, entropy = (_losses(classes, rows, suppressed, what) for what in ("ncp", "entropy"))

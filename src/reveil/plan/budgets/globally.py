@@ -32,6 +32,7 @@ from reveil.plan.cutting.trees import Trees, lay_end_to_end
 from reveil.plan.cutting.values import Order, Rows, Tests, admits, room_for
 from reveil.policy import Policy
 from reveil.promise import plain_text
+from reveil.words import some
 
 CELLS = 40_000_000  # needs that are kept one by one; beyond that rare values share their largest need
 FEWEST_SLOTS = 8
@@ -322,7 +323,7 @@ def _refuse_conditions(tests: Tests, rows: Rows, order: Order, encoded: Encoded,
     if len(rows) and admits(tests, rows, order, 0, len(rows), *room_for(tests)):
         return
     if len(rows) < tests.least:
-        message = f"{len(rows):,} rows can be published, and no group may have fewer than {tests.least}"
+        message = f"{some(len(rows), 'row')} can be published, and no group may have fewer than {tests.least}"
         raise InfeasibleError(
             Fault("R462", "guarantee", message, "publish more people together, or lower k or l", len(rows))
         )

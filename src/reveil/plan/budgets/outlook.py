@@ -20,6 +20,7 @@ from reveil.plan.budgets.purse import Purse, smallest
 from reveil.plan.cutting.trees import Trees
 from reveil.plan.cutting.values import Order, Rows, Tests
 from reveil.policy import Policy
+from reveil.words import some, some_people
 
 AHEAD = 8  # releases that are looked ahead
 SHOWN = 3  # values in a refusal
@@ -149,8 +150,9 @@ def _too_frequent(
     most = max(0.0, 1 - need)
     reach = budget.ever_linked([*past, (count, rows)])
     text = (
-        f"value {value!r} is in {count:,} of {rows:,} rows, a share of {float(share):.4g}; with what they have left, "
-        f"{tight:,} of {rows:,} people may now bear a share of at most {most:.4g}. As one group with all others, "
+        f"value {value!r} is in {count:,} of {some(rows, 'row')}, a share of {float(share):.4g}; with what "
+        "they have left, "
+        f"{tight:,} of {some_people(rows)} may now bear a share of at most {most:.4g}. As one group with all others, "
         f"somebody would be linked to it with a chance of {_written(reach)} over all releases"
     )
     if reach <= 1 / pace.l:

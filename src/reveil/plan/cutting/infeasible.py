@@ -19,13 +19,14 @@ from reveil.errors import Fault, brief
 from reveil.plan.cutting import admit, values
 from reveil.policy import Policy
 from reveil.promise import Guarantee
+from reveil.words import agree, some
 
 
 def faults(encoded: Encoded, policy: Policy) -> list[Fault]:
     """One fault per condition that not even the whole table as one group satisfies."""
     g, found = policy.guarantee, []
     if encoded.rows < (g.k or 1):
-        message = f"the table has {encoded.rows:,} rows, fewer than k = {g.k}"
+        message = f"the table has {some(encoded.rows, 'row')}, fewer than k = {g.k}"
         found.append(Fault("R401", "guarantee.k", message, f"lower k to at most {encoded.rows}", encoded.rows))
     for number, column in enumerate(encoded.sensitive):
         counts = np.bincount(encoded.codes[:, number], minlength=len(column.values))
@@ -42,12 +43,16 @@ def _column_faults(g: Guarantee, column: Sensitive, counts: NDArray[Any], rows: 
     where = f"column {column.name!r}"
     distinct, top = int((counts > 0).sum()), int(counts.max(initial=0))
     value = column.values[int(counts.argmax())] if distinct else None
-    common = f"value {brief(value)} occurs in {top:,} of {rows:,} rows"
+    common = f"value {brief(value)} occurs in {top:,} of {some(rows, 'row')}"
     way = "lower the parameter, or group rare values together"
     way += "" if withheld else ', or set method.infeasible = "withhold"'
     if g.l is not None and distinct < g.l:
         yield Fault(
-            "R402", where, f"has {distinct} different values, fewer than l = {g.l}", f"lower l to {distinct}", rows
+            "R402",
+            where,
+            f"has {some(distinct, 'different value')}, fewer than l = {g.l}",
+            f"lower l to {distinct}",
+            rows,
         )
     elif g.l is not None and g.diversity == "entropy":
         shares = counts[counts > 0] / rows
@@ -60,7 +65,11 @@ def _column_faults(g: Guarantee, column: Sensitive, counts: NDArray[Any], rows: 
         tail = int(np.sort(counts)[::-1][ceil(g.l) - 1 :].sum())
         if top >= g.c * tail:
             yield Fault(
-                "R403", where, f"{common}, not less than c = {g.c} times the {tail:,} rows of rare values", way, top
+                "R403",
+                where,
+                f"{common}, not less than c = {g.c} times the {some(tail, 'row')} of rare values",
+                way,
+                top,
             )
     if g.alpha is not None and Fraction(top, max(1, rows)) > g.alpha:
         yield Fault("R403", where, f"{common}: a share above alpha = {g.alpha}", way, top)
@@ -68,7 +77,8 @@ def _column_faults(g: Guarantee, column: Sensitive, counts: NDArray[Any], rows: 
         value, near = admit.nearest(g, column, counts)
         if near * g.m > rows:
             message = (
-                f"as one group, {near:,} of {rows:,} rows lie within epsilon = {g.epsilon} of {value!r}, more than "
+                f"as one group, {near:,} of {some(rows, 'row')} {agree(near, 'lies', 'lie')} within "
+                f"epsilon = {g.epsilon} of {value!r}, more than "
                 f"one in m = {g.m}. Smaller groups may still keep the promise, but none were looked for"
             )
             yield Fault("R404", where, message, "lower epsilon or m", near)
@@ -77,7 +87,10 @@ def _column_faults(g: Guarantee, column: Sensitive, counts: NDArray[Any], rows: 
 def _presence_faults(g: Guarantee, rows: int, people: int) -> Iterator[Fault]:
     share = Fraction(rows, max(1, people))
     if g.delta_max is not None and not g.delta_min <= share <= g.delta_max:
-        message = f"{rows:,} rows of {people:,} people: a share of {float(share):.4f} is outside the stated bounds"
+        message = (
+            f"{some(rows, 'row')} of {some(people, 'person', 'people')}: a share of {float(share):.4f} is "
+            "outside the stated bounds"
+        )
         yield Fault("R405", "guarantee.population", message, "choose bounds around this share", rows)
 
 

@@ -15,6 +15,7 @@ from reveil.encode import Sensitive
 from reveil.errors import Fault, InfeasibleError
 from reveil.policy import Policy
 from reveil.promise import Guarantee
+from reveil.words import some
 
 I64 = NDArray[np.int64]
 TOO_FREQUENT = "no group yet: too few newcomers of other values"
@@ -83,8 +84,9 @@ def _fault(counts: I64, m: int, column: Sensitive, excess: int) -> Fault:
     return Fault(
         "R420",
         f"column {column.name!r}",
-        f"among {total:,} new rows value {value!r} occurs {top:,} times, {top - total // m:,} more than one in "
+        f"among {some(total, 'new row')} value {value!r} occurs {some(top, 'time')}, {top - total // m:,} "
+        "more than one in "
         f"m = {m}: they cannot be grouped so that each group has {m} different values",
-        f'set method.infeasible = "withhold" (withholds {excess:,} rows until they fit), or {way}',
+        f'set method.infeasible = "withhold" (withholds {some(excess, "row")} until they fit), or {way}',
         excess,
     )

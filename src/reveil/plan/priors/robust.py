@@ -30,6 +30,7 @@ from reveil.plan.priors import linkage
 from reveil.policy import Policy
 from reveil.prior import Prior, load
 from reveil.promise import Guarantee
+from reveil.words import agree, some
 
 WINDOW = 48  # rows looked at for each place of a group
 REACH = 512  # groups tried for each row left over
@@ -273,7 +274,8 @@ class _Work:
             mine = self.codes[signatures[:, number] == signature]
             share = float((mine == key % len(values)).mean())
             message = (
-                f"{len(left):,} rows fit no group; most often {value!r} of {prior.label(signature)} ({most:,} rows; "
+                f"{some(len(left), 'row')} {agree(len(left), 'fits', 'fit')} no group; most often "
+                f"{value!r} of {prior.label(signature)} ({some(most, 'row')}; "
                 f"{share:.1%} of these people have it, and a group needs {self.size} different values)"
             )
             way = 'lower r, join frequent values, or set method.infeasible = "withhold"'

@@ -28,6 +28,7 @@ from reveil.plan.rules import disjoint, entries
 from reveil.plan.rules.updatesets import Signatures, read_signatures
 from reveil.policy import Policy
 from reveil.transitions import Relation, relation_of
+from reveil.words import some_people
 
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
@@ -360,8 +361,8 @@ def _unequal(name: str, rows: int, task: Task) -> Fault:
     return Fault(
         "R452",
         f"column {name!r}",
-        f"values do not change with equal chances, so that the value of {rows:,} people would be likelier than 1/{m}, "
-        f"whatever the paper's lemma says",
+        f"values do not change with equal chances, so that the value of {some_people(rows)} would be likelier than "
+        f"1/{m}, whatever the paper's lemma says",
         f'raise k for more than {m} values in a group, set method.infeasible = "withhold", or use model = "m-distinct"',
         rows,
     )

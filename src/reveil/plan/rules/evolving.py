@@ -33,6 +33,7 @@ from reveil.plan.rules.disjoint import kinds_of
 from reveil.policy import Policy
 from reveil.promise import Guarantee, lowest_tau, repeats
 from reveil.transitions import Relation, relation_of
+from reveil.words import some, some_people
 
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
@@ -275,7 +276,8 @@ def _refuse_short_lives(encoded: Encoded, rows: I64, founded: I32, relation: Rel
 def _example(codes: I64, relation: Relation) -> str:
     reach = relation.allowed[codes].sum(axis=0)
     value = int(reach.argmax())
-    return f"{int(reach[value])} of {len(codes)} people of one cohort may come to share {brief(relation.values[value])}"
+    shared = brief(relation.values[value])
+    return f"{int(reach[value])} of {some_people(len(codes))} of one cohort may come to share {shared}"
 
 
 def _way_out(g: Guarantee) -> str:
@@ -288,7 +290,7 @@ def _way_out(g: Guarantee) -> str:
 
 def _ends(by_rule: Flags, shares: Flags, people: I64, column: Sensitive) -> Fault:
     message = (
-        f"{int(by_rule.sum() + shares.sum()):,} of {len(by_rule):,} cohorts cannot be shown again: in "
+        f"{int(by_rule.sum() + shares.sum()):,} of {some(len(by_rule), 'cohort')} cannot be shown again: in "
         f"{int(shares.sum()):,} too many people have come to share a value, and {int(by_rule.sum()):,} could not be "
         "withheld later without telling too much"
     )

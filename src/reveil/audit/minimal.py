@@ -1,0 +1,216 @@
+"""Minimality: what an adversary learns who knows that groups are cut as far as the promise allows.
+
+Such a publisher says something with every group that it leaves whole: each cut of it would have broken the promise.
+Where the promise is about values, that rules out ways of giving out the group's rows. Each group of each release is
+looked at by itself, and all its ways are listed, so this is for small groups. Whatever else the publisher does (which
+cut it takes first, in what order) can only rule out more; what is certain here is certain for any such publisher.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import factorial, prod
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from reveil.audit.attacks import Attack, wilson
+from reveil.audit.infer import Inference
+from reveil.audit.model import Model
+from reveil.audit.observed import I64, Bools
+from reveil.audit.tables import hierarchies
+from reveil.errors import Fault, InputError
+from reveil.hierarchies.tree import Hierarchy
+from reveil.policy import Policy
+from reveil.promise import Guarantee
+from reveil.words import some
+
+Publisher = Literal["any", "median"]  # where it cuts numbers; labels are cut into those right below
+HOW = {"any": "numbers in two anywhere", "median": "numbers in two after the median"}
+MOST_WAYS = 5_000  # of giving out the rows of one group
+MOST_GROUPS = 200  # looked at; of more, so many are drawn
+NAME = "minimality"
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """One group: everybody's chances before and after minimality is taken into account (people x values)."""
+
+    apps: I64
+    values: I64  # codes
+    before: np.ndarray[Any, np.dtype[np.float64]]
+    after: np.ndarray[Any, np.dtype[np.float64]]
+
+
+def minimality(found: Inference, truth: I64 | None, publisher: Publisher, policy: Policy | None) -> Attack:
+    """The likeliest value of everybody is guessed, by what the publisher left whole."""
+    m, g = found.model, _promise(found.model, policy)
+    assert policy is not None and m.observed.quasi is not None
+    trees = hierarchies(policy, m.observed.quasi.columns)
+    listed, left_out = _countable(m)
+    learnt = []
+    for group in listed:
+        one = learn(m, group, g, publisher, trees)
+        if isinstance(one, str):
+            where = m.observed.group_name(group)
+            return _none(f"not detectable: {where} can be cut by {one} whatever its values, so this publisher does not")
+        learnt.append(one)
+    if not learnt:
+        return _none(f"not computed: no group has at most {MOST_WAYS:,} ways to give out its rows")
+    meaning = (
+        f"groups are known to be cut ({HOW[publisher]}, labels into those below) while all parts keep the promise; "
+        f"in {some(len(learnt), 'group')}, the likeliest value is guessed"
+    )
+    meaning += f" ({some(left_out, 'group')} left out: too many ways)" if left_out else ""
+    return _scored(m, learnt, truth, meaning)
+
+
+def _none(why: str) -> Attack:
+    return Attack(NAME, 0.0, 0.0, 0, *wilson(0.0, 0), why)
+
+
+def _scored(m: Model, learnt: list[Learnt], truth: I64 | None, meaning: str) -> Attack:
+    success, baseline = [], []
+    for one in learnt:
+        for i, app in enumerate(one.apps):
+            if int(m.observed.app_person[app]) in m.known:
+                continue
+            baseline.append(one.before[i].max())
+            best = one.after[i] == one.after[i].max()
+            right = one.after[i].max() if truth is None else np.mean(one.values[best] == truth[app])
+            success.append(right)
+    n = len(success)
+    rate = float(np.mean(success)) if n else 0.0
+    return Attack(NAME, rate, float(np.mean(baseline)) if n else 0.0, n, *wilson(rate, n), meaning)
+
+
+def _promise(m: Model, policy: Policy | None) -> Guarantee:
+    """The promise that every group keeps, if it is one that is told from the values of a group alone."""
+    g = None if policy is None else policy.guarantee
+    faults = []
+    if m.observed.quasi is None:
+        message = "the quasi-identifiers of people are not known here"
+        faults.append(Fault("R729", "publisher", message, "audit the published tables with --population"))
+    elif not m.observed.located:
+        message = "groups overlap or presence is not known, so it is not known whose rows a group has"
+        faults.append(Fault("R729", "publisher", message, "give a population with a column `release`"))
+    others = ("t", "epsilon", "population", "r")
+    if g is None or (g.l is None and g.alpha is None) or any(getattr(g, name) is not None for name in others):
+        message = "the promise must be l-diversity or alpha-k: others are not told from the values of one group"
+        faults.append(Fault("R729", "policy", message, "state it in a policy"))
+    if policy is not None and len(policy.named("sensitive")) != 1:
+        message = "with several sensitive columns it is not known which of them kept a group whole"
+        faults.append(Fault("R729", "policy", message, "audit tables with one sensitive column"))
+    if faults or g is None:
+        raise InputError(faults)
+    return g
+
+
+def keeps(g: Guarantee, counts: tuple[int, ...]) -> bool:
+    """Whether a group with so many rows of each value keeps the promise, exactly."""
+    size, shown = sum(counts), sorted((c for c in counts if c), reverse=True)
+    good = bool(shown) and size >= (g.k or 1) and len(shown) >= (g.l or 1)
+    if good and g.l is not None and g.diversity == "entropy":
+        good = size**size * g.l.denominator**size >= g.l.numerator**size * prod(c**c for c in shown)
+    if good and g.l is not None and g.diversity == "recursive" and g.c is not None:
+        good = shown[0] < g.c * sum(shown[-(-g.l.numerator // g.l.denominator) - 1 :])
+    return good and (g.alpha is None or shown[0] <= g.alpha * size)
+
+
+def _countable(m: Model) -> tuple[list[int], int]:
+    """Groups whose ways can be listed (without counterfeits), at most so many; and how many are too large."""
+    o = m.observed
+    listed, left_out = [], 0
+    for group in range(len(o.group_release)):
+        counts = o.cell_rows[o.cell_start[group] : o.cell_start[group + 1]].tolist()
+        ways = factorial(sum(counts)) // prod(map(factorial, counts))
+        if o.group_fakes[group] != 0 or ways > MOST_WAYS:
+            left_out += 1
+        elif ways:
+            listed.append(group)
+    if len(listed) > MOST_GROUPS:
+        listed = sorted(np.random.default_rng(0).choice(listed, MOST_GROUPS, replace=False).tolist())
+    return listed, left_out
+
+
+def learn(m: Model, group: int, g: Guarantee, publisher: Publisher, trees: Mapping[str, Hierarchy]) -> Learnt | str:
+    """Everybody's chances in one group; or a column by which it can be cut in every world."""
+    o = m.observed
+    assert o.quasi is not None
+    apps = m.factor_apps[m.factor_start[group] : m.factor_start[group + 1]]
+    cells = slice(o.cell_start[group], o.cell_start[group + 1])
+    values, last = o.cell_value[cells], ""
+    ways = arrangements(o.cell_rows[cells])
+    for i, app in enumerate(apps):
+        if int(app) in m.pinned:
+            ways = ways[values[ways[:, i]] == m.pinned[int(app)]]
+    before = _chances(ways, len(values))
+    for column, parts in cuts(o.quasi[apps], publisher, trees):
+        works = np.logical_and.reduce([_kept(g, ways[:, part], len(values)) for part in parts])
+        ways, last = ways[~works], column
+        if not len(ways):
+            return last
+    return Learnt(apps, values, before, _chances(ways, len(values)))
+
+
+def arrangements(counts: I64) -> I64:
+    """Every way to give out rows, by kinds of which there are so many: a line for each, a column for each person.
+
+    >>> arrangements(np.array([2, 1])).tolist()
+    [[0, 0, 1], [0, 1, 0], [1, 0, 0]]
+    """
+    ways, left = np.empty((1, 0), dtype=np.int64), counts[None, :].copy()
+    for _ in range(int(counts.sum())):
+        line, kind = np.nonzero(left)
+        ways = np.concatenate([ways[line], kind[:, None]], axis=1)
+        left = left[line]
+        left[np.arange(len(line)), kind] -= 1
+    return ways
+
+
+def _chances(ways: I64, values: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+    return np.stack([(ways == v).mean(axis=0) for v in range(values)], axis=1)
+
+
+def _kept(g: Guarantee, ways: I64, values: int) -> Bools:
+    """In which ways a part keeps the promise."""
+    counts = np.stack([(ways == v).sum(axis=1) for v in range(values)], axis=1)
+    distinct, back = np.unique(counts, axis=0, return_inverse=True)
+    return np.array([keeps(g, tuple(line)) for line in distinct.tolist()], dtype=bool)[back.ravel()]
+
+
+def cuts(quasi: pl.DataFrame, publisher: Publisher, trees: Mapping[str, Hierarchy]) -> Iterator[tuple[str, list[I64]]]:
+    """Every cut that the publisher would have tried: the column, and the people of each part."""
+    for name in quasi.columns:
+        column = quasi[name]
+        ordered = name not in trees and column.null_count() == 0
+        if ordered and (column.dtype.is_numeric() or column.dtype == pl.Date):
+            place = column.rank("dense").to_numpy().astype(np.int64)
+            middle = int(np.sort(place)[(len(place) - 1) // 2])
+            for at in range(1, int(place.max())) if publisher == "any" else (middle,):
+                if at < place.max():
+                    yield name, [np.nonzero(place <= at)[0], np.nonzero(place > at)[0]]
+            continue
+        label = _below(column, trees.get(name))
+        kinds = sorted(set(label))
+        if len(kinds) > 1:
+            yield name, [np.array([i for i, mine in enumerate(label) if mine == kind]) for kind in kinds]
+
+
+def _below(column: pl.Series, tree: Hierarchy | None) -> list[str]:
+    """For each person, the label right below the smallest one that covers all of them."""
+    texts = [str(value) for value in column]
+    if tree is None:
+        return texts
+    place = {str(leaf): n for n, leaf in enumerate(tree.leaves)}
+    at = [place[text] for text in texts]
+    node = 0
+    while True:
+        inside = [n for n in tree.children[node] if tree.lo[n] <= min(at) and max(at) <= tree.hi[n]]
+        if not inside:
+            break
+        node = inside[0]
+    below = tree.children[node]
+    return [next((tree.labels[n] for n in below if tree.lo[n] <= p <= tree.hi[n]), texts[i]) for i, p in enumerate(at)]
