@@ -101,7 +101,7 @@ def test_seed_002_example_1():
     told = str(after.explain("Erica"))
     assert told.startswith("Carl is known to have AIDS. Release 2 group")
     assert "are the same people except Carl and Erica, and show the same values. So Erica has AIDS." in told
-    assert "this would not follow" in told
+    assert "Withholding release 2 group 1 would have prevented this" in told
 
 
 COUNTEREXAMPLES = {

@@ -23,7 +23,7 @@ from reveil.audit.model import Model, build
 from reveil.audit.observed import I64, Observed
 from reveil.audit.sample import Sampled, sample
 from reveil.audit.score import Score, Standing, score
-from reveil.audit.tables import Presence, observe, population_priors
+from reveil.audit.tables import Presence, observe, population_priors, value_kinds
 from reveil.errors import Fault, InputError
 from reveil.policy import Policy, PolicyLike, load_policy
 from reveil.promise import lowest_tau
@@ -100,7 +100,7 @@ class Audit:
     @cached_property
     def explanations(self) -> tuple[Explanation, ...]:
         """The worst cases in words: people who are certain though they were not known."""
-        return tuple(explain(self.inference, int(a)) for a in self.score.exposed_apps[: self.worst])
+        return tuple(explain(self.inference, int(a), self.adversary) for a in self.score.exposed_apps[: self.worst])
 
     def explain(self, person: object) -> Explanation:
         """Why this person's value is certain, at the first release where it is."""
@@ -111,7 +111,7 @@ class Audit:
         number = names.index(str(person))
         for a in range(o.person_start[number], o.person_start[number + 1]):
             if len(self.inference.state.values_of(a)) == 1:
-                return explain(self.inference, a)
+                return explain(self.inference, a, self.adversary)
         message = "is not certain in any release: there is nothing to explain"
         raise InputError(Fault("R726", f"person {str(person)!r}", message, "see .posterior for what is believed"))
 
@@ -296,7 +296,7 @@ class _Job:
         )  # fmt: skip
 
     def _attacks(self, found: Inference) -> tuple[Attack, ...]:
-        made = attacks(found, self.truth)
+        made = attacks(found, self.truth, value_kinds(self.policy, self.seen.values))
         if self.who.publisher is None:
             return made
         return *made, minimality(found, self.truth, self.who.publisher, self.policy)

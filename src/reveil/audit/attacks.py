@@ -8,6 +8,7 @@ random.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import sqrt
 from typing import Any
 
@@ -21,6 +22,7 @@ from reveil.audit.model import Model
 from reveil.audit.observed import I64, Bools
 
 Z = 1.959964
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -59,9 +61,9 @@ def wilson(rate: float, n: int) -> tuple[float, float]:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def attacks(found: Inference, truth: I64 | None) -> tuple[Attack, ...]:
-    """Every attack that applies to this series and this adversary."""
-    sight = _Sight(found, truth)
+def attacks(found: Inference, truth: I64 | None, kinds: Floats | None = None) -> tuple[Attack, ...]:
+    """Every attack that applies to this series and this adversary. `kinds` numbers the kind of each value."""
+    sight = _Sight(found, truth, kinds)
     made = [*sight.single(), *sight.serial(), *sight.criteria()]
     return tuple(attack for attack in made if attack is not None)
 
@@ -69,8 +71,8 @@ def attacks(found: Inference, truth: I64 | None) -> tuple[Attack, ...]:
 class _Sight:
     """Targets and group figures that the attacks share."""
 
-    def __init__(self, found: Inference, truth: I64 | None) -> None:
-        self.found, self.truth, self.m = found, truth, found.model
+    def __init__(self, found: Inference, truth: I64 | None, kinds: Floats | None) -> None:
+        self.found, self.truth, self.kinds, self.m = found, truth, kinds, found.model
         m, o = self.m, self.m.observed
         known = np.fromiter(m.known, dtype=np.int64, count=len(m.known))
         self.targets = np.nonzero(~np.isin(o.app_person, known))[0]
@@ -81,8 +83,7 @@ class _Sight:
         self.distinct = np.bincount(o.cell_group, minlength=groups)
         self.home = o.cand_group[o.cand_start[:-1]][self.targets]  # the first candidate stands for an unsure group
         overall = np.bincount(o.cell_value, o.cell_rows, len(o.values))
-        self.overall = overall / max(1, overall.sum())
-        self.guess = float(self.overall.max(initial=0))
+        self.guess = float(overall.max(initial=0) / max(1, overall.sum()))
 
     def made(self, name: str, success: NDArray[Any], baseline: float, meaning: str) -> Attack:
         n = len(success)
@@ -91,44 +92,63 @@ class _Sight:
 
     def single(self) -> list[Attack | None]:
         """Attacks on each release alone."""
-        o, home = self.m.observed, self.home
-        share = self.top[home] / self.rows[home]
+        o, home, there = self.m.observed, self.home, self.there
         size = np.bincount(o.group_release, o.group_rows)
         alone = float(np.mean(1 / size[o.app_release[self.targets]])) if len(home) else 0.0
-        lift = np.zeros(len(o.group_release))
-        with np.errstate(divide="ignore"):
-            np.maximum.at(lift, o.cell_group, o.cell_rows / self.rows[o.cell_group] / self.overall[o.cell_value])
-        skewed = (lift[home] >= 2) & (share > 0.5)
+        around = np.maximum(self.rows, np.bincount(o.cand_group, minlength=len(self.rows)))  # rows, or people for them
+        share = self.top[home] / around[home]
+        uniform = float(len(o.values) == 1)  # then a plain guess is certain, too
+        few = there & (self.distinct[home] <= 2)
+        skewed = "a value has half of the group or more, at least twice as often as in all releases"
         return [
-            self.made("record linkage", 1 / self.rows[home], alone, "a person's row is picked from their group"),
+            self.made("record linkage", 1 / around[home], alone, "a person's row is picked from their group"),
             self.made("attribute linkage", share, self.guess, "the most frequent value of the group is guessed"),
             self._presence(),
-            self.made("homogeneity", self.distinct[home] == 1, 0.0, "the group shows one value only"),
-            self.made("background knowledge", self.distinct[home] <= 2, 0.0, "ruling out one value leaves one"),
-            self.made("skewness", skewed, 0.0, "a value is likely in the group and twice as frequent as elsewhere"),
+            self.made("homogeneity", there & (self.distinct[home] == 1), uniform, "the group shows one value only"),
+            self.made("background knowledge", few, self._alone(), "ruling out one value leaves one"),
+            self.made("skewness", there & self._skewed()[home], 0.0, skewed),
             self._similarity(),
         ]
 
-    def _presence(self) -> Attack | None:
-        o = self.m.observed
-        if o.app_sure.all():
-            return None
+    @cached_property
+    def there(self) -> Bools:
+        """Targets who are surely in the release."""
         s, m = self.found.state, self.m
         absent = np.bincount(m.opt_app[s.alive & (m.cell_value[m.opt_cell] < 0)], minlength=len(m.app_factor)) > 0
-        real = float(o.group_rows.sum() / max(1, len(self.targets)))
-        return self.made("table linkage", ~absent[self.targets], min(1.0, real), "a person is surely in the release")
+        return ~absent[self.targets]
+
+    def _presence(self) -> Attack | None:
+        if self.m.observed.app_sure.all():
+            return None
+        return self.made("table linkage", self.there, 0.0, "a person is surely in the release")
+
+    def _skewed(self) -> Bools:
+        o = self.m.observed
+        total = np.bincount(o.cell_value, o.cell_rows, len(o.values))
+        rows = self.rows[o.cell_group]
+        often = (2 * o.cell_rows >= rows) & (o.cell_rows * total.sum() >= 2 * rows * total[o.cell_value])
+        found = np.zeros(len(o.group_release), dtype=bool)
+        found[o.cell_group[often]] = True
+        return found
 
     def _similarity(self) -> Attack | None:
-        o = self.m.observed
-        try:
-            scale = np.array([float(v) for v in o.values])
-        except (TypeError, ValueError):
+        """Values alike: numbers within a quarter of their range, or labels below one label of the policy's taxonomy."""
+        o, groups = self.m.observed, len(self.m.observed.group_release)
+        if not o.values:
             return None
-        low, high = np.full(len(o.group_release), np.inf), np.full(len(o.group_release), -np.inf)
-        np.minimum.at(low, o.cell_group, scale[o.cell_value])
-        np.maximum.at(high, o.cell_group, scale[o.cell_value])
-        near = (high - low) <= 0.05 * (scale.max() - scale.min())
-        return self.made("similarity", near[self.home], 0.0, "all values of the group lie within 5 % of the range")
+        if self.kinds is not None:
+            kind, width, meaning = self.kinds, 0.0, "all values of the group are of one kind"
+        else:
+            try:
+                kind = np.array([float(v) for v in o.values])
+            except (TypeError, ValueError):
+                return None
+            width, meaning = 0.25 * np.ptp(kind), "all values of the group lie within a quarter of their range"
+        low, high = np.full(groups, np.inf), np.full(groups, -np.inf)
+        np.minimum.at(low, o.cell_group, kind[o.cell_value])
+        np.maximum.at(high, o.cell_group, kind[o.cell_value])
+        near = high - low <= width
+        return self.made("similarity", self.there & near[self.home], float(np.ptp(kind) <= width), meaning)
 
     def serial(self) -> list[Attack | None]:
         """Attacks that put releases, known people and priors together."""
@@ -174,7 +194,7 @@ class _Sight:
             )
         if m.priors:
             found.append(
-                self.made("prior knowledge", self._likely(), self.guess, "the likeliest value is above one half")
+                self.made("prior knowledge", self._likely(), self._most(), "the likeliest value is above one half")
             )
         return found
 
@@ -183,8 +203,9 @@ class _Sight:
         o = self.m.observed
         size = np.bincount(o.group_release, o.group_rows)[o.app_release[self.targets]]
         alone = float(np.mean(1 / size)) if len(size) else 0.0
+        there = self.there & (self.rows[self.home] == 1)
         return [
-            self.made("singling out", self.rows[self.home] == 1, alone, "a person's row can be told from all others"),
+            self.made("singling out", there, alone, "a person's row can be told from all others"),
             self._linkability(),
             self.made(
                 "inference", self._solved(self.found.state.alive), self.guess, "a person's value follows with certainty"
@@ -223,6 +244,9 @@ class _Sight:
         at = np.minimum(np.searchsorted(key, key - size), len(key) - 1)
         found: I64 = np.where(key[at] == key - size, at, -1)
         return found
+
+    def _most(self) -> float:
+        return float(np.mean(2 * self.top[self.home] > self.rows[self.home])) if len(self.home) else 0.0
 
     def _alone(self) -> float:
         return float(np.mean(self.distinct[self.home] == 1)) if len(self.home) else 0.0

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
 import numpy as np
 
 from reveil.audit.certain import State
 from reveil.audit.filters import CHAIN, EQUAL, GROUP, KNOWN, SEARCH
 from reveil.audit.infer import Inference, infer
-from reveil.audit.observed import I64
+from reveil.audit.knowledge import Adversary
+from reveil.audit.model import Model, build
+from reveil.audit.observed import I64, Bools
 from reveil.words import some
 
 LONGEST = 14  # sentences
 NAMES = 6  # people or values listed by name
+TRIED = 6  # groups that are left out, one at a time, to see whether it still follows
 
 
 @dataclass(frozen=True)
@@ -41,13 +45,13 @@ class Explanation:
         }
 
 
-def explain(found: Inference, app: int, *, remedy: bool = True) -> Explanation:
-    """Why the value of this appearance is certain."""
+def explain(found: Inference, app: int, who: Adversary) -> Explanation:
+    """Why the value of this appearance is certain to this adversary."""
     o = found.model.observed
     (value,) = found.state.values_of(app)
     name = str(o.persons[int(o.app_person[app])])
     told = _twins(found.state, app, value) or _Teller(found.state).tell(app, value)
-    change = _smallest_change(found, app, value, told.groups) if remedy else ""
+    change = _smallest_change(found, app, value, told.groups, who)
     groups = tuple(dict.fromkeys(told.groups))
     return Explanation(
         name, o.releases[o.app_release[app]], str(o.values[value]), tuple(told.sentences), groups, change
@@ -310,20 +314,38 @@ class _Teller:
         )
 
 
-def _smallest_change(found: Inference, app: int, value: int, factors: list[int]) -> str:
-    """The first single group without which this would not follow; a known value counts as well."""
+def _smallest_change(found: Inference, app: int, value: int, factors: list[int], who: Adversary) -> str:
+    """The smallest that would have prevented this, each tried out: one group withheld, or a release not published."""
     m, o = found.model, found.model.observed
-    for factor in sorted(set(factors), key=lambda f: (-int(o.group_release[_group(found.state, f)]), f)):
-        without = replace(m)
-        skipped = m.implied.copy()
-        skipped[factor] = True
-        without.__dict__["implied"] = skipped
-        if infer(without, seconds=2.0, people=[int(o.app_person[app])]).state.values_of(app) != {value}:
-            where = factor_name(found.state, factor)
-            return f"Without {where} this would not follow: keep its people in the groups they were in, or withhold it."
-    if m.known:
-        return "No single group is to blame: with this much known, groups must be larger or people must stay together."
-    return "No single group is to blame: people must be grouped with the same others each time."
+    groups = sorted({_group(found.state, f) for f in factors}, key=lambda g: (-int(o.group_release[g]), g))
+    every = np.arange(len(o.group_release))
+    for group in groups[:TRIED]:
+        if not _follows(m, who, every != group, app, value):
+            where = o.group_name(group)
+            alone = np.count_nonzero(o.cell_group == group) == 1
+            way = "joining it with a group that shows other values" if alone else "keeping people together"
+            return f"Withholding {where} would have prevented this; {way} costs less."
+    for release in range(int(o.app_release[app]), 0, -1):
+        if not _follows(m, who, o.group_release < release, app, value):
+            return f"No single group is to blame; without release {o.releases[release]} this would not follow."
+    return "No single group is to blame: groups must be larger, or people must stay together."
+
+
+def _follows(m: Model, who: Adversary, groups: Bools, app: int, value: int) -> bool:
+    """Whether the person would still be certain in this release, or where their values last in any, had only these
+    groups been published."""
+    o, person = m.observed, int(m.observed.app_person[app])
+    left = o.appearances(groups)
+    place, pins = np.cumsum(left) - 1, dict(m.pinned)
+    if m.change == "never":  # who knows a lasting value knows it wherever the person is seen
+        pins = {b: v for a, v in m.pinned.items() for b in _apps(o.person_start, int(o.app_person[a]))}
+    pins = {int(place[a]): v for a, v in pins.items() if left[a]}
+    less = build(o.only(groups), replace(who, compromised=(), share=Fraction(0)), pinned=pins)
+    state = infer(less, seconds=2.0, people=[person], beliefs=False).state
+    mine = list(_apps(less.observed.person_start, person))
+    if m.change != "never":
+        mine = [a for a in mine if less.observed.app_release[a] == o.app_release[app]]
+    return any(state.values_of(a) == {value} for a in mine)
 
 
 def _group(state: State, factor: int) -> int:

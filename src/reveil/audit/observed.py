@@ -8,7 +8,7 @@ the person is in the release, the appearance is not *sure*.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -71,16 +71,18 @@ class Observed:
     def rows(self) -> int:
         return int(self.cell_rows.sum())
 
-    def until(self, release: int) -> Observed:
-        """What the attacker had once this many releases were out; people keep their numbers."""
-        keep = self.app_release < release
-        groups = self.group_release < release
+    def appearances(self, groups: Bools) -> Bools:
+        """Appearances that may be in one of these groups."""
+        return np.logical_or.reduceat(groups[self.cand_group], self.cand_start[:-1])
+
+    def only(self, groups: Bools) -> Observed:
+        """What the attacker would have if only these groups had been published; people keep their numbers."""
+        keep, cands = self.appearances(groups), groups[self.cand_group]
         number = np.cumsum(groups) - 1
         cells = groups[self.cell_group]
-        cands = np.repeat(keep, np.diff(self.cand_start))
-        sizes = np.diff(self.cand_start)[keep]
+        sizes = np.add.reduceat(cands.astype(np.int64), self.cand_start[:-1])[keep]
         return Observed(
-            self.releases[:release],
+            self.releases,
             self.persons,
             self.values,
             self.app_person[keep],
@@ -94,7 +96,12 @@ class Observed:
             number[self.cell_group[cells]],
             self.cell_value[cells],
             self.cell_rows[cells],
+            None if self.quasi is None else self.quasi.filter(pl.Series(keep)),
         )
+
+    def until(self, release: int) -> Observed:
+        """What the attacker had once this many releases were out; people keep their numbers."""
+        return replace(self.only(self.group_release < release), releases=self.releases[:release])
 
     def group_name(self, group: int) -> str:
         """A group in words."""

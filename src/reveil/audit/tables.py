@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from reveil.audit.knowledge import person_priors
 from reveil.audit.observed import I64, Bools, Observed, assemble
@@ -192,15 +193,15 @@ def _matched(
         rows, where = match(lines, release.quasi, labels, columns.quasi, trees)
         person = lines[columns.identifier].cast(pl.String).cast(pl.Enum(names)).to_physical().cast(pl.Int64).to_numpy()
         sizes = release.values.group_by(GROUP).agg(pl.col("rows").sum())
-        fakes = (
-            labels.to_frame(GROUP)
-            .join(release.fakes, on=GROUP, how="left", maintain_order="left")["count"]
-            .fill_null(0)
-        )
-        real = int(sizes["rows"].sum()) - int(fakes.sum())
-        sure = presence == "known" or (
-            presence == "auto" and (columns.release is not None or len(np.unique(rows)) == real)
-        )
+        counted = labels.to_frame(GROUP).join(sizes, on=GROUP, how="left", maintain_order="left")
+        counted = counted.join(release.fakes, on=GROUP, how="left", maintain_order="left").fill_null(0)
+        real = (counted["rows"] - counted["count"]).to_numpy()
+        lacking = np.bincount(where, minlength=len(labels)) < real
+        alone = len(np.unique(rows)) == real.sum() and not lacking.any()
+        sure = presence == "known" or (presence == "auto" and (columns.release is not None or alone))
+        if lacking.any() and not (sure and len(np.unique(rows)) == len(rows)):
+            lacking[:] = True  # not everybody is listed: any row may be a stranger's
+        fakes = counted["count"].set(pl.Series(lacking), -1)
         memberships.append(
             pl.DataFrame({"person": person[rows], "release": number, "group": where + base, "sure": sure})
         )
@@ -288,3 +289,15 @@ def hierarchies(policy: Policy | None, names: Sequence[str]) -> dict[str, Hierar
         leaves: dict[Hashable, tuple[str, ...]] = {leaf: path for leaf, path in paths.items()}  # noqa: C416 keys widen
         found[name] = grow(name, leaves, missing=False)
     return found
+
+
+def value_kinds(policy: Policy | None, values: Sequence[Any]) -> NDArray[np.float64] | None:
+    """For each value, the number of the label right below the top of its taxonomy; None where the policy has none."""
+    names = () if policy is None else policy.named("sensitive")
+    texts = [str(value) for value in values]
+    for tree in hierarchies(policy, names).values():
+        place = {str(leaf): n for n, leaf in enumerate(tree.leaves)}
+        if all(text in place for text in texts):
+            first = np.sort(tree.lo[list(tree.children[0])])
+            return np.searchsorted(first, [place[text] for text in texts], side="right").astype(np.float64)
+    return None

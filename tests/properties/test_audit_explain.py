@@ -1,0 +1,65 @@
+"""Explanations against enumeration: the groups that they speak of are enough, and the change that they name helps."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+from hypothesis import given
+
+from reveil.audit.api import audit
+from reveil.audit.observed import from_groups
+
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "oracle")]
+
+import joint  # noqa: E402
+from joint_cases import adversary_of, cases  # noqa: E402
+
+GROUP = re.compile(r"Withholding release (\d+) group (\d+) would have prevented this")
+RELEASE = re.compile(r"No single group is to blame; without release (\d+) this would not follow")
+
+
+def only(series, keep):
+    return [[group for g, group in enumerate(release) if keep(r, g)] for r, release in enumerate(series)]
+
+
+def still_known(series, change, known):
+    """What is known of those who are still shown; a lasting value is known wherever the person is."""
+    shown = {(p, r) for r, release in enumerate(series) for people, _ in release for p in people}
+    if change == "never":
+        lasting = {p: v for (p, _), v in known.items()}
+        return {(p, r): lasting[p] for p, r in shown if p in lasting}
+    return {key: v for key, v in known.items() if key in shown}
+
+
+def certain(series, change, priors, known, person, release, value):
+    """Whether the value follows, in this release or (where it lasts) in any that is left."""
+    _, posterior, _ = joint.beliefs(series, change, priors, still_known(series, change, known))
+    rows = [row for (p, r), row in posterior.items() if p == person and (change == "never" or r == release)]
+    return any(set(row) == {value} for row in rows)
+
+
+@given(cases(most=5))
+def test_reasons_are_enough_and_the_change_prevents_it(case):
+    series, change, priors, known = case
+    found = audit(from_groups(series), adversary=adversary_of(change, priors, known))
+    o = found.observed
+    for told in found.explanations:
+        person, release = int(told.person), int(told.release) - 1
+        asked = (person, release, told.value)
+        named = {(int(o.group_release[g]), int(o.group_label[g]) - 1) for g in told.groups}
+        if named:
+            reasons = only(series, lambda r, g, named=named: (r, g) in named)
+            assert certain(reasons, change, priors, known, *asked), told
+        if match := GROUP.search(told.change):
+            gone = (int(match[1]) - 1, int(match[2]) - 1)
+            assert not certain(only(series, lambda r, g, gone=gone: (r, g) != gone), change, priors, known, *asked), (
+                told
+            )
+        elif match := RELEASE.search(told.change):
+            first = int(match[1]) - 1
+            less = only(series, lambda r, g, first=first: r < first)
+            assert not certain(less, change, priors, known, *asked), told
+        else:
+            assert told.change.startswith("No single group is to blame")
