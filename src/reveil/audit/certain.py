@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from reveil.audit.filters import EQUAL, KNOWN, OPEN, propagate
+from reveil.audit.filters import EQUAL, KNOWN, OPEN, Marks, Shape, propagate
 from reveil.audit.model import Model
 from reveil.audit.observed import I64, Bools
 from reveil.errors import Fault, InputError
@@ -65,14 +65,16 @@ class State:
         """Filter to a fixpoint, starting from these factors and people (default: all)."""
         m, o = self.model, self.model.observed
         skip = np.ones(m.factors, dtype=bool) if chains_only else m.implied
-        clock = propagate(
+        shape = Shape(
             m.relation, m.change == "never", o.person_start, m.opt_start, m.opt_cell, m.cell_value, m.cell_cap,
-            m.cell_low, m.cell_start, o.app_person, m.app_factor, m.factor_start, m.factor_apps, skip, self.alive,
-            self.why, self.where, self.when, self.match,
+            m.cell_low, m.cell_start, o.app_person, m.app_factor, m.factor_start, m.factor_apps, skip,
+        )  # fmt: skip
+        marks = Marks(
+            self.alive, self.why, self.where, self.when, self.match,
             np.ones(m.factors, dtype=bool) if factors is None else factors,
             np.ones(o.people, dtype=bool) if people is None else people,
-            self.clock,
         )  # fmt: skip
+        clock = propagate(shape, marks, self.clock)
         if clock < 0:
             raise no_world(m, -1 - clock)
         self.clock = clock + 1

@@ -7,6 +7,8 @@ within groups, excluding known values, and carrying the result to the person's o
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -19,34 +21,43 @@ OPEN, KNOWN, GROUP, CHAIN, EQUAL, SEARCH = 0, 1, 2, 3, 4, 5  # why an option is 
 LARGEST = 4096  # cells of a factor; beyond this only exhausted cells are noticed
 
 
+class Shape(NamedTuple):
+    """What the filters read of a model (see `model.Model`), and which factors they leave out."""
+
+    relation: Bools
+    never: bool
+    person_start: I64
+    opt_start: I64
+    opt_cell: I64
+    cell_value: I64
+    cell_cap: I64
+    cell_low: I64
+    cell_start: I64
+    app_person: I64
+    app_factor: I64
+    factor_start: I64
+    factor_apps: I64
+    skip: Bools
+
+
+class Marks(NamedTuple):
+    """What they change: options still open, why, where and when the others went, and what to look at again."""
+
+    alive: Bools
+    why: NDArray[np.uint8]
+    where: I32
+    when: I32
+    match: I64
+    factor: Bools  # something of it changed
+    person: Bools
+
+
 @njit(cache=True, nogil=True)
-def propagate(
-    relation: Bools,
-    never: bool,
-    person_start: I64,
-    opt_start: I64,
-    opt_cell: I64,
-    cell_value: I64,
-    cell_cap: I64,
-    cell_low: I64,
-    cell_start: I64,
-    app_person: I64,
-    app_factor: I64,
-    factor_start: I64,
-    factor_apps: I64,
-    skip: Bools,
-    alive: Bools,
-    why: NDArray[np.uint8],
-    where: I32,
-    when: I32,
-    match: I64,
-    dirty_factor: Bools,
-    dirty_person: Bools,
-    clock: int,
-) -> int:
+def propagate(shape: Shape, marks: Marks, clock: int) -> int:
     """Filter until nothing changes. Returns the clock, or -1 - factor (or - person - factors) if nothing fits."""
-    factors, people = len(factor_start) - 1, len(person_start) - 1
-    chained = never or not relation.all()
+    person_start, dirty_factor, dirty_person = shape.person_start, marks.factor, marks.person
+    factors, people = len(shape.factor_start) - 1, len(person_start) - 1
+    chained = shape.never or not shape.relation.all()
     busy = True
     while busy:
         busy = False
@@ -55,22 +66,16 @@ def propagate(
                 dirty_person[p] = False
                 if not chained or person_start[p + 1] - person_start[p] < 2:
                     continue
-                ok = follow(
-                    p, relation, never, person_start, opt_start, opt_cell, cell_value, alive, why, where, when, clock,
-                    app_factor, dirty_factor,
-                )  # fmt: skip
+                ok = follow(p, shape, marks, clock)
                 if ok < 0:
                     return -1 - factors - p
                 clock += ok
         for f in range(factors):
             if dirty_factor[f]:
                 dirty_factor[f] = False
-                if skip[f]:
+                if shape.skip[f]:
                     continue
-                ok = fill(
-                    f, opt_start, opt_cell, cell_cap, cell_low, cell_start, factor_start, factor_apps, alive, why,
-                    where, when, match, clock, app_person, dirty_person,
-                )  # fmt: skip
+                ok = fill(f, shape, marks, clock)
                 if ok < 0:
                     return -1 - f
                 busy = busy or ok > 0
@@ -79,24 +84,11 @@ def propagate(
 
 
 @njit(cache=True, nogil=True)
-def follow(
-    p: int,
-    relation: Bools,
-    never: bool,
-    person_start: I64,
-    opt_start: I64,
-    opt_cell: I64,
-    cell_value: I64,
-    alive: Bools,
-    why: NDArray[np.uint8],
-    where: I32,
-    when: I32,
-    clock: int,
-    app_factor: I64,
-    dirty_factor: Bools,
-) -> int:
+def follow(p: int, shape: Shape, marks: Marks, clock: int) -> int:
     """Filter one person's chain: what is reachable from the first appearance on, and from the last one back."""
-    first, last = person_start[p], person_start[p + 1]
+    relation, never, alive = shape.relation, shape.never, marks.alive
+    opt_start, opt_cell, cell_value = shape.opt_start, shape.opt_cell, shape.cell_value
+    first, last = shape.person_start[p], shape.person_start[p + 1]
     n, size = last - first, len(relation)
     keep = np.zeros((n + 1, size), dtype=np.bool_)  # values that may be the latest before appearance i
     fresh = np.zeros(n + 1, dtype=np.bool_)  # nobody seen yet
@@ -139,9 +131,9 @@ def follow(
                             before[u] = before[u] or relation[u, v]
             if not good:
                 alive[o] = False
-                why[o], where[o], when[o] = CHAIN, p, clock
+                marks.why[o], marks.where[o], marks.when[o] = CHAIN, p, clock
                 changed = 1
-                dirty_factor[app_factor[first + i]] = True
+                marks.factor[shape.app_factor[first + i]] = True
         if unseen:
             before |= ahead
         elif not before.any():
@@ -159,31 +151,16 @@ def reaches(some: Bools, relation: Bools, v: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def fill(
-    f: int,
-    opt_start: I64,
-    opt_cell: I64,
-    cell_cap: I64,
-    cell_low: I64,
-    cell_start: I64,
-    factor_start: I64,
-    factor_apps: I64,
-    alive: Bools,
-    why: NDArray[np.uint8],
-    where: I32,
-    when: I32,
-    match: I64,
-    clock: int,
-    app_person: I64,
-    dirty_person: Bools,
-) -> int:
+def fill(f: int, shape: Shape, marks: Marks, clock: int) -> int:
     """Filter one factor by matching: an option stays if some way of giving out the rows uses it.
 
     From one such way, an appearance may move to another cell if rows can be passed on in a circle (or to and from the
     counterfeits). `match` keeps the way found for next time.
     """
-    base, n, k = cell_start[f], factor_start[f + 1] - factor_start[f], cell_start[f + 1] - cell_start[f]
-    apps = factor_apps[factor_start[f] : factor_start[f + 1]]
+    opt_start, opt_cell, alive, match = shape.opt_start, shape.opt_cell, marks.alive, marks.match
+    cell_cap, cell_low = shape.cell_cap, shape.cell_low
+    apps = shape.factor_apps[shape.factor_start[f] : shape.factor_start[f + 1]]
+    base, n, k = shape.cell_start[f], len(apps), shape.cell_start[f + 1] - shape.cell_start[f]
     narrowed, options = False, 0
     for a in apps:
         options = 0
@@ -210,9 +187,9 @@ def fill(
         for o in range(opt_start[a], opt_start[a + 1]):
             if alive[o] and not reach[opt_cell[o] - base, mine]:
                 alive[o] = False
-                why[o], where[o], when[o] = GROUP, f, clock
+                marks.why[o], marks.where[o], marks.when[o] = GROUP, f, clock
                 changed = 1
-                dirty_person[app_person[a]] = True
+                marks.person[shape.app_person[a]] = True
     return changed
 
 

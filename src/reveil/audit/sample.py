@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from reveil.audit.exact import Chain, chains_of
 from reveil.audit.infer import Inference, Progress
-from reveil.audit.walk import walk
+from reveil.audit.walk import Component, Scratch, States, walk
 
 I64 = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -175,15 +175,23 @@ class _Rows:
 
     def run(self, steps: int, rng: np.random.Generator) -> tuple[Floats, I64]:
         """Counts of each value by halves of the chain, and how many samples each half has."""
-        holders = np.empty((LEVELS, len(self.holders)), dtype=np.int64)
-        for level in range(LEVELS):
-            holders[level] = self.holders
+        holders = np.tile(self.holders, (LEVELS, 1))
+        row_of = np.empty((LEVELS, len(self.apps)), dtype=np.int64)
+        for mine, rows in zip(holders, row_of, strict=True):
             for g in range(len(self.group_start) - 1):
-                rng.shuffle(holders[level, self.group_start[g] : self.group_start[g + 1]])
-        ladder = COLDEST * np.linspace(0.25, 1.0, LEVELS)
-        tally = np.zeros((2, *self.own.shape))
-        good = walk(
-            holders, self.row_value, self.row_group, self.group_start, self.app_chain, self.chain_start,
-            self.chain_apps, self.own, self.step, ladder, steps, int(rng.integers(0, 2**31)), tally,
+                rng.shuffle(mine[self.group_start[g] : self.group_start[g + 1]])
+            rows[mine[mine >= 0]] = np.nonzero(mine >= 0)[0]
+        people, groups = len(self.chain_start) - 1, len(self.group_start) - 1
+        blank, none = np.zeros((LEVELS, people)), np.zeros((LEVELS, people), dtype=np.int64)
+        states = States(holders, row_of, blank, none, np.zeros(LEVELS, dtype=np.int64))
+        scratch = Scratch(
+            np.empty(len(self.holders), dtype=np.int64), np.zeros(people, dtype=bool), np.zeros(groups, dtype=bool),
+            np.empty(groups, dtype=np.int64),
         )  # fmt: skip
+        component = Component(
+            self.row_value, self.row_group, self.group_start, self.app_chain, self.chain_start, self.chain_apps,
+            self.own, self.step,
+        )  # fmt: skip
+        ladder, tally = COLDEST * np.linspace(0.25, 1.0, LEVELS), np.zeros((2, *self.own.shape))
+        good = walk(component, states, scratch, ladder, steps, int(rng.integers(0, 2**31)), tally)
         return tally, good

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from reveil.audit.certain import State
 from reveil.audit.exact import Problem
-from reveil.audit.moves import FOUND, NONE, UNKNOWN, explore
+from reveil.audit.moves import DEEPEST, FIELDS, FOUND, NONE, UNKNOWN, Puzzle, Trail, World, explore
 from reveil.audit.observed import I64, Bools
 
 EFFORT = (50, 1_000)  # moves tried for one choice, in rounds over all that is open
@@ -95,27 +95,40 @@ class Choices:
         takes = np.zeros(len(self.label), dtype=bool)
         takes[self.chosen[self.chosen >= 0]] = True
         load = np.bincount(self.path[np.repeat(takes, np.diff(self.path_start))], minlength=len(self.rows))
+        puzzle = Puzzle(
+            self.owner, self.start, self.path_start, self.path, *self.users, self.rows, self.single, self.token,
+            self.kind,
+        )  # fmt: skip
+        world = World(self.chosen, load, self.seen, self.dead)
+        trail = fresh_trail(len(self.person), len(self.kind), int(np.diff(self.path_start).max(initial=1)))
         numbers = np.nonzero(who)[0]
         at_once = max(1, AT_ONCE // most)
         for first in range(0, len(numbers), at_once):
             if time.process_time() > end:
                 return UNKNOWN
-            outcome: int = explore(
-                numbers[first : first + at_once], placing, self.owner, self.start, self.path_start, self.path,
-                *self.users, self.rows, self.single, self.token, self.kind, self.chosen, load, self.seen, self.dead,
-                most,
-            )  # fmt: skip
+            outcome: int = explore(numbers[first : first + at_once], placing, puzzle, world, trail, most)
             if placing and outcome != FOUND:
                 return outcome
         return FOUND
 
 
+def fresh_trail(people: int, tokens: int, longest: int) -> Trail:
+    """Room for a search in which a choice takes at most so many cells."""
+    return Trail(
+        np.zeros(people, dtype=bool),
+        np.zeros(tokens, dtype=np.int64),
+        np.empty(people + 1, dtype=np.int64),
+        np.empty((DEEPEST + 2, FIELDS), dtype=np.int64),
+        np.empty((DEEPEST + 3) * longest, dtype=np.int64),
+        np.zeros(3, dtype=np.int64),
+    )
+
+
 def compiled() -> None:
     """Compile what the search needs, so that this does not count as time of the search."""
     none, zero, blank = np.zeros(0, dtype=np.int64), np.zeros(1, dtype=np.int64), np.zeros(0, dtype=bool)
-    explore(
-        none, False, none, zero, zero, none, zero, none, none, True, none, none, none, none, blank, blank, 1,
-    )  # fmt: skip
+    nothing = Puzzle(none, zero, zero, none, zero, none, none, True, none, none)
+    explore(none, False, nothing, World(none, none, blank, blank), fresh_trail(0, 0, 1), 1)
 
 
 def lasting_choices(state: State, factors: Bools) -> Choices:
