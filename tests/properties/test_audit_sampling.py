@@ -38,39 +38,54 @@ def adversary(kind):
     if kind == "transitions":
         moves = {v: dict.fromkeys("abc", 1) | {v: 3} for v in "abc"}
         return Adversary("transitions", moves)
+    if kind == "freely":
+        weights = np.random.default_rng(7).integers(1, 8, (12, 3)).tolist()
+        return Adversary("freely", priors={str(p): dict(zip("abc", row, strict=True)) for p, row in enumerate(weights)})
     if kind == "priors":
         return Adversary(priors={"0": {"a": 1, "b": 2, "c": 5}, "3": {"a": 3, "b": 1, "c": 1}})
     return Adversary(compromised=(Known("0", "a"),))
 
 
-def compare(seed, kind, runs, steps=3_000):
-    """Sampled against counted beliefs of one series, run by run: (run, counted, mean, low, high), and all results."""
-    state = State.start(build(from_groups(series(seed, releases=2 if kind == "transitions" else 3)), adversary(kind)))
+def published(seed, kind):
+    """A series of which this kind of adversary leaves something to sample."""
+    if kind == "freely":  # releases fall apart, and people differ by their priors only
+        order = [int(p) for p in np.random.default_rng(seed).permutation(12)]
+        return [[(tuple(order[:6]), "aabbcc"), (tuple(order[6:]), "abbbcc")]]
+    found = series(seed, releases=2 if kind == "transitions" else 3)
+    if kind == "counterfeits":
+        return [[(people[n % 2 :], values) for n, (people, values) in enumerate(release)] for release in found]
+    return found
+
+
+def compare(seed, kind, runs, steps=2_000):
+    """Sampled against counted beliefs, component by component: shares of intervals that hold what is counted."""
+    state = State.start(build(from_groups(published(seed, kind)), adversary(kind)))
     state.narrow()
     found = Inference(state, np.ones(len(state.model.app_factor), dtype=bool), np.full(len(state.alive), np.nan))
-    rows, results = [], []
+    covered = []
     for factors in members(state):
         chains = chains_of(state, factors)
         counted = solve(state, chains).posterior
-        for run in range(runs):
-            sampled = sample_component(found, chains, steps, 1_000 * run + seed)
-            results.append(sampled)
-            rows += [(run, float(counted.get(key, 0)), *share) for key, share in sampled.shares.items()]
-    return rows, results
+        results = [sample_component(found, chains, steps, 1_000 * run + seed) for run in range(runs)]
+        assert np.mean([result.converged for result in results]) > 0.8
+        rows = [
+            (float(counted.get(key, 0)), *share)
+            for result in results
+            if result.converged
+            for key, share in result.shares.items()
+        ]
+        assert max(abs(real - mean) for real, mean, *_ in rows) < 0.1
+        covered.append(np.mean([low - 1e-9 <= real <= high + 1e-9 for real, _, low, high in rows]))
+    return covered
 
 
-@pytest.mark.parametrize("kind", ["known", "priors", "transitions"])
+@pytest.mark.parametrize("kind", ["known", "priors", "transitions", "freely", "counterfeits"])
 def test_intervals_hold_what_is_counted(kind):
-    """Stated: 95 %. Values of one run hang together (often all of them miss, or none), so each series is run again and
-    again, and the worst of them must hold as well, within what chance allows for so few runs."""
-    covered = []
-    for seed in range(3):
-        rows, results = compare(seed, kind, runs=6)
-        assert all(result.converged for result in results)
-        assert max(abs(counted - mean) for _, counted, mean, *_ in rows) < 0.06
-        covered.append(np.mean([low - 1e-9 <= counted <= high + 1e-9 for _, counted, _, low, high in rows]))
-    assert np.mean(covered) > 0.90
-    assert min(covered) > 0.75
+    """Stated: at least 95 %, in every component. Values of one run hang together (often all of them miss, or none), so
+    each component is sampled again and again; one run of twelve may miss altogether."""
+    covered = [share for seed in range(2) for share in compare(seed, kind, runs=12)]
+    assert np.mean(covered) > 0.94
+    assert min(covered) > 0.82
 
 
 def test_chains_that_do_not_agree_give_no_belief():

@@ -18,6 +18,7 @@ from reveil.words import some
 
 LONGEST = 14  # sentences
 NAMES = 6  # people or values listed by name
+MOST_GROUPS = 100  # that one explanation speaks of
 TRIED = 6  # groups that are left out, one at a time, to see whether it still follows
 
 
@@ -51,6 +52,8 @@ def explain(found: Inference, app: int, who: Adversary) -> Explanation:
     (value,) = found.state.values_of(app)
     name = str(o.persons[int(o.app_person[app])])
     told = _twins(found.state, app, value) or _Teller(found.state).tell(app, value)
+    if told.searched and o.located:
+        told.groups = _enough(found.model, who, told.groups, app, value)
     change = _smallest_change(found, app, value, told.groups, who)
     groups = tuple(dict.fromkeys(told.groups))
     return Explanation(
@@ -62,6 +65,7 @@ def explain(found: Inference, app: int, who: Adversary) -> Explanation:
 class _Told:
     sentences: list[str] = field(default_factory=list)
     groups: list[int] = field(default_factory=list)  # factors
+    searched: bool = False  # something was found by trying everything, not by a chain of reasons
 
     def say(self, sentence: str, *groups: int) -> None:
         self.groups += groups
@@ -198,6 +202,8 @@ class _Teller:
         release = o.releases[o.app_release[app]]
         if not others:
             factors = [int(m.app_factor[a]) for a in _apps(o.person_start, person)]
+            for a in _apps(o.person_start, person):
+                self._removed_before(a, time)
             self.told.say(
                 f"Over all releases together, no course of {name}'s values passes through {self._names(option)[1]} in "
                 f"release {release}.",
@@ -307,11 +313,31 @@ class _Teller:
     def _search(self, option: int) -> None:
         m, o = self.state.model, self.state.model.observed
         name, value, app = self._names(option)
+        self.told.searched = True
         factors = [int(m.app_factor[a]) for a in _apps(o.person_start, int(o.app_person[app]))]
         self.told.say(
             f"Of all ways to give out the rows of the groups that {name} is linked to, none gives {name} {value}.",
             *factors,
         )
+
+
+def _enough(m: Model, who: Adversary, groups: list[int], app: int, value: int) -> list[int]:
+    """Groups around these from which it follows: first more and more of them, then without those not needed."""
+    o = m.observed
+    chosen = np.zeros(len(o.group_release), dtype=bool)
+    chosen[groups] = True
+    while not _follows(m, who, chosen, app, value):
+        people = np.zeros(o.people, dtype=bool)
+        people[o.app_person[chosen[m.app_factor]]] = True
+        wider = chosen.copy()
+        wider[m.app_factor[people[o.app_person]]] = True
+        if (wider == chosen).all() or wider.sum() > MOST_GROUPS:
+            break
+        chosen = wider
+    for group in np.nonzero(chosen)[0] if chosen.sum() <= 4 * TRIED else ():
+        chosen[group] = False
+        chosen[group] = not _follows(m, who, chosen, app, value)
+    return [int(group) for group in np.nonzero(chosen)[0]]
 
 
 def _smallest_change(found: Inference, app: int, value: int, factors: list[int], who: Adversary) -> str:
