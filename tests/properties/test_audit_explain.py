@@ -17,7 +17,7 @@ import joint  # noqa: E402
 from joint_cases import adversary_of, cases  # noqa: E402
 
 GROUP = re.compile(r"Withholding release (\d+) group (\d+) would have prevented this")
-RELEASE = re.compile(r"No single group is to blame; without release (\d+) this would not follow")
+RELEASE = re.compile(r"No single group is to blame: it did not follow up to release (\d+)")
 
 
 def only(series, keep):
@@ -58,7 +58,7 @@ def test_reasons_are_enough_and_the_change_prevents_it(case):
                 told
             )
         elif match := RELEASE.search(told.change):
-            first = int(match[1]) - 1
+            first = int(match[1])
             less = only(series, lambda r, g, first=first: r < first)
             assert not certain(less, change, priors, known, *asked), told
         else:

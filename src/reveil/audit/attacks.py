@@ -208,7 +208,10 @@ class _Sight:
             self.made("singling out", there, alone, "a person's row can be told from all others"),
             self._linkability(),
             self.made(
-                "inference", self._solved(self.found.state.alive), self.guess, "a person's value follows with certainty"
+                "inference",
+                self._solved(self.found.state.alive),
+                self._alone(),
+                "a person's value follows with certainty",
             ),
         ]
 

@@ -162,7 +162,7 @@ class _Teller:
             self.option(option)
         if len(self.told.sentences) > LONGEST:
             more = len(self.told.sentences) - LONGEST
-            self.told.sentences[LONGEST // 2 : -LONGEST // 2] = [f"({more} more steps of the same kind.)"]
+            self.told.sentences[LONGEST // 2 : -LONGEST // 2] = [f"({some(more, 'more step')} of the same kind.)"]
         self.told.say(f"So {name} has {what} in release {o.releases[o.app_release[app]]}.")
         return self.told
 
@@ -346,20 +346,25 @@ def _smallest_change(found: Inference, app: int, value: int, factors: list[int],
     groups = sorted({_group(found.state, f) for f in factors}, key=lambda g: (-int(o.group_release[g]), g))
     every = np.arange(len(o.group_release))
     for group in groups[:TRIED]:
-        if not _follows(m, who, every != group, app, value):
+        if _follows(m, who, every != group, app, value) is False:
             where = o.group_name(group)
             alone = np.count_nonzero(o.cell_group == group) == 1
-            way = "joining it with a group that shows other values" if alone else "keeping people together"
-            return f"Withholding {where} would have prevented this; {way} costs less."
-    for release in range(int(o.app_release[app]), 0, -1):
-        if not _follows(m, who, o.group_release < release, app, value):
-            return f"No single group is to blame; without release {o.releases[release]} this would not follow."
+            way = "joining it with a group that shows other values" if alone else "keeping people in the same groups"
+            return f"Withholding {where} would have prevented this; {way} usually costs less."
+    low, high = 0, len(o.releases)  # it does not follow from the first `low`; from the first `high` it does, or may
+    while high - low > 1:
+        middle = (low + high) // 2
+        gone = _follows(m, who, o.group_release < middle, app, value) is False
+        low, high = (middle, high) if gone else (low, middle)
+    if low:
+        last = o.releases[low - 1]
+        return f"No single group is to blame: it did not follow up to release {last}. People must stay together."
     return "No single group is to blame: groups must be larger, or people must stay together."
 
 
-def _follows(m: Model, who: Adversary, groups: Bools, app: int, value: int) -> bool:
+def _follows(m: Model, who: Adversary, groups: Bools, app: int, value: int) -> bool | None:
     """Whether the person would still be certain in this release, or where their values last in any, had only these
-    groups been published."""
+    groups been published. None: not settled in time."""
     o, person = m.observed, int(m.observed.app_person[app])
     left = o.appearances(groups)
     place, pins = np.cumsum(left) - 1, dict(m.pinned)
@@ -367,11 +372,13 @@ def _follows(m: Model, who: Adversary, groups: Bools, app: int, value: int) -> b
         pins = {b: v for a, v in m.pinned.items() for b in _apps(o.person_start, int(o.app_person[a]))}
     pins = {int(place[a]): v for a, v in pins.items() if left[a]}
     less = build(o.only(groups), replace(who, compromised=(), share=Fraction(0)), pinned=pins)
-    state = infer(less, seconds=2.0, people=[person], beliefs=False).state
+    found = infer(less, seconds=2.0, people=[person], beliefs=False)
     mine = list(_apps(less.observed.person_start, person))
     if m.change != "never":
         mine = [a for a in mine if less.observed.app_release[a] == o.app_release[app]]
-    return any(state.values_of(a) == {value} for a in mine)
+    if any(found.state.values_of(a) == {value} for a in mine):
+        return True
+    return False if found.decided[mine].all() else None
 
 
 def _group(state: State, factor: int) -> int:

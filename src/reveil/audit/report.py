@@ -7,18 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.resources import files
-from itertools import pairwise
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from reveil.audit.api import Audit
 from reveil.audit.explain import Explanation, words
 from reveil.audit.score import Standing
 from reveil.report.plots import Bar, bars, line
-from reveil.words import some, some_people
+from reveil.words import agree, some, some_people
 
+MOST_BOXES, MOST_NAMES = 4, 8  # of a picture: groups of a release, people or values of a group
+WIDTH = 110  # of a line on the terminal
 CRITERIA = ("singling out", "linkability", "inference")
 MORE_KNOWN = "(where more people of one group are known than the promise allows for, it says nothing)"
 UNDECIDED = (
@@ -35,7 +37,7 @@ def lines(found: Audit) -> str:
         f"{some_people(s['people'])}, {some(s['counterfeits'], 'counterfeit')}.",
         f"Adversary: {s['adversary']}",
         "",
-        f"  exposed with certainty   {s['exposed']:,} of {some_people(s['people'] - s['known'])} not known beforehand",
+        f"  exposed with certainty   {s['exposed']:,} of {_among(found)}",
         f"  guessed above 1/2        {s['above_half']:,}",
     ]
     if s["promise"] is not None:
@@ -57,13 +59,39 @@ def lines(found: Audit) -> str:
     if s["trend"]:
         out += ["", "  after release  people  exposed"]
         out += [f"  {row['release']:>13}  {row['people']:>6,}  {row['exposed']:>7,}" for row in s["trend"]]
-    out += ["", "  attack                   success  baseline  targets"]
-    out += [f"  {a.name:<24} {a.rate:>7.1%}  {a.baseline:>8.1%}  {a.targets:>7,}" for a in found.attacks]
+    out += ["", *_attack_lines(found)]
     if found.standings:
         out += ["", *(f"  {standing_text(standing)}" for standing in found.standings)]
     for told in found.explanations:
-        out += ["", f"{told.person}, release {told.release}: {told.value}", f"  {told}"]
+        out += ["", f"{told.person}, release {told.release}: {told.value}"]
+        out += [fill(text, WIDTH, initial_indent="  - ", subsequent_indent="    ") for text in told.sentences]
+        out.append(fill(told.change, WIDTH, initial_indent="  ", subsequent_indent="  "))
     return "\n".join(out)
+
+
+def _among(found: Audit) -> str:
+    """Of how many people counts are."""
+    s, known = found.summary, found.inference.model.known
+    if found.asked:
+        return f"{some_people(len(set(found.asked) - known))} asked about"
+    return f"{some_people(s['people'] - s['known'])} not known beforehand"
+
+
+def _attack_lines(found: Audit) -> list[str]:
+    out = ["  attack                   success  guessing  95 % interval     targets"]
+    for a in found.attacks:
+        span = f"{a.low:.1%} to {a.high:.1%}"
+        out.append(f"  {a.name:<24} {a.rate:>7.1%}  {a.baseline:>8.1%}  {span:<16}  {a.targets:>7,}")
+    out += [f"  {a.name}: {a.meaning}." for a in found.attacks if not a.targets]
+    risk = found.summary["risk"]
+    if risk:
+        out += [
+            "",
+            "  re-identification by group size: "
+            f"prosecutor {risk['prosecutor_highest']:.1%} at most, {risk['prosecutor_mean']:.1%} on average; "
+            f"journalist {risk['journalist_highest']:.1%} at most; marketer {risk['marketer']:.1%}",
+        ]
+    return out
 
 
 def standing_text(s: Standing) -> str:
@@ -102,12 +130,14 @@ def html(found: Audit, *, external: bool = False) -> str:
 
 def _sections(found: Audit, external: bool) -> list[Markup]:
     s = found.summary
-    verdict = "Nobody was found exposed." if found.holds else "People are exposed."
+    count = s["exposed"] or s["above_promise"]
+    what = "exposed" if s["exposed"] else "above the promise"
+    verdict = f"{some_people(count)} {agree(count, 'is', 'are')} {what}." if count else "Nobody was found exposed."
     sections = [
         Markup('<section class="decision{}"><h2>{}</h2><p>{}</p></section>').format(
             "" if found.holds else " broken", verdict, s["adversary"]
         ),
-        _tiles(s),
+        _tiles(found),
         _advice(found),
     ]
     if s["undecided"]:
@@ -131,9 +161,10 @@ def _sections(found: Audit, external: bool) -> list[Markup]:
     return sections
 
 
-def _tiles(s: dict[str, Any]) -> Markup:
+def _tiles(found: Audit) -> Markup:
+    s = found.summary
     tiles = [
-        (f"{s['exposed']:,}", f"of {some_people(s['people'] - s['known'])} exposed with certainty"),
+        (f"{s['exposed']:,}", f"of {_among(found)} exposed with certainty"),
         (f"{s['above_half']:,}", "guessed with more than one half"),
         (f"{s['above_promise']:,}" if s["promise"] else "–", f"above the promise {s['promise'] or '(none stated)'}"),
         ("–" if s["highest"] is None else f"{s['highest']:.3f}", "highest belief in anybody's value"),
@@ -147,16 +178,20 @@ def _attacks(found: Audit) -> Markup:
     """The three questions of data protection authorities first, then every attack with what it does."""
     criteria = [a for a in found.attacks if a.name in CRITERIA]
     bars_of = [Bar(a.name, a.rate, f"{a.rate:.1%} (guessing {a.baseline:.1%})") for a in criteria]
-    row = Markup("<tr><th>{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>")
+    number = '<td class="n">{}</td>'
+    row = Markup(f'<tr><th>{{}}<span class="label">{{}}</span></th>{number * 3}</tr>')
     rows = Markup("").join(
-        row.format(a.name, a.meaning, f"{a.rate:.1%}", f"{a.baseline:.1%}", f"{a.low:.1%} to {a.high:.1%}")
+        row.format(a.name, a.meaning, f"{a.rate:.1%}", f"{a.baseline:.1%}", f"{a.low:.1%} – {a.high:.1%}")
+        if a.targets
+        else row.format(a.name, a.meaning, "–", "–", "–")
         for a in found.attacks
     )
     return Markup(
         "<h2>Three questions about anonymous data</h2>"
         "<figure><figcaption>How often each succeeds</figcaption>{}</figure>"
-        "<h2>Attacks by name</h2><table><thead><tr><th>Attack</th><th>It succeeds if</th><th>Success</th>"
-        "<th>Guessing</th><th>95 % interval</th></tr></thead><tbody>{}</tbody></table>"
+        '<h2>Attacks by name</h2><div class="wide"><table><thead><tr><th>Attack, and when it succeeds</th>'
+        '<th class="n">Success</th><th class="n">Guessing</th><th class="n">95 % interval</th></tr></thead>'
+        "<tbody>{}</tbody></table></div>"
     ).format(bars("Singling out, linkability, inference", bars_of, maximum=1.0), rows)
 
 
@@ -183,36 +218,42 @@ def _case(found: Audit, told: Explanation) -> Markup:
 
 
 def picture(found: Audit, told: Explanation) -> Markup:
-    """The groups that a story speaks of, release by release, with the person's path through them."""
+    """The groups that a story speaks of, release by release, those of the person marked: their path."""
     o, m = found.observed, found.inference.model
+    person = o.persons.cast(str).to_list().index(told.person)
     columns: dict[int, list[int]] = {}
     for factor in told.groups:
         group = int(m.cell_group[m.cell_start[factor]])
         columns.setdefault(int(o.group_release[group]), []).append(factor)
-    number = o.persons.cast(str).to_list().index(told.person) if o.people else -1
-    releases = sorted(columns)
-    parts, path = [], []
-    for x, release in enumerate(releases):
-        left = 100 * x / len(releases)
-        parts.append(f'<text x="{left + 1:.1f}%" y="12" class="small">release {escape(o.releases[release])}</text>')
-        for y, factor in enumerate(columns[release][:4]):
-            names = _names(found, factor)
-            mine = number in _members(found, factor)
-            top = 20 + 46 * y
-            parts.append(
-                f'<rect x="{left + 1:.1f}%" y="{top}" width="{100 / len(releases) - 3:.1f}%" height="38" rx="4" '
-                f'class="{"bar" if mine else "track"}" opacity="0.35"/>'
-                f'<text x="{left + 2:.1f}%" y="{top + 23}" class="small">{escape(names)}</text>'
-            )
-            if mine:
-                path.append((left + 1, left + 100 / len(releases) - 2, top + 19))  # its left and right edge
-    for (_, x1, y1), (x2, _, y2) in pairwise(path):
-        parts.append(f'<line x1="{x1:.1f}%" y1="{y1}" x2="{x2:.1f}%" y2="{y2}" class="stroke"/>')
-    tall = 30 + 46 * max((min(4, len(c)) for c in columns.values()), default=1)
-    title = f"Groups on the way to {told.person}"
-    return Markup(
-        f'<svg class="plot" role="img" width="100%" height="{tall}"><title>{escape(title)}</title>'
-        f"<desc>{escape(str(told))}</desc>{''.join(parts)}</svg>"
+    steps = []
+    for release in sorted(columns):
+        listed = sorted(columns[release], key=lambda f: person not in _members(found, f))
+        boxes = [_box(found, factor, person) for factor in listed[:MOST_BOXES]]
+        if len(listed) > MOST_BOXES:
+            more = some(len(listed) - MOST_BOXES, "more group")
+            boxes.append(Markup('<span class="label">and {}</span>').format(more))
+        title = Markup('<span class="label">release {}</span>').format(o.releases[release])
+        steps.append(Markup('<div class="step">{}{}</div>').format(title, Markup("").join(boxes)))
+    return Markup('<div class="path" role="img" aria-label="Groups on the way to {}">{}</div>').format(
+        told.person, Markup("").join(steps)
+    )
+
+
+def _box(found: Audit, factor: int, person: int) -> Markup:
+    """One group: its number, its people with the person marked, and what it shows."""
+    m, o = found.inference.model, found.observed
+    members = sorted(_members(found, factor), key=lambda p: p != person)
+    names = [Markup("<mark>{}</mark>" if p == person else "{}").format(o.persons[p]) for p in members[:MOST_NAMES]]
+    names += [Markup("…")] if len(members) > MOST_NAMES else []
+    cells = range(m.cell_start[factor], m.cell_start[factor + 1])
+    shown = [(str(o.values[m.cell_value[c]]), int(m.cell_cap[c])) for c in cells if m.cell_value[c] >= 0]
+    texts = [value if rows == 1 else f"{value} ({rows})" for value, rows in shown[:MOST_NAMES]]
+    texts += ["…"] if len(shown) > MOST_NAMES else []
+    return Markup('<div class="box{}"><b>group {}</b> {}<span class="label">shows {}</span></div>').format(
+        " mine" if person in members else "",
+        o.group_label[int(m.cell_group[m.cell_start[factor]])],
+        Markup(", ").join(names),
+        ", ".join(texts),
     )
 
 
@@ -221,11 +262,6 @@ def _members(found: Audit, factor: int) -> Sequence[int]:
     apps = m.factor_apps[m.factor_start[factor] : m.factor_start[factor + 1]]
     members: list[int] = m.observed.app_person[apps].tolist()
     return members
-
-
-def _names(found: Audit, factor: int) -> str:
-    names = [str(found.observed.persons[p]) for p in _members(found, factor)]
-    return ", ".join(names[:6]) + (" …" if len(names) > 6 else "")
 
 
 def _method(s: dict[str, Any]) -> Markup:
