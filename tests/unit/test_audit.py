@@ -217,6 +217,35 @@ def test_command_line(tmp_path):
     assert fine.exit_code == 0, fine.output
 
 
+def test_an_anatomy_as_it_is_published(tmp_path):
+    """The folder of an anatomy of ours, read without its ledger."""
+    policy = {
+        "columns": POLICY["columns"],
+        "guarantee": {"model": "l-diversity", "l": 2},
+        "method": {"publish": "anatomy"},
+    }
+    made = reveil.open_series(policy, tmp_path / "home")
+    made.publish(FIRST, seed=1)
+    found = audit([made.releases[0].path], FIRST.drop("illness").with_columns(release=pl.lit(1)), sensitive="illness")
+    shown = {row["person"] for row in found.posterior.to_dicts()}
+    assert shown == set("abcdef") and found.summary["groups"] == 3
+    assert found.posterior["probability"].to_list() == pytest.approx([0.5] * 12)
+
+
+def test_progress_is_for_terminals(tmp_path):
+    """Nothing on stderr when it is no terminal; quiet says nothing at all, and the exit code stays."""
+    (tmp_path / "one.csv").write_text("age,illness\n2*,flu\n2*,flu\n", encoding="utf-8")
+    (tmp_path / "who.csv").write_text("name,age,release\nAnn,21,1\nBob,28,1\n", encoding="utf-8")
+    call = ["audit", str(tmp_path / "one.csv"), "--population", str(tmp_path / "who.csv"), "--limit", "1"]
+    result = CliRunner().invoke(app, [*call, "--json"])
+    assert (result.exit_code, result.stderr) == (1, "")
+    assert CliRunner().invoke(app, [*call, "--quiet"]).stdout == ""
+    text = CliRunner().invoke(app, [*call, "--people", "Ann"]).stdout
+    assert "Ann, release 1: flu, with certainty." in text and "1 of 1 person asked about" in text
+    bad = CliRunner().invoke(app, [*call, "--people", "Zoe"])
+    assert isinstance(bad.exception, InputError) and bad.exception.exit_code == 2
+
+
 def test_comparison_of_ways_to_publish(tmp_path):
     table = compare(tmp_path / "compare", 120, 2, shares=(0.04,), limit=1.0)
     last = dict(table.filter(pl.col("release") == "2").select("way", "exposed").iter_rows())

@@ -22,6 +22,7 @@ from reveil.errors import Fault, InputError
 from reveil.hierarchies.files import nested_paths, read_paths
 from reveil.hierarchies.tree import Hierarchy, grow
 from reveil.notation import parse_column
+from reveil.parted import QUASI
 from reveil.policy import Policy
 from reveil.prior import load as load_priors
 from reveil.promise import plain_text
@@ -61,7 +62,7 @@ def observe(
 ) -> Observed:
     """The attacker's view of released tables, given who could be in them."""
     people = read_table(population)
-    tables = [_tables(source) for source in releases]
+    tables = [_tables(source, sensitive) for source in releases]
     columns = _columns(tables[0], people, policy, sensitive, identifier)
     fakes = [*(counterfeits or ()), *[None] * len(tables)][: len(tables)]
     read = [_released(t, columns, _fakes(t, f)) for t, f in zip(tables, fakes, strict=True)]
@@ -80,22 +81,28 @@ def population_priors(
     return person_priors(policy, column, first[name].cast(pl.String).to_list(), signatures)
 
 
-def _tables(source: Any) -> dict[str, pl.DataFrame]:
+def _tables(source: Any, sensitive: str | None) -> dict[str, pl.DataFrame]:
     """`table`, or `quasi` and `values` of an anatomy; `counterfeits` where a folder has them."""
     if isinstance(source, tuple):
-        pair = {"quasi": read_table(source[0]), "values": read_table(source[1])}
-        return {name: frame.rename({_group_column(frame): GROUP}) for name, frame in pair.items()}
-    if isinstance(source, str | Path) and Path(source).is_dir():
-        folder = Path(source) / "public" if (Path(source) / "public").is_dir() else Path(source)
-        table = next((folder / n for n in ("table.csv", "table.parquet") if (folder / n).exists()), None)
-        if table is None:
-            message = "holds no table.csv or table.parquet"
-            raise InputError(Fault("R723", f"folder {source}", message, "name a release folder or a table"))
-        found = {"table": read_table(str(table))}
-        if (folder / "counterfeits.csv").exists():
-            found["counterfeits"] = read_table(str(folder / "counterfeits.csv"))
-        return found
-    return {"table": read_table(source)}
+        return _anatomy(read_table(source[0]), read_table(source[1]))
+    if not (isinstance(source, str | Path) and Path(source).is_dir()):
+        return {"table": read_table(source)}
+    folder = Path(source) / "public" if (Path(source) / "public").is_dir() else Path(source)
+    files = {path.stem: path for path in sorted(folder.iterdir()) if path.suffix in (".csv", ".parquet")}
+    fakes = {"counterfeits": read_table(str(files["counterfeits"]))} if "counterfeits" in files else {}
+    if "table" in files:
+        return {"table": read_table(str(files["table"])), **fakes}
+    shown = [read_table(str(path)) for name, path in files.items() if name == "st" or name.startswith("st-")]
+    wanted = [frame for frame in shown if sensitive is None or sensitive in frame.columns]
+    if QUASI not in files or not wanted:
+        message = f"holds no table.csv or table.parquet, nor an anatomy ({QUASI} and st)"
+        raise InputError(Fault("R723", f"folder {source}", message, "name a release folder or a table"))
+    return {**_anatomy(read_table(str(files[QUASI])), wanted[0]), **fakes}
+
+
+def _anatomy(quasi: pl.DataFrame, values: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    pair = {"quasi": quasi, "values": values}
+    return {name: frame.rename({_group_column(frame): GROUP}) for name, frame in pair.items()}
 
 
 def _columns(

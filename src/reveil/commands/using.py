@@ -13,6 +13,7 @@ from reveil.commands.options import (
     app,
 )
 from reveil.errors import Fault, InputError
+from reveil.words import some
 
 if TYPE_CHECKING:
     from reveil.utility.measure import Utility
@@ -60,10 +61,10 @@ def _show_utility(found: "Utility") -> None:
     rows = [(name, found.ncp[name], found.entropy[name]) for name in found.ncp]
     rows.append(("all cells", found.ncp_mean, found.entropy_mean))
     terminal.say(terminal.table(("column", "NCP", "entropy"), rows))
-    size = f"{found.classes:,} classes of {found.average_class:.1f} rows on average"
+    size = f"{some(found.classes, 'class', 'classes')} of {found.average_class:.1f} rows on average"
     by_k = "" if found.c_avg is None else f" ({found.c_avg:.2f} times k)"
     terminal.say(f"{size}{by_k}; discernibility {found.discernibility:,}")
-    terminal.say(f"{found.suppressed:,} of {found.rows:,} rows suppressed, {found.counterfeits:,} counterfeit")
+    terminal.say(f"{found.suppressed:,} of {some(found.rows, 'row')} suppressed, {found.counterfeits:,} counterfeit")
     for error in found.queries:
         median = "none could be asked" if error.median_relative is None else f"{error.median_relative:.1%} off (median)"
         skipped = f"{error.skipped:.1%} of {error.queries:,} skipped, because nobody matches"
