@@ -54,7 +54,8 @@ def lines(found: Audit) -> str:
         out.append(f"  undecided                {s['undecided']:,}. {UNDECIDED}")
     if s["without_belief"]:
         out.append(
-            f"  no belief computed       {s['without_belief']:,} (components too large to count; --samples N estimates)"
+            f"  no belief computed       {s['without_belief']:,} (too large to count"
+            f"{'; --samples N estimates)' if found.observed.located else ', and groups overlap: no sampling)'}"
         )
     if s["trend"]:
         out += ["", "  after release  people  exposed"]

@@ -64,20 +64,10 @@ def audit(
     from reveil.audit.api import audit as attack
 
     how: dict[str, Any] = {
-        "sensitive": sensitive,
-        "adversary": adversary,
-        "change": change,
-        "compromised": compromised or (),
-        "share": share,
-        "draws": draws,
-        "publisher": publisher,
-        "promise": promise,
-        "limit": limit,
-        "samples": samples,
-        "people": people,
-        "worst": worst,
-        "seed": seed,
-    }
+        "sensitive": sensitive, "adversary": adversary, "change": change, "compromised": compromised or (),
+        "share": share, "draws": draws, "publisher": publisher, "promise": promise, "limit": limit,
+        "samples": samples, "people": people, "worst": worst, "seed": seed,
+    }  # fmt: skip
     with terminal.progress(quiet) as show:
         if tables:
             given = policy if policy.exists() or policy != POLICY else None
