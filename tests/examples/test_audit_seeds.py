@@ -10,6 +10,7 @@ import pytest
 import reveil
 from reveil.audit.api import audit
 from reveil.audit.observed import from_groups
+from reveil.audit.report import ever_text
 
 
 def table(columns, *rows):
@@ -64,6 +65,12 @@ def test_seed_000_figures_2_and_4(sex, zips, linked):
     person, value = found.observed.persons.to_list().index("o2"), found.observed.values.index("chlamydia")
     assert found.score.ever[person, value] == pytest.approx(float(linked))
     assert exposed(found) == {}
+    told = ever_text(audit([one, two], PEOPLE_000, change="freely", people=["o2"]), person)
+    if linked == Fraction(3, 4):
+        assert told in {
+            f"o2, over all releases: {v} at least once, with 0.7500 = 1 - (1 - 0.5000) x (1 - 0.5000)."
+            for v in ("chlamydia", "flu")
+        }
 
 
 # --- seed 002: values that never change -----------------------------------------------------------------------------

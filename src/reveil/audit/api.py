@@ -124,6 +124,7 @@ class Audit:
         }
         if names:
             content["people"] = [s.to_dict() for s in self.standings]
+            content["ever"] = self.score.ever_of(self.asked)
             content["certain"] = self.certain.filter(~pl.col("known")).to_dicts()
             content["explanations"] = [e.to_dict() for e in self.explanations]
         return content

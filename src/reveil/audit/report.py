@@ -11,6 +11,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
+import polars as pl
 from markupsafe import Markup
 
 from reveil.audit.api import Audit
@@ -62,7 +63,7 @@ def lines(found: Audit) -> str:
         out += [f"  {row['release']:>13}  {row['people']:>6,}  {row['exposed']:>7,}" for row in s["trend"]]
     out += ["", *_attack_lines(found)]
     if found.standings:
-        out += ["", *(f"  {standing_text(standing)}" for standing in found.standings)]
+        out += ["", *(f"  {text}" for text in asked_texts(found))]
     for told in found.explanations:
         out += ["", f"{told.person}, release {told.release}: {told.value}"]
         out += [fill(text, WIDTH, initial_indent="  - ", subsequent_indent="    ") for text in told.sentences]
@@ -93,6 +94,27 @@ def _attack_lines(found: Audit) -> list[str]:
             f"journalist {risk['journalist_highest']:.1%} at most; marketer {risk['marketer']:.1%}",
         ]
     return out
+
+
+def asked_texts(found: Audit) -> list[str]:
+    """What is believed of everybody who was asked about, release by release and over all of them."""
+    ever = [text for person in found.asked if (text := ever_text(found, person))]
+    return [*map(standing_text, found.standings), *ever]
+
+
+def ever_text(found: Audit, person: int) -> str:
+    """The value that somebody has most likely had at least once, where values change; empty where it adds nothing."""
+    o, change = found.observed, found.adversary.change
+    apps = range(o.person_start[person], o.person_start[person + 1])
+    linked = {value: share for (who, value), share in found.score.ever.items() if who == person}
+    if change == "never" or len(apps) < 2 or not linked or person in found.inference.model.known:
+        return ""
+    value = max(linked, key=lambda v: linked[v])
+    text = f"{o.persons[person]}, over all releases: {o.values[value]} at least once, with {linked[value]:.4f}"
+    if change == "freely":
+        mine = found.score.options.filter(pl.col("app").is_in(apps) & (pl.col("value") == value))
+        text += f" = 1 - {' x '.join(f'(1 - {share:.4f})' for share in mine['p'])}"
+    return f"{text}."
 
 
 def standing_text(s: Standing) -> str:
@@ -152,7 +174,7 @@ def _sections(found: Audit, external: bool) -> list[Markup]:
         )
     sections.append(_attacks(found))
     if not external and found.standings:
-        told = Markup("").join(Markup("<li>{}</li>").format(standing_text(one)) for one in found.standings)
+        told = Markup("").join(Markup("<li>{}</li>").format(text) for text in asked_texts(found))
         sections.append(Markup("<h2>People asked about</h2><ul>{}</ul>").format(told))
     if not external:
         sections += [Markup("<h2>Who, and why</h2>"), *(_case(found, told) for told in found.explanations)]

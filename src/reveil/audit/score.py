@@ -146,6 +146,15 @@ class Score:
         rows = frame.group_by("person", "value").agg(once.alias("p"))
         return {(p, v): share for p, v, share in rows.iter_rows()}
 
+    def ever_of(self, people: Sequence[int]) -> list[dict[str, Any]]:
+        """The same for these people by name: person, value, probability."""
+        o = self.inference.model.observed
+        return [
+            {"person": str(o.persons[p]), "value": str(o.values[v]), "probability": share}
+            for (p, v), share in sorted(self.ever.items())
+            if p in people
+        ]
+
     def _people(self, apps: I64) -> int:
         return len(np.unique(self.inference.model.observed.app_person[apps]))
 
