@@ -316,7 +316,7 @@ def test_shares_with_many_digits_are_swapped(share: float, moved: int) -> None:
     ("step", "part"),
     [
         ({"method": "swap", "columns": ["age"], "share": 0.0001}, "is no pair"),
-        ({"method": "swap", "columns": ["age"], "within": ["number"]}, "rows alike in number is no pair"),
+        ({"method": "swap", "columns": ["age"], "within": ["number"]}, "1 row alike in number is no pair"),
         ({"method": "noise", "columns": ["age"], "amount": 1e-5}, "left every row as it was"),
         ({"method": "noise", "columns": ["age"], "amount": "1e-400"}, "left every row as it was"),
         ({"method": "pram", "columns": ["age"], "keep": 1}, "left every row as it was"),
