@@ -101,7 +101,7 @@ def test_our_release_of_table_i_withholds_alan(tmp_path: Path) -> None:
     """Alan is the only man: in any group that shows lung cancer he has it with at least 97 %. Refused, or
     withheld.
     """
-    with pytest.raises(InfeasibleError, match=r"R440 .*1 rows fit no group; most often 'Lung Cancer'"):
+    with pytest.raises(InfeasibleError, match=r"R440 .*1 row fits no group; most often 'Lung Cancer'"):
         reveil.anonymize(TABLE_I, policy(tmp_path, "quasi"), seed=1)
     release = reveil.anonymize(TABLE_I, policy(tmp_path, "quasi", infeasible="withhold"), seed=1)
     assert release.groups[0] == -1

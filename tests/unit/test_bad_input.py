@@ -156,7 +156,7 @@ IN_SERIES: dict[str, tuple[Callable[[Desk], object], list[str], list[str]]] = {
     "unknown category": (
         lambda d: d.cell(3, 2, "Brelin"),
         ["R301"],
-        ["column 'town'", "towns.csv", "'Brelin' (1 rows, nearest 'Berlin')", "add these values"],
+        ["column 'town'", "towns.csv", "'Brelin' (1 row, nearest 'Berlin')", "add these values"],
     ),
     "huge unknown category": (
         lambda d: d.cell(3, 2, "x" * 10_000_000),

@@ -64,7 +64,7 @@ def test_missing_values_are_a_category(tmp_path: Path) -> None:
         ("sex;value;probability\nF;flu;1.5\n", "'1.5' is not a number from 0 to 1"),
         ("sex;value;probability\nF;flu;0.5\nF;flu;0.5\n", "line 3: 'flu' occurs twice"),
         ("sex;value;probability\nF;flu;0.5\nF;ache;0.4\n", "R435 prior p.csv: sex 'F': the probabilities sum to 0.9"),
-        ("sex;value;probability\nF;flu;1\nM;ache;1\n", "R434 prior p.csv: sex 'F': says nothing about 1 values"),
+        ("sex;value;probability\nF;flu;1\nM;ache;1\n", "R434 prior p.csv: sex 'F': says nothing about 1 value"),
     ],
 )
 def test_refusals_of_a_file(tmp_path: Path, text: str, found: str) -> None:
