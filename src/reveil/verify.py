@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from reveil.encode import taxonomy
 from reveil.errors import Fault, GuaranteeError, InputError, stop_if
 from reveil.guarantees.contract import Background, Verdict, View
+from reveil.guarantees.counts import among, beyond, count_values
 from reveil.guarantees.registry import judges
 from reveil.hierarchies import scales
 from reveil.hierarchies.tree import Hierarchy, grow
@@ -229,12 +230,13 @@ def _uniform(table: pl.DataFrame, policy: Policy) -> Check:
 def _numbered(groups: pl.Series) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The numbers of groups that occur, ascending, and the place of each row's among them."""
     values = groups.cast(pl.Int64).fill_null(-1).to_numpy()
-    low, high = (int(values.min()), int(values.max())) if len(values) else (0, -1)
-    if high - low > 4 * len(values):
-        return np.unique(values, return_inverse=True)
-    present = np.zeros(high - low + 1, dtype=bool)
-    present[values - low] = True
-    return np.flatnonzero(present) + low, (np.cumsum(present) - 1)[values - low]
+    found = groups.cast(pl.Int64).fill_null(-1).unique().sort().to_numpy()
+    return found, among(values, found)
+
+
+def _classes_of(wanted: pl.Series, groups: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The class of each group number, -1 where no published row has it; `groups` are the numbers that occur."""
+    return among(wanted.cast(pl.Int64).fill_null(-1).to_numpy(), groups)
 
 
 def _view(table: pl.DataFrame, counterfeits: pl.DataFrame | None, policy: Policy, truth: Truth | None) -> View:
@@ -247,19 +249,20 @@ def _view(table: pl.DataFrame, counterfeits: pl.DataFrame | None, policy: Policy
     else:
         groups, classes = _numbered(table[GROUP])
         invented = np.zeros(len(groups), dtype=np.int64)
-        lookup = pl.DataFrame({GROUP: groups, "class": np.arange(len(groups))})
         if counterfeits is not None:
-            joined = lookup.join(counterfeits.cast({GROUP: pl.Int64}), on=GROUP, how="left", maintain_order="left")
-            invented = joined["count"].fill_null(0).to_numpy()
+            of_class = _classes_of(counterfeits[GROUP], groups)
+            stated = counterfeits["count"].to_numpy()[of_class >= 0]
+            np.add.at(invented, of_class[of_class >= 0], stated)
         if truth is not None and truth.members is not None:
-            people = truth.members.select("person", pl.col("group").cast(pl.Int64).alias(GROUP))
-            members = people.join(lookup, on=GROUP, how="left", maintain_order="left").select("person", "class")
+            members = truth.members.select("person").with_columns(
+                pl.Series("class", _classes_of(truth.members[GROUP], groups))
+            )
         if policy.method.publish == "anatomy" and policy.guarantee.priors:
             columns = {prior.name: prior.match(table) for prior in load(policy)}
             signatures = pl.DataFrame({"class": classes, **columns})
         elif truth is not None and truth.signatures is not None:
-            known = truth.signatures.with_columns(pl.col(GROUP).cast(pl.Int64))
-            signatures = known.join(lookup, on=GROUP, how="left", maintain_order="left").drop(GROUP)
+            of_class = _classes_of(truth.signatures[GROUP], groups)
+            signatures = truth.signatures.drop(GROUP).insert_column(0, pl.Series("class", of_class))
     return View(
         classes=classes,
         quasi=quasi,
@@ -298,11 +301,11 @@ def _compare(table: pl.DataFrame, view: View, truth: Truth) -> list[Check]:
         )
         checks.append(Check(f"values of {name!r}", surplus <= invented, finding))
     if view.signatures is not None:
-        people = np.bincount(view.signatures["class"].fill_null(-1).to_numpy() + 1, minlength=view.count + 1)
+        people = np.bincount(view.signatures["class"].to_numpy() + 1, minlength=view.count + 1)
         same = people[0] == 0 and bool((people[1:] == view.sizes()).all())
         checks.append(Check("people", same, "every group has as many rows as people whose odds are weighed"))
     if view.members is not None:
-        real = np.bincount(view.members["class"].fill_null(-1).to_numpy() + 1, minlength=view.count + 1)
+        real = np.bincount(view.members["class"].to_numpy() + 1, minlength=view.count + 1)
         same = real[0] == 0 and bool((real[1:] == view.sizes() - view.counterfeits).all())
         checks.append(Check("members", same, "every group has as many real rows as people were put into it"))
         checks += [_held(table, view, truth, name) for name in view.sensitive if name in _columns_of(truth.members)]
@@ -317,10 +320,7 @@ def _held(table: pl.DataFrame, view: View, truth: Truth, name: str) -> Check:
     """Later releases are judged by what each group showed, so every member's value must be shown by their own group."""
     assert truth.members is not None and view.members is not None
     values = truth.members[name].cast(table.schema[name], strict=False)
-    held = pl.DataFrame({"class": view.members["class"], "value": values}).group_by("class", "value").len("held")
-    shown = pl.DataFrame({"class": view.classes, "value": table[name]}).group_by("class", "value").len("shown")
-    both = held.join(shown, on=["class", "value"], how="left", nulls_equal=True).cast({"held": pl.Int64})
-    lacking = int((both["held"] - both["shown"].cast(pl.Int64).fill_null(0)).clip(0).sum())
+    lacking = beyond(count_values(view, name), view.members["class"].to_numpy(), values)
     finding = (
         f"{some(lacking, 'value')} of members {agree(lacking, 'is', 'are')} not among those that their group shows"
     )

@@ -29,6 +29,7 @@ class View:
     counterfeits: NDArray[np.int64]  # per class
     members: pl.DataFrame | None = None  # series only, worst case: who is known to be where (person, class)
     signatures: pl.DataFrame | None = None  # where priors are given: class and, by prior, the signature of each person
+    counted: dict[str, Any] = field(default_factory=dict, repr=False)  # `counts.count_values` by column, counted once
 
     @property
     def count(self) -> int:

@@ -83,13 +83,38 @@ class Counts:
 
 
 def count_values(view: View, column: str) -> Counts:
-    """Count the values of a sensitive column in the classes of a release."""
-    values, ranks = ranked(view.sensitive[column])
+    """Count the values of a sensitive column in the classes of a release; a view is counted once for all judges."""
+    if column not in view.counted:
+        values, ranks = ranked(view.sensitive[column])
+        view.counted[column] = _count(view.classes, ranks, values)
+    counts: Counts = view.counted[column]
+    return counts
+
+
+def _count(classes: NDArray[np.int64], ranks: NDArray[np.int64], values: pl.Series) -> Counts:
     width = max(1, len(values))
-    keys, count = np.unique(view.classes * width + ranks, return_counts=True)
-    classes, owner = np.unique(keys // width, return_inverse=True)
-    starts = np.flatnonzero(np.diff(owner, prepend=-1))
-    return Counts(owner, keys % width, count.astype(np.int64), starts, classes, values)
+    keys, count = np.unique(classes * width + ranks, return_counts=True)
+    of_class = keys // width
+    first = np.diff(of_class, prepend=-1) > 0
+    starts = np.flatnonzero(first)
+    owner = np.cumsum(first) - 1
+    return Counts(owner, keys - of_class * width, count.astype(np.int64), starts, of_class[starts], values)
+
+
+def beyond(counts: Counts, classes: NDArray[np.int64], values: pl.Series) -> int:
+    """How many of these values, each with its class, are more than the class has of them.
+
+    >>> view = View(np.array([0, 0, 1]), pl.DataFrame(), {"s": pl.Series(["a", "b", "a"])}, np.zeros(2, dtype=np.int64))
+    >>> beyond(count_values(view, "s"), np.array([0, 0, 1]), pl.Series(["a", "a", "c"]))
+    2
+    """
+    width, ranks = max(1, len(counts.values)), places(values, counts.values)
+    known = ranks >= 0
+    held, times = np.unique(classes[known] * width + ranks[known], return_counts=True)
+    shown = counts.classes[counts.owner] * width + counts.value
+    at = among(held, shown)
+    there = np.append(counts.count, 0)[at]  # nothing where it is not among them
+    return int(np.count_nonzero(~known) + np.maximum(times - there, 0).sum())
 
 
 def ranked(values: pl.Series) -> tuple[pl.Series, NDArray[np.int64]]:
@@ -100,15 +125,50 @@ def ranked(values: pl.Series) -> tuple[pl.Series, NDArray[np.int64]]:
     ([None, 'a', 'b'], [2, 0, 1])
     """
     known = values.fill_nan(None) if values.dtype.is_float() else values
-    missing = int(known.null_count() > 0)
     distinct = known.unique().drop_nulls().sort()
-    if known.dtype == pl.String and len(distinct):
-        found = known.cast(pl.Enum(distinct)).to_physical().cast(pl.Int64) + missing
-    else:
-        found = known.rank("dense").cast(pl.Int64) - 1 + missing
-    if missing:
+    if known.null_count():
         distinct = pl.concat([pl.Series(distinct.name, [None], dtype=distinct.dtype), distinct])
-    return distinct, found.fill_null(0).to_numpy()
+    return distinct, places(known, distinct)
+
+
+def places(values: pl.Series, distinct: pl.Series) -> NDArray[np.int64]:
+    """Where each value stands among different ones in rising order, the missing one first; -1 where it does not.
+
+    >>> places(pl.Series([3, 1, None, 4]), pl.Series([None, 1, 3])).tolist()
+    [2, 1, 0, -1]
+    """
+    missing = int(distinct.null_count() > 0)
+    known = distinct.slice(missing)
+    if values.dtype == pl.String and len(known):
+        found = values.cast(pl.Enum(known), strict=False).to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+    elif len(known):
+        keys = known.to_physical().to_numpy()
+        found = among(values.to_physical().fill_null(keys[0].item()).to_numpy(), keys)
+    else:
+        found = np.full(len(values), -1, dtype=np.int64)
+    if missing:
+        found = np.where(found >= 0, found + 1, -1)
+    if values.null_count():
+        found[values.is_null().to_numpy()] = 0 if missing else -1
+    return found
+
+
+def among(wanted: NDArray[Any], keys: NDArray[Any]) -> NDArray[np.int64]:
+    """Where each number stands among rising keys, -1 where it does not: by a table if that is small, or by bisection.
+
+    >>> among(np.array([7, 5, 9]), np.array([5, 7])).tolist()
+    [1, 0, -1]
+    """
+    if not len(keys):
+        return np.full(len(wanted), -1, dtype=np.int64)
+    low, high = keys[0], keys[-1]
+    if keys.dtype.kind == wanted.dtype.kind == "i" and int(high) - int(low) <= 4 * len(wanted) + 1024:
+        table = np.full(int(high) - int(low) + 1, -1, dtype=np.int64)
+        table[keys - low] = np.arange(len(keys))
+        inside = (wanted >= low) & (wanted <= high)
+        return table[wanted - low] if inside.all() else np.where(inside, table[np.where(inside, wanted - low, 0)], -1)
+    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[at] == wanted, at, -1)
 
 
 def exceeds(numerators: Whole, denominators: Whole, bound: Fraction, *, or_equals: bool = False) -> NDArray[np.bool_]:
