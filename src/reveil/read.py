@@ -21,6 +21,7 @@ from itertools import dropwhile, islice, tee
 from pathlib import Path
 from typing import Any, NoReturn
 
+import numpy as np
 import polars as pl
 
 from reveil.errors import Fault, InputError, stop_if
@@ -183,10 +184,12 @@ def _from_text(path: Path, where: str, options: ReadOptions) -> pl.DataFrame:
         _fail("R103", where, "the file is empty", "give it a line of column names")
     if b"\n" not in data:
         data = data.replace(b"\r", b"\n")  # line ends of old Macintosh files
-    delimiter, decimal, names = _dialect(data, where, options)
-    if len(names) > 1 and data.endswith((b"\n\n", b"\n\r\n")):
+    look = _dialect(data, where, options)
+    if len(look.names) > 1 and data.endswith((b"\n\n", b"\n\r\n")):
         data = data.rstrip(b"\r\n") + b"\n"
-    return _typed(_as_strings(data, where, delimiter, names, options.nulls), decimal)
+    plain = _as_plain(data, look) if options.nulls == ("",) else None
+    frame = _as_strings(data, where, look.delimiter, look.names, options.nulls) if plain is None else plain
+    return _typed(frame, look.decimal)
 
 
 def _utf8(data: bytes, where: str, given: str | None) -> bytes:
@@ -251,8 +254,17 @@ def _sample(data: bytes, mark: str) -> tuple[list[list[str]], float]:
     return records, sum(len(record) == width for record in records) / len(records) if width > 1 else 0.0
 
 
-def _dialect(data: bytes, where: str, options: ReadOptions) -> tuple[str, str, list[str]]:
-    """Delimiter, decimal mark and column names."""
+@dataclass(frozen=True)
+class Dialect:
+    """What the first lines tell; `whole` are columns that look like whole numbers there."""
+
+    delimiter: str
+    decimal: str
+    names: list[str]
+    whole: list[str]
+
+
+def _dialect(data: bytes, where: str, options: ReadOptions) -> Dialect:
     given, faults = options.delimiter, []
     if given is not None and (len(given) != 1 or not given.isascii() or given in '"\r\n\0'):
         _fail("R106", where, f"the delimiter {given!r} is not one plain character", "pass , ; | or a tab")
@@ -272,7 +284,52 @@ def _dialect(data: bytes, where: str, options: ReadOptions) -> tuple[str, str, l
         what = f"the decimal mark {decimal!r} is given, but numbers have {' or '.join(likely)}"
         faults.append(Fault("R106", where, what, "leave the decimal mark out"))
     stop_if(faults)
-    return mark, decimal, _checked_names(header, where)
+    names, digits = _checked_names(header, where), re.compile(INTEGER)
+    seen_in = [{record[n] for record in records if n < len(record)} - {""} for n in range(len(names))]
+    whole = [name for name, cells in zip(names, seen_in, strict=True) if cells and all(map(digits.match, cells))]
+    return Dialect(mark, decimal, names, whole)
+
+
+def _as_plain(data: bytes, look: Dialect) -> pl.DataFrame | None:
+    """Read a file without quotation marks, whole numbers at once; None where that might lose anything.
+
+    A number such as 007 or +7 is longer in the file than its value is when written. So if all cells, as they are
+    written usually, and all marks between them make up just as many bytes as the file has, no cell was another text.
+    That holds if no line is short (its last value would be missing) and all lines end alike.
+    """
+    begin = data.find(b"\n") + 1
+    ends = b"\r\n" if data[:begin].endswith(b"\r\n") else b"\n"
+    if not look.whole or b'"' in data or (data.count(b"\r") != data.count(b"\n") if len(ends) > 1 else b"\r" in data):
+        return None
+    kinds: dict[str, Any] = dict.fromkeys(look.names, pl.String) | dict.fromkeys(look.whole, pl.Int64)
+    try:
+        frame = pl.read_csv(data, separator=look.delimiter, schema=kinds, empty_string_is_null=True)
+    except pl.exceptions.PolarsError:
+        return None
+    texts = [name for name in look.names if name not in look.whole]
+    written = sum(frame.select(pl.sum_horizontal(0, pl.col(texts).str.len_bytes().sum())).row(0))
+    written += sum(_length(frame[name]) for name in look.whole)
+    between = frame.height * (frame.width - 1 + len(ends)) - (0 if data.endswith(b"\n") else len(ends))
+    complete = len(look.names) > 1 and not frame.to_series(-1).null_count()
+    return frame if complete and begin + written + between == len(data) else None
+
+
+def _length(numbers: pl.Series) -> int:
+    """How many characters it takes to write whole numbers.
+
+    >>> _length(pl.Series([0, -7, 10, None]))
+    5
+    """
+    values = numbers.drop_nulls().to_numpy()
+    if not len(values):
+        return 0
+    low, high, power = int(values.min()), int(values.max()), 10
+    total = len(values) + (int(np.count_nonzero(values < 0)) if low < 0 else 0)
+    while power <= max(high, -low):
+        total += int(np.count_nonzero(values >= power)) if power <= high else 0
+        total += int(np.count_nonzero(values <= -power)) if power <= -low else 0
+        power *= 10
+    return total
 
 
 def _as_strings(data: bytes, where: str, mark: str, names: list[str], nulls: tuple[str, ...]) -> pl.DataFrame:
@@ -314,7 +371,8 @@ def _explain(data: bytes, where: str, mark: str, width: int) -> None:
 def _typed(frame: pl.DataFrame, decimal: str) -> pl.DataFrame:
     """Give a type to each column whose every value has it. A sample proposes, the whole column decides."""
     number = FLOAT.replace(r"\.", rf"\{decimal}")
-    kinds = {column.name: kind for column in frame if (kind := _proposal(column, number))}
+    texts = (column for column in frame if column.dtype == pl.String)
+    kinds = {column.name: kind for column in texts if (kind := _proposal(column, number))}
     while kinds:
         plans = {name: _conversion(name, kind, decimal, number) for name, kind in kinds.items()}
         parsed = frame.select(value.alias("\0" + name) for name, (value, _) in plans.items())
