@@ -79,7 +79,8 @@ def draft(
     progress("encoding", 0.0)
     encoded = encode(frame, policy, past.codebook, population(policy))
     if history is not None and policy.identifier is not None:
-        persons = past.number(keyed_hashes(frame[policy.identifier], key))
+        everybody_new = past.persons.is_empty()  # then people are numbered as they come, and nobody need be looked up
+        persons = np.arange(frame.height) if everybody_new else past.number(keyed_hashes(frame[policy.identifier], key))
         encoded = replace(encoded, persons=persons)
         refuse_changes(encoded, past, policy)
     if policy.guarantee.priors:

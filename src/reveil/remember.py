@@ -80,8 +80,8 @@ def _published(members: pl.DataFrame, plan: Plan, names: Sequence[str]) -> dict[
         codes = np.concatenate([members[name].to_numpy()[kept], fakes]).astype(np.int64)
         domain = int(codes.max(initial=0)) + 1
         keys, rows = np.unique(groups.astype(np.int64) * domain + codes, return_counts=True)
-        found = {"group": keys // domain, "code": keys % domain, "rows": rows, "column": [name] * len(keys)}
-        values.append(pl.DataFrame(found, schema=schema))
+        found = {"group": keys // domain, "code": keys % domain, "rows": rows}
+        values.append(pl.DataFrame(found).with_columns(pl.lit(name).alias("column")).cast(schema))
     return {"groups": sizes, "values": pl.concat(values)}
 
 

@@ -18,7 +18,9 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from os import cpu_count
 from pathlib import Path
 
 from reveil.errors import Fault, InputError
@@ -259,13 +261,15 @@ def seal(folder: Path) -> Manifest:
             )
             for path in strange
         )
-    manifest: Manifest = {}
+    files = []
     for part, (folder_mode, file_mode) in PARTS.items():
         for path in [folder / part, *sorted((folder / part).rglob("*"))]:
             path.chmod(folder_mode if path.is_dir() else file_mode)
             sync(path)
-            if path.is_file():
-                manifest[path.relative_to(folder).as_posix()] = describe(path)
+            files += [path] if path.is_file() else []
+    with ThreadPoolExecutor(cpu_count() or 1) as files_at_once:
+        described = files_at_once.map(describe, files)
+    manifest = {path.relative_to(folder).as_posix(): entry for path, entry in zip(files, described, strict=True)}
     sync(folder)
     sync(folder.parent)
     return manifest
