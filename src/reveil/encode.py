@@ -163,12 +163,12 @@ def _look_up(values: pl.Series, distinct: pl.Series, table: Codes) -> Codes:
     if len(distinct) == 0:
         return np.zeros(len(values), dtype=np.int32)
     if values.dtype == pl.String:
-        index = values.cast(pl.Enum(distinct)).to_physical()
+        found: Codes = table[values.cast(pl.Enum(distinct)).to_physical().fill_null(0).to_numpy()]
     else:
         keys = _wide(distinct.to_physical().to_numpy())
-        physical = _wide(values.to_physical().fill_null(keys[0]).to_numpy())
-        index = pl.Series(_index(physical, keys))
-    found: Codes = table[index.fill_null(0).to_numpy()]
+        physical = values.to_physical()
+        numbers = _wide((physical.fill_null(keys[0]) if physical.null_count() else physical).to_numpy())
+        found = _entries(numbers, keys, table)
     if values.null_count():
         found[values.is_null().to_numpy()] = 0
     return found
@@ -176,17 +176,16 @@ def _look_up(values: pl.Series, distinct: pl.Series, table: Codes) -> Codes:
 
 def _wide(numbers: NDArray[Any]) -> NDArray[Any]:
     """Whole numbers as 64 bits, so that differences of small types cannot overflow."""
-    return numbers.astype(np.int64) if np.issubdtype(numbers.dtype, np.integer) else numbers
+    return numbers.astype(np.int64, copy=False) if np.issubdtype(numbers.dtype, np.integer) else numbers
 
 
-def _index(values: NDArray[Any], keys: NDArray[Any]) -> NDArray[np.signedinteger[Any]]:
-    """Index of each value among the sorted keys: by a table for small whole numbers, otherwise by bisection."""
+def _entries(values: NDArray[Any], keys: NDArray[Any], table: Codes) -> Codes:
+    """The entry of each value, which is one of the sorted keys: directly for small whole numbers, or by bisection."""
     if np.issubdtype(keys.dtype, np.integer) and int(keys[-1]) - int(keys[0]) < 1 << 20:
-        ranks = np.zeros(int(keys[-1]) - int(keys[0]) + 1, dtype=np.int32)  # several columns are encoded at once
-        ranks[keys - keys[0]] = np.arange(len(keys))
-        found: NDArray[np.int32] = ranks[values - keys[0]]
-        return found
-    return np.searchsorted(keys, values)
+        direct = np.zeros(int(keys[-1]) - int(keys[0]) + 1, dtype=np.int32)
+        direct[keys - keys[0]] = table
+        return np.take(direct, values - keys[0] if keys[0] else values)
+    return np.take(table, np.searchsorted(keys, values))
 
 
 def _uncovered(name: str, spec: Column, values: pl.Series, leaves: set[Hashable]) -> Fault:

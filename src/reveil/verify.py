@@ -70,6 +70,7 @@ class Verification:
     counterfeits: int
     sizes: tuple[int, ...] = field(repr=False)  # of the classes, ascending
     hashes: Mapping[str, str] = field(default_factory=dict, repr=False)  # SHA-256 of the files that were judged
+    labels: Mapping[str, int] = field(default_factory=dict, repr=False)  # different cells of each quasi-identifier
 
     @property
     def holds(self) -> bool:
@@ -127,7 +128,19 @@ def check_table(
     verdicts = [verdict for judge in judges(policy, background(policy)) for verdict in judge.judge(view, history)]
     sizes = tuple(np.sort(view.sizes()).tolist())
     invented = int(view.counterfeits.sum())
-    return Verification(tuple(found), tuple(verdicts), table.height, view.count, invented, sizes)
+    return Verification(
+        tuple(found), tuple(verdicts), table.height, view.count, invented, sizes, labels=_labels(view, policy)
+    )
+
+
+def _labels(view: View, policy: Policy) -> dict[str, int]:
+    """How many different cells each quasi-identifier shows; rows of a class show the same, but for an anatomy's."""
+    shown = view.quasi
+    if policy.method.publish != "anatomy" and len(view.classes):
+        model = np.zeros(view.count, dtype=np.int64)
+        model[view.classes] = np.arange(len(view.classes))  # one row of each class
+        shown = shown[model]
+    return shown.select(pl.all().n_unique()).row(0, named=True) if shown.width else {}
 
 
 def published_columns(policy: Policy) -> list[str]:

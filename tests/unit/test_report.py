@@ -25,7 +25,7 @@ from reveil.plan.contract import Plan
 from reveil.plan.loss import Loss
 from reveil.policy import load_policy
 from reveil.report.content import Source, contents, policy_text
-from reveil.report.exposure import BOUND, exact_sizes, exposure, facts, size_risk, text_values
+from reveil.report.exposure import BOUND, exact_sizes, exposure, facts, size_risk
 from reveil.report.make import render, write_reports
 from reveil.report.plots import Bar, bars, histogram, line
 from reveil.report.shapes import draw
@@ -384,7 +384,7 @@ def test_exact_sizes_are_those_of_a_group_by(seed: int) -> None:
         }
     )
     expected = sorted(frame.group_by(frame.columns).len()["len"].to_list())
-    assert sorted(exact_sizes(frame, text_values(frame, frame.columns)).tolist()) == expected
+    assert sorted(exact_sizes(frame).tolist()) == expected
 
 
 def test_risk_by_sizes_is_the_risk_of_the_classes() -> None:
@@ -434,7 +434,7 @@ def test_anatomy_is_not_said_to_hide_rows(tmp_path: Path) -> None:
 
 def test_small_groups_are_counted_by_each_k() -> None:
     given = source()
-    found = exposure(given.frame, given.texts, [4, 11, 12, 20], given.plan, given.policy)
+    found = exposure(given.frame, [4, 11, 12, 20], given.plan, given.policy)
     after = {found_line.label: found_line.after for found_line in found.small}
     assert after["0.09, as spoken of: k = 11"] == Fraction(4, 47)
     assert after["0.09, strictly: k = 12"] == Fraction(15, 47)

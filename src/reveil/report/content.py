@@ -20,7 +20,7 @@ from reveil.plan.contract import Plan
 from reveil.plan.loss import Loss
 from reveil.policy import Policy
 from reveil.report import discreet
-from reveil.report.exposure import Exposure, exposure, text_values
+from reveil.report.exposure import Exposure, exposure
 from reveil.report.shapes import draw
 from reveil.report.toml_text import toml_text
 from reveil.verify import Verification
@@ -112,19 +112,17 @@ class Source:
     made: str
 
     @cached_property
-    def texts(self) -> Mapping[str, pl.Series]:
+    def texts(self) -> set[str]:
         """The different values of the input's text columns that are quasi-identifiers or sensitive."""
-        return text_values(self.frame, (*self.policy.named("quasi"), *self.policy.named("sensitive")))
-
-    @cached_property
-    def labels(self) -> Mapping[str, int]:
-        """How many different cells each quasi-identifier shows."""
-        return self.table.select(pl.col(self.policy.named("quasi")).n_unique()).row(0, named=True)
+        known = (*self.policy.named("quasi"), *self.policy.named("sensitive"))
+        names = [name for name in known if self.frame.schema[name] == pl.String]
+        found = self.frame.select(pl.col(names).drop_nulls().unique().implode())  # all columns at the same time
+        return {value for name in names for value in found[name].item()}
 
 
 def contents(source: Source) -> tuple[Content, Content]:
     """The internal and the external content; what is costly is computed once."""
-    found = exposure(source.frame, source.texts, source.verification.sizes, source.plan, source.policy)
+    found = exposure(source.frame, source.verification.sizes, source.plan, source.policy)
     trend = trend_of(source)
     return _internal(source, found, trend), _external(source, found, trend)
 
@@ -254,7 +252,7 @@ def _sorted_limits(limits: Sequence[str], policy: Policy) -> tuple[tuple[str, ..
 
 def _columns(source: Source, names: Sequence[str], *, internal: bool) -> tuple[ColumnLine, ...]:
     policy, schema = source.policy, source.frame.schema
-    labels = source.labels
+    labels = source.verification.labels
     lines = []
     for name in names:
         spec = policy.columns[name]

@@ -35,9 +35,9 @@ def public_columns(policy: Policy) -> tuple[str, ...]:
     return tuple(name for name, spec in policy.columns.items() if spec.role in PUBLISHED)
 
 
-def raw_values(texts: Mapping[str, pl.Series], policy: Policy) -> set[str]:
+def raw_values(texts: Iterable[str], policy: Policy) -> set[str]:
     """Every text that may not appear: values of text columns, and values and labels in the policy."""
-    found = {value for values in texts.values() for value in values.to_list()}
+    found = set(texts)
     for name, spec in policy.columns.items():
         found.update(_texts(spec.order or ()))
         found.update(_texts(spec.hierarchy if isinstance(spec.hierarchy, dict) else ()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -19,7 +19,6 @@ from reveil.roles import population
 BOUND = Fraction("0.09")  # the bound of the medicines agencies; its k is spoken of as 11 and strictly 12
 COMMON = {5: "0.2: k = 5", 11: "0.09, as spoken of: k = 11", 12: "0.09, strictly: k = 12", 20: "0.05: k = 20"}
 Sizes = NDArray[np.int64]
-Texts = Mapping[str, pl.Series]
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Exposure:
     small: tuple[Line, ...]
 
 
-def exposure(frame: pl.DataFrame, texts: Texts, sizes: Iterable[int], plan: Plan, policy: Policy) -> Exposure:
+def exposure(frame: pl.DataFrame, sizes: Iterable[int], plan: Plan, policy: Policy) -> Exposure:
     """`frame` is the prepared input; `sizes` are those of the published groups, as the verifier counted them.
 
     Anatomy publishes exact quasi-identifiers: its rows are found as in the input, whatever the sizes of its groups.
@@ -48,11 +47,11 @@ def exposure(frame: pl.DataFrame, texts: Texts, sizes: Iterable[int], plan: Plan
     known = frame.select(policy.named("quasi"))
     people = population(policy)
     if policy.method.publish == "anatomy":
-        after_sizes = exact_sizes(known.filter(pl.Series(plan.groups >= 0)), texts)
+        after_sizes = exact_sizes(known.filter(pl.Series(plan.groups >= 0)))
     else:
         after_sizes = np.fromiter(sizes, dtype=np.int64)
     if people is None:
-        exact = exact_sizes(known, texts)
+        exact = exact_sizes(known)
         before, after = size_risk(exact, 0), size_risk(after_sizes, plan.withheld)
     else:
         exact, around = _with_population(known, people)
@@ -65,48 +64,19 @@ def exposure(frame: pl.DataFrame, texts: Texts, sizes: Iterable[int], plan: Plan
     return Exposure(before, after, small)
 
 
-def text_values(frame: pl.DataFrame, names: Iterable[str]) -> Texts:
-    """The different values of those columns that are text."""
-    texts = [name for name in names if frame.schema[name] == pl.String]
-    found = frame.select(pl.col(texts).drop_nulls().unique().implode())  # all columns at the same time
-    return {name: found[name].explode(empty_as_null=False) for name in texts}
+def exact_sizes(known: pl.DataFrame) -> Sizes:
+    """How many rows share each combination of exact values.
 
+    Rows are told apart by hashes of 64 bits: two combinations that look like one are not met, and a report decides
+    nothing.
 
-def exact_sizes(known: pl.DataFrame, texts: Texts) -> Sizes:
-    """How many rows share each combination of exact values; `texts` are the different values of the text columns.
-
-    The columns become digits of one whole number, which sorts several times faster than rows can be hashed.
-
-    >>> known = pl.DataFrame({"age": [1, 1, None, None], "sex": ["f", "f", "f", None]})
-    >>> sorted(exact_sizes(known, text_values(known, known.columns)).tolist())
+    >>> sorted(exact_sizes(pl.DataFrame({"age": [1, 1, None, None], "sex": ["f", "f", "f", None]})).tolist())
     [1, 1, 2]
     """
-    key, room = np.zeros(known.height, dtype=np.int64), 1
-    named = [name for name in known.columns if known.schema[name] == pl.String]
-    numbered = known.with_columns(pl.col(name).cast(pl.Enum(texts[name])).to_physical() for name in named)
-    for column in numbered.iter_columns():
-        digits, base = _digits(column)
-        room *= base
-        if room >= 1 << 62:
-            return known.group_by(known.columns).len()["len"].to_numpy().astype(np.int64)
-        key = key * base + digits
-    key.sort()
-    ends = np.flatnonzero(np.concatenate((key[1:] != key[:-1], [True])))
-    return np.diff(ends, prepend=-1)
-
-
-def _digits(column: pl.Series) -> tuple[Sizes, int]:
-    """Each value as a whole number below a base; equal values, and only they, have equal numbers."""
-    if column.dtype.is_float():
-        ranks = column.rank("dense").cast(pl.Int64).fill_null(0)
-        return ranks.to_numpy(), len(column) + 1
-    whole = column.to_physical().cast(pl.Int64)
-    if whole.null_count() == len(whole):
-        return np.zeros(len(whole), dtype=np.int64), 1
-    low, high = int(whole.min()), int(whole.max())  # type: ignore[arg-type]
-    if high - low >= 1 << 61:
-        return np.zeros(len(whole), dtype=np.int64), 1 << 62  # as digits these would not fit
-    return (whole - low).fill_null(high - low + 1).to_numpy(), high - low + 2
+    if not known.height:
+        return np.empty(0, dtype=np.int64)
+    hashes = np.sort(known.hash_rows().to_numpy())
+    return np.diff(np.flatnonzero(hashes[1:] != hashes[:-1]) + 1, prepend=0, append=len(hashes))
 
 
 def size_risk(sizes: Sizes, suppressed: int) -> Risk:

@@ -127,7 +127,7 @@ class Work:
         n = len(self.order)
         self.small = max(n // PARTS, 4096)
         sets = bool((trees.form == SET).any())
-        self.window = int(np.clip(2_000_000 // max(1, n), 8, 64)) if relaxed and not sets else 0
+        self.window = int(np.clip(2_000_000 // max(1, n), 4, 64)) if relaxed and not sets else 0
 
     def run(self, progress: Progress) -> list[Part]:
         """All parts, in the order of their rows."""
@@ -193,8 +193,10 @@ def _collect(work: Work, parts: list[Part], encoded: Encoded, withheld: int, str
         number[part.s : part.t] = np.where(part.group >= 0, part.group + first, -1)
         first += part.groups
     rows = work.order >= 0
-    shown = np.unique(number[rows & (number >= 0)])  # a region of the population without rows is no group
-    number = np.where(np.isin(number, shown), np.searchsorted(shown, number), -1).astype(np.int32)
+    shown = np.zeros(first + 1, dtype=bool)  # the last is for rows that are withheld
+    shown[number[rows]] = True
+    shown[-1] = False  # and a region of the population without rows is no group
+    number = np.where(shown, np.cumsum(shown, dtype=np.int32) - 1, np.int32(-1))[number]
     groups = np.full(encoded.rows, -1, dtype=np.int32)
     groups[work.order[rows]] = number[rows]
     people = None
