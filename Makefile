@@ -3,7 +3,7 @@ BIN := .venv/bin
 
 .PHONY: demo test setup check peers bench clean
 
-demo: setup
+demo: .venv/.installed
 	$(BIN)/reveil demo
 
 test: setup peers check
@@ -12,12 +12,15 @@ test: setup peers check
 setup: .venv/.ready
 peers: .venv-peers/.ready
 
-.venv/.ready: pyproject.toml constraints.txt scripts/make-venv
-	scripts/make-venv .venv -c constraints.txt -e '.[dev]'
+# What the demo needs, and what development needs besides.
+.venv/.installed: pyproject.toml constraints.txt scripts/make-venv
+	scripts/make-venv $@ -c constraints.txt -e .
+.venv/.ready: .venv/.installed
+	scripts/make-venv $@ -c constraints.txt -e '.[dev]'
 
 # pyCANON pins old versions of what we use, so it lives apart and is called as a program.
 .venv-peers/.ready: scripts/make-venv constraints-peers.txt
-	scripts/make-venv .venv-peers -r constraints-peers.txt
+	scripts/make-venv $@ -r constraints-peers.txt
 
 check: setup
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy

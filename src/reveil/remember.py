@@ -73,7 +73,7 @@ def _published(members: pl.DataFrame, plan: Plan, names: Sequence[str]) -> dict[
             "counterfeits": invented.astype(np.uint32),
         }
     )
-    schema = {"group": pl.Int32, "code": pl.Int32, "rows": pl.UInt32, "column": pl.String}
+    schema = pl.Schema({"group": pl.Int32, "code": pl.Int32, "rows": pl.UInt32, "column": pl.String})
     values = [pl.DataFrame(schema=schema)]
     for number, name in enumerate(names):
         fakes = plan.counterfeit_codes[:, number] if plan.counterfeits else np.empty(0, dtype=np.int32)

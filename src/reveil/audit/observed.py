@@ -126,7 +126,7 @@ def assemble(
     shown = cells.sort("group", "value")
 
     def ints(column: pl.Series) -> I64:
-        return column.cast(pl.Int64).to_numpy()
+        return column.cast(pl.Int64).to_numpy(writable=True)  # kernels are then compiled for one type
 
     return Observed(
         releases=tuple(releases),

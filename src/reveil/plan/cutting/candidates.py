@@ -223,7 +223,7 @@ def node_cuts(trees: Trees, c: int, found: int, size: int, least: int, loose: bo
     kept = ZERO
     for j in range(listed):
         v = nodes[j]
-        inside = int(below[0, v])
+        inside = ZERO + below[0, v]
         short = min(inside, size - inside) < least
         if short and not loose:
             continue

@@ -22,7 +22,7 @@ from reveil.plan.cutting.candidates import (
     weigh_cuts,
 )
 from reveil.plan.cutting.trees import Trees, run_loss, smallest_node
-from reveil.plan.cutting.values import I32, Order, Rows, Tests, admits, kernel
+from reveil.plan.cutting.values import I32, ZERO, Order, Rows, Tests, admits, kernel
 
 
 @kernel
@@ -146,7 +146,7 @@ def split_into(
     groups, s = 0, start
     ends[0], depth = end, 1  # of the segments still to be cut; the last begins at s; negative where withheld
     while depth > 0:
-        t = int(ends[depth - 1])
+        t = ZERO + ends[depth - 1]
         cut, drop = s, 0
         if t - s > stop and t - s >= 2 * tests.least:
             cut, drop = cut_segment(trees, tests, rows, order, s, t, relaxed, withhold, scratch)

@@ -237,7 +237,7 @@ def distance_within(tests: Tests, test: int, count: I64, work: I64, touched: int
     A value's excess is what the group has too much of it, times the rows of the group and of the table.
     """
     first, last, kind = tests.first_slot[test], tests.first_slot[test + 1], tests.kind[test]
-    base, rows = tests.first_code[test], 0
+    base, rows = tests.first_code[test], ZERO
     for j in range(first, last):
         rows += tests.total[j]
     unit = 2 if kind == EMD_EQUAL else max(1, last - first - 1)

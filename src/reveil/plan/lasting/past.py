@@ -7,6 +7,7 @@ Read once from the `History` in one pass over its rows; what is kept is one entr
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -91,8 +92,15 @@ def _by_release(history: History) -> tuple[I64, NDArray[np.integer], NDArray[np.
     members = history.members
     if not members["release"].is_sorted():
         members = members.sort("release", maintain_order=True)
-    release, person, group = (members[name].to_numpy() for name in ("release", "person", "group"))
+    release, person, group = (frozen(members[name].to_numpy()) for name in ("release", "person", "group"))
     return np.searchsorted(release, np.arange(history.head + 2)), person, group
+
+
+def frozen(numbers: NDArray[Any]) -> NDArray[Any]:
+    """Read-only, as Polars gives numbers that it need not copy: kernels are then compiled for one type."""
+    view = numbers.view()
+    view.flags.writeable = False
+    return view
 
 
 def group_offsets(history: History) -> tuple[I64, int]:
@@ -103,11 +111,10 @@ def group_offsets(history: History) -> tuple[I64, int]:
 
 
 def _codes(values: pl.DataFrame, offsets: I64, count: int) -> tuple[I64, I32]:
-    release, group = values["release"].to_numpy(), values["group"].to_numpy()
-    codes = values["code"].to_numpy()
+    release, group, codes = (frozen(values[name].to_numpy()) for name in ("release", "group", "code"))
     first, ascending = count_values(release, group, offsets, count)
     if not ascending:
-        codes = codes[np.lexsort((codes, offsets[release] + group))]
+        codes = frozen(codes[np.lexsort((codes, offsets[release] + group))])
     return first, codes
 
 

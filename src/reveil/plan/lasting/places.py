@@ -12,6 +12,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from reveil.plan.cutting.trees import Trees, run_cost
+from reveil.plan.cutting.values import ZERO
 from reveil.plan.lasting.buckets import assign
 from reveil.plan.lasting.split import split
 
@@ -94,7 +95,7 @@ def refill(trees, boxes, centre, first_vacant, vacant, least, m, positions, keys
     home = np.full(n, -1, np.int64)
     right, left = np.arange(n + 1), np.arange(n + 1)
     tally = np.zeros(n + 1, np.int64)
-    top = 0
+    top = ZERO
     for v in range(len(counts)):
         tally[counts[v]] += 1
         top = max(top, counts[v])
@@ -105,7 +106,7 @@ def refill(trees, boxes, centre, first_vacant, vacant, least, m, positions, keys
         for g in range(len(centre)):
             if done[g]:
                 continue
-            number = 0
+            number = ZERO
             for j in range(first_vacant[g], first_vacant[g + 1]):
                 if counts[vacant[j]] > 0 and vacant[j] not in codes[:number]:
                     codes[number] = vacant[j]
@@ -195,7 +196,7 @@ def settle(trees, positions, codes, order, first, width, m, cohort):  # type: ig
     As in m-invariance, its rows are dealt into buckets of equally frequent values, and buckets are split. Fills
     `cohort` and returns how many there are.
     """
-    number = 0
+    number = ZERO
     counts, starts = np.zeros(width, np.int64), np.zeros(width, np.int64)
     for r in range(len(first) - 1):
         rows = order[first[r] : first[r + 1]]
