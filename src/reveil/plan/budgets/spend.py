@@ -63,18 +63,11 @@ def all_bear(purse: Purse, order: Order, s: int, t: int, slot: int, share: float
     return True
 
 
-@allocating
 def room_for(purse: Purse, tests: Tests, trees: Trees, rows: Rows) -> Scratch:
     """Scratch memory that is also enough for the codes of all sensitive columns."""
     scratch = scratch_for(trees, tests, rows)
-    codes = len(scratch.tally)
-    for c in range(len(purse.column)):
-        codes = max(codes, purse.first_code[c + 1] - purse.first_code[c] + 1)
-    return Scratch(
-        scratch.rows_at, scratch.present, scratch.nodes, scratch.below, scratch.mark, scratch.clock, scratch.low,
-        scratch.high, scratch.loss, scratch.best, scratch.cuts, scratch.inside, scratch.local,
-        np.zeros(codes, dtype=np.int64), np.zeros(codes, dtype=np.int64),
-    )  # fmt: skip
+    codes = max(len(scratch.tally), int(np.diff(purse.first_code).max(initial=0)) + 1)
+    return scratch._replace(tally=np.zeros(codes, dtype=np.int64), touched=np.zeros(codes, dtype=np.int64))
 
 
 class Spare(NamedTuple):

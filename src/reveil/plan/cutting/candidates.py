@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from reveil.plan.cutting.trees import F64, RUN, RUN_BUT_MISSING, SET, Trees, run_loss, smallest_node
-from reveil.plan.cutting.values import I32, I64, ZERO, Rows, Tests, allocating, kernel, room_for, sort_by
+from reveil.plan.cutting.values import I32, I64, ZERO, Rows, Tests, kernel, room_for, sort_by
 
 EXACT_BELOW = 1024  # segments up to this size weigh cuts by the loss of all columns, larger ones by the cut column
 CANDIDATES = 16  # cuts kept per column and segment: the first is weighed exactly, the others are tried if that fails
@@ -43,12 +43,9 @@ class Scratch(NamedTuple):
     touched: I64
 
 
-@allocating
 def scratch_for(trees: Trees, tests: Tests, rows: Rows) -> Scratch:
     """Scratch memory for cutting these rows."""
-    columns, leaves, widest = len(trees.form), trees.first_leaf[-1], 1
-    for c in range(columns):
-        widest = max(widest, trees.first[c + 1] - trees.first[c])
+    columns, leaves, widest = len(trees.form), trees.first_leaf[-1], int(np.diff(trees.first).max(initial=1))
     tally, touched = room_for(tests)
     return Scratch(
         np.zeros(leaves, dtype=np.int32),

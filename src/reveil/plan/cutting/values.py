@@ -64,12 +64,9 @@ class Tests(NamedTuple):
     leaf_node: I64  # of each slot
 
 
-@allocating
 def room_for(tests: Tests) -> tuple[I64, I64]:
     """The memory `count` (zero between uses) and `work` that the tests need."""
-    codes = 1
-    for test in range(len(tests.kind)):
-        codes = max(codes, tests.first_code[test + 1] - tests.first_code[test])
+    codes = int(np.diff(tests.first_code).max(initial=1))
     return np.zeros(codes + 1, dtype=np.int64), np.zeros(codes + 1, dtype=np.int64)
 
 

@@ -13,6 +13,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from reveil.plan.cutting.values import ZERO
+from reveil.plan.cutting.values import sort_by as sort_by_key
 from reveil.plan.lasting.past import Shown, sort_by
 
 I32 = NDArray[np.int32]
@@ -75,14 +77,17 @@ def balance(first, code, counts, free, m):  # type: ignore[no-untyped-def]
     Returns the height of each bucket.
     """
     heights = np.zeros(len(first) - 1, np.int64)
+    slots, rarity = np.zeros(len(code), np.int64), np.zeros(len(code), np.int64)
     total = free.sum()
     for b in range(len(first) - 1):
         tall = 0
         for s in range(first[b], first[b + 1]):
             tall = max(tall, counts[s])
         heights[b] = tall
-        slots = np.arange(first[b], first[b + 1])
-        for s in slots[np.argsort(-free[code[slots]])]:
+        for s in range(first[b], first[b + 1]):
+            slots[s - first[b]], rarity[s] = s, -free[code[s]]
+        sort_by_key(slots, first[b + 1] - first[b], rarity, ZERO)
+        for s in slots[: first[b + 1] - first[b]]:
             need = min(tall - counts[s], free[code[s]])
             if need <= 0:
                 continue
@@ -105,9 +110,12 @@ def assign(free, m):  # type: ignore[no-untyped-def]
         [np.int64(0) for _ in range(0)],
         [np.int64(0) for _ in range(0)],
     )
+    order, rarity, chosen = np.arange(len(free)), np.zeros(len(free), np.int64), np.zeros(len(free), np.bool_)
     total = free.sum()
     while total > 0:
-        order = np.argsort(-free)
+        for v in range(len(free)):
+            rarity[v] = -free[v]
+        sort_by_key(order, len(free), rarity, ZERO)
         width, alpha = m, np.int64(0)
         while True:
             alpha = free[order[width - 1]]
@@ -120,9 +128,13 @@ def assign(free, m):  # type: ignore[no-untyped-def]
             width += 1
         if alpha < 1:
             break
-        for v in np.sort(order[:width]):
-            codes.append(v)
-            free[v] -= alpha
+        for v in order[:width]:
+            chosen[v] = True
+        for v in range(len(free)):
+            if chosen[v]:
+                codes.append(np.int64(v))
+                free[v] -= alpha
+                chosen[v] = False
         ends.append(np.int64(len(codes)))
         often.append(alpha)
         total -= alpha * width

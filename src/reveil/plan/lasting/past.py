@@ -72,7 +72,7 @@ def read_past(history: History, people: int, column: str) -> Past:
     if history.groups.is_empty():
         none, never = np.empty(0, dtype=np.int32), np.full(people, -1, dtype=np.int32)
         zeros, late = np.zeros(people, dtype=np.int32), np.zeros(people, dtype=bool)
-        return Past(np.zeros(1, dtype=np.int64), none, never, zeros, never, zeros, late, none, none, none)
+        return Past(np.zeros(1, dtype=np.int64), frozen(none), never, zeros, never, zeros, late, none, none, none)
     offsets, count = group_offsets(history)
     first, codes = _codes(_values(history, column), offsets, count)
     bounds, person, group = _by_release(history)

@@ -74,6 +74,15 @@ def nearest(trees, box, positions, keys, start, end, key, right, left):  # type:
 
 
 @njit(cache=True, nogil=True)
+def listed(codes, number, code):  # type: ignore[no-untyped-def]
+    """Whether the code is one of the first `number`."""
+    for j in range(number):  # noqa: SIM110 (Numba knows no generators)
+        if codes[j] == code:
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
 def slack_after(counts, tally, codes, number, total, top, m):  # type: ignore[no-untyped-def]
     """Take one newcomer of each code; returns the slack of the rest (negative: not m-eligible) and its top count."""
     for j in range(number):
@@ -108,7 +117,7 @@ def refill(trees, boxes, centre, first_vacant, vacant, least, m, positions, keys
                 continue
             number = ZERO
             for j in range(first_vacant[g], first_vacant[g + 1]):
-                if counts[vacant[j]] > 0 and vacant[j] not in codes[:number]:
+                if counts[vacant[j]] > 0 and not listed(codes, number, vacant[j]):
                     codes[number] = vacant[j]
                     number += 1
             if number < least:
@@ -123,7 +132,8 @@ def refill(trees, boxes, centre, first_vacant, vacant, least, m, positions, keys
                 continue
             top, total = new_top, total - number
             done[g] = True
-            box[:] = boxes[g]
+            for c in range(box.shape[1]):
+                box[0, c], box[1, c] = boxes[g, 0, c], boxes[g, 1, c]
             for j in range(number):
                 v = codes[j]
                 i = nearest(trees, box, positions, keys, first_new[v], first_new[v + 1], centre[g], right, left)
@@ -210,7 +220,7 @@ def settle(trees, positions, codes, order, first, width, m, cohort):  # type: ig
         for row in rows:
             by_value[place[codes[row]]] = row
             place[codes[row]] += 1
-        place[:] = starts
+        place = starts.copy()
         near = positions[by_value]
         values, ends, often = assign(counts, m)
         begin = 0

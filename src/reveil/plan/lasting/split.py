@@ -59,8 +59,8 @@ def bound(near, low, high, box):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def clear(box):  # type: ignore[no-untyped-def]
-    box[0, :] = 2**31 - 1
-    box[1, :] = -1
+    for c in range(box.shape[1]):
+        box[0, c], box[1, c] = 2**31 - 1, -1
 
 
 @njit(cache=True, nogil=True)
@@ -143,7 +143,9 @@ def split(trees, order, near, start, rows, height, group, first):  # type: ignor
     depth = 2 * 64
     starts, counts = np.zeros((depth, values), np.int64), np.zeros((depth, values), np.int64)
     heights, firsts = np.zeros(depth, np.int64), np.zeros(depth, np.int64)
-    starts[0], counts[0], heights[0], firsts[0] = start, rows, height, first
+    heights[0], firsts[0] = height, first
+    for v in range(values):  # loops, because assigning whole arrays takes long to compile
+        starts[0, v], counts[0, v] = start[v], rows[v]
     top = 1
     while top > 0:
         top -= 1
