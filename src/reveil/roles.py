@@ -15,7 +15,8 @@ import polars as pl
 from reveil.dates import Order, read_days
 from reveil.errors import Fault, brief, stop_if
 from reveil.policy import Column, ColumnType, Policy, Publication
-from reveil.read import ReadOptions, read_table
+from reveil.read import read_table
+from reveil.readtext import ReadOptions
 from reveil.words import some
 
 RESERVED = ("group", "person", "release")  # what the columns of a series' releases and of its memory are called

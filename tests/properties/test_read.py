@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reveil import read
+from reveil import readtext
 from reveil.errors import InputError
+from reveil.read import read_table
 
 CELLS = st.sampled_from(["0", "7", "12", "-7", "123456789012345678", "", "007", "+7", "-0", " 7", "1.5", "x", "9" * 19])
 PLAIN = st.sampled_from(["0", "7", "12", "-7", "99", "100", "-100"])
@@ -37,7 +38,7 @@ def files(draw: st.DrawFn) -> bytes:
 
 def outcome(path: Path) -> object:
     try:
-        frame = read.read_table(path)
+        frame = read_table(path)
     except InputError as error:
         return [(fault.code, fault.message) for fault in error.faults]
     return frame.schema, frame.rows()
@@ -48,12 +49,12 @@ def test_numbers_read_at_once_are_those_of_the_text(content: bytes, tmp_path_fac
     path = tmp_path_factory.mktemp("table") / "t.csv"
     path.write_bytes(content)
     quick = outcome(path)
-    with patch.object(read, "_as_plain", return_value=None):
+    with patch.object(readtext, "_as_plain", return_value=None):
         assert quick == outcome(path)
 
 
 def test_plain_numbers_are_read_at_once() -> None:
     data = b"age,name\r\n41,a\r\n-7,b\r\n"
-    frame = read._as_plain(data, read._dialect(data, "t.csv", read.ReadOptions()))
+    frame = readtext._as_plain(data, readtext._dialect(data, "t.csv", readtext.ReadOptions()))
     assert frame is not None
     assert frame.rows() == [(41, "a"), (-7, "b")]
