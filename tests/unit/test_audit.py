@@ -149,6 +149,7 @@ def test_people_asked_about_where_values_are_certain_or_unlikely():
     seen = from_groups([[("AB", "xy"), ("CD", "xz")], [("AE", "xw"), ("CD", "xz")]])
     text = lines(audit(seen, people=["A", "C"]))
     assert "A, releases 1 and 2: x, with certainty." in text
+    assert "A, release 1: x (certain once release 2 was out)" in text
     assert "C, releases 1 and 2: nothing is certain. Best guess: x, with 0.5000; then z 0.5000." in text
     assert "B," not in text
 

@@ -5,7 +5,7 @@ The external version names classes and counts, never people, groups or their val
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
 from textwrap import fill
@@ -64,8 +64,8 @@ def lines(found: Audit) -> str:
     out += ["", *_attack_lines(found)]
     if found.standings:
         out += ["", *(f"  {text}" for text in asked_texts(found))]
-    for told in found.explanations:
-        out += ["", f"{told.person}, release {told.release}: {told.value}"]
+    for told, title in titled(found):
+        out += ["", title]
         out += [fill(text, WIDTH, initial_indent="  - ", subsequent_indent="    ") for text in told.sentences]
         out.append(fill(told.change, WIDTH, initial_indent="  ", subsequent_indent="  "))
     return "\n".join(out)
@@ -94,6 +94,14 @@ def _attack_lines(found: Audit) -> list[str]:
             f"journalist {risk['journalist_highest']:.1%} at most; marketer {risk['marketer']:.1%}",
         ]
     return out
+
+
+def titled(found: Audit) -> Iterator[tuple[Explanation, str]]:
+    """The worst cases, each with who, when, what, and since when that is certain."""
+    for told, person in zip(found.explanations, found.score.exposed_people, strict=False):
+        since = found.exposed_first.get(int(person))
+        when = f" (certain once release {since} was out)" if since and len(found.observed.releases) > 1 else ""
+        yield told, f"{told.person}, release {told.release}: {told.value}{when}"
 
 
 def asked_texts(found: Audit) -> list[str]:
@@ -177,7 +185,7 @@ def _sections(found: Audit, external: bool) -> list[Markup]:
         told = Markup("").join(Markup("<li>{}</li>").format(text) for text in asked_texts(found))
         sections.append(Markup("<h2>People asked about</h2><ul>{}</ul>").format(told))
     if not external:
-        sections += [Markup("<h2>Who, and why</h2>"), *(_case(found, told) for told in found.explanations)]
+        sections += [Markup("<h2>Who, and why</h2>"), *(_case(found, told, title) for told, title in titled(found))]
         if not found.explanations:
             sections.append(Markup("<p>Nobody's value follows with certainty.</p>"))
     sections.append(_method(s))
@@ -233,10 +241,10 @@ def _advice(found: Audit) -> Markup:
     return Markup("<p>{}</p>").format(text)
 
 
-def _case(found: Audit, told: Explanation) -> Markup:
+def _case(found: Audit, told: Explanation, title: str) -> Markup:
     reasons = Markup("").join(Markup("<li>{}</li>").format(sentence) for sentence in told.sentences)
-    return Markup("<h3>{}, release {}: {}</h3>{}<ol>{}</ol><p class='soft'>{}</p>").format(
-        told.person, told.release, told.value, picture(found, told), reasons, told.change
+    return Markup("<h3>{}</h3>{}<ol>{}</ol><p class='soft'>{}</p>").format(
+        title, picture(found, told), reasons, told.change
     )
 
 
