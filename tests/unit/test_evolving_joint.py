@@ -84,7 +84,7 @@ def test_an_ending_is_refused_with_numbers(tmp_path):
         series.plan(table(p="a", q="a", r="a", s="d"), seed=2)
     (fault,) = refusal.value.faults
     assert fault.code == "R445"
-    assert "1 of 1 cohorts" in fault.message
+    assert "1 of 1 cohort" in fault.message
     assert fault.rows == 4
     assert ENDED.startswith("cohort ended")
 
