@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 from reveil.cli import main
+from reveil.commands.options import ORDER
 
 POLICY = """
 [series]
@@ -92,6 +93,12 @@ def test_real_processes(work: Path) -> None:
     broken = run("verify", "--json")
     assert broken.returncode == 1
     assert [json.loads(broken.stdout)[release]["holds"] for release in ("1", "2")] == [False, True]
+
+
+def test_help_lists_commands_in_the_order_of_the_work() -> None:
+    _, out, _ = cli("--help")
+    places = [out.index(f"\n  {command} ") for command in ORDER]
+    assert places == sorted(places)
 
 
 def test_help_is_quick_and_complete() -> None:

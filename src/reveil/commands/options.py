@@ -7,16 +7,31 @@ every start, and texts would have to be evaluated first.
 import gc
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 if TYPE_CHECKING:
     from reveil.certificate import Certificate
     from reveil.publish import Series
     from reveil.release import Release
 
+ORDER = (  # as they are needed, not as modules are loaded
+    *("init", "plan", "publish", "history", "show", "verify", "audit", "measure", "anonymize", "explain"),
+    *("link", "ask", "prior", "perturb", "count", "spent", "simulate", "demo", "bench"),
+)
+
+
+class InOrder(TyperGroup):
+    """The commands in the order of `ORDER`."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return sorted(self.commands, key=ORDER.index)
+
+
 app = typer.Typer(
+    cls=InOrder,
     name="reveil",
     no_args_is_help=True,
     add_completion=False,
