@@ -24,8 +24,9 @@ from reveil.errors import Fault, InputError
 
 @dataclass(frozen=True)
 class Equality:
-    """Two people with the same value, and the factors to add (+) and subtract (-) to see it.
+    """Two people tied together, and the factors to add (+) and subtract (-) to see it.
 
+    Without values they have the same one, whatever it is; with values, `one` has the first and `other` the second.
     Without an `other`, what is left is this person alone, who has the value that is left.
     """
 
@@ -33,6 +34,7 @@ class Equality:
     other: int | None
     groups: tuple[tuple[int, Fraction], ...]
     value: int | None = None
+    other_value: int | None = None
 
 
 @dataclass(eq=False)
@@ -48,6 +50,7 @@ class State:
     clock: int = 1
     equal: list[Equality] = field(default_factory=list)  # by number: the reason of what EQUAL removed
     _open: tuple[int, I64] | None = None
+    _free: tuple[int, I64] | None = None
 
     @classmethod
     def start(cls, model: Model) -> State:
@@ -79,26 +82,30 @@ class State:
             raise no_world(m, -1 - clock)
         self.clock = clock + 1
 
-    def equate(self, found: Sequence[Equality]) -> bool:
-        """What one of two equal people cannot have, neither can. Says whether anything went."""
+    def equate(self, found: Sequence[Equality]) -> Bools:
+        """What one of two equal people cannot have, neither can. Says of whom anything went."""
         m, o = self.model, self.model.observed
         people = np.zeros(o.people, dtype=bool)
         for number, e in enumerate(found, len(self.equal)):
-            pair = [e.one] if e.other is None else [e.one, e.other]
-            common = (
-                {e.value}
-                if e.other is None
-                else set.intersection(*(self.values_of(int(o.person_start[p])) for p in pair))
-            )
-            for p in pair:
+            for p, left in self._left_to(e):
                 for option in range(m.opt_start[o.person_start[p]], m.opt_start[o.person_start[p] + 1]):
-                    if self.alive[option] and int(m.cell_value[m.opt_cell[option]]) not in common:
+                    if self.alive[option] and int(m.cell_value[m.opt_cell[option]]) not in left:
                         self.remove(option, EQUAL, number)
                         people[p] = True
         self.equal += found
         if people.any():
-            self.narrow(np.zeros(m.factors, dtype=bool), people)
-        return bool(people.any())
+            self.narrow(np.zeros(m.factors, dtype=bool), people.copy())
+        return people
+
+    def _left_to(self, e: Equality) -> list[tuple[int, set[int]]]:
+        """Values that an equality leaves to each of its people."""
+        if e.value is not None:
+            second = [] if e.other is None or e.other_value is None else [(e.other, {e.other_value})]
+            return [(e.one, {e.value}), *second]
+        start = self.model.observed.person_start
+        pair = [p for p in (e.one, e.other) if p is not None]
+        common = set.intersection(*(self.values_of(int(start[p])) for p in pair))
+        return [(p, common) for p in pair]
 
     def remove(self, option: int, why: int, where: int) -> None:
         self.alive[option] = False
@@ -122,6 +129,15 @@ class State:
         if self._open is None or self._open[0] != self.clock:
             self._open = self.clock, np.add.reduceat(self.alive.astype(np.int64), self.model.opt_start[:-1])
         return self._open[1]
+
+    @property
+    def free_rows(self) -> I64:
+        """Rows of each cell that are not taken by people with nothing left to choose; kept until something goes."""
+        if self._free is None or self._free[0] != self.clock:
+            m = self.model
+            fixed = self.alive & (self.open_options == 1)[m.opt_app]
+            self._free = self.clock, m.cell_cap - np.bincount(m.opt_cell[fixed], minlength=len(m.cell_cap))
+        return self._free[1]
 
     def fixed_people(self) -> Bools:
         """People with nothing left to choose."""

@@ -301,6 +301,14 @@ class _Teller:
             self.told.say(f"{took}: {left}.", *factors)
             return
         one, two = o.persons[e.one], o.persons[e.other]
+        if e.value is not None and e.other_value is not None:
+            first, second = o.values[e.value], o.values[e.other_value]
+            self.told.say(
+                f"{took}: the people differ in {one} and {two} only, and the values in {first} and {second}. "
+                f"So {one} has {first} and {two} has {second}.",
+                *factors,
+            )
+            return
         self.told.say(
             f"{took}: the people differ in {one} and {two} only, and the values cancel. "
             f"So {one} and {two} have the same value.",

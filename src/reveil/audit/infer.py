@@ -40,6 +40,10 @@ class Inference:
     ever: Belief = field(default_factory=dict)
     methods: dict[str, int] = field(default_factory=dict)
     pending: list[list[int]] = field(default_factory=list)  # components without exact beliefs: their factors
+    loose: Bools = field(init=False)  # factors in whose components looking for equalities was too much work
+
+    def __post_init__(self) -> None:
+        self.loose = np.zeros(self.model.factors, dtype=bool)
 
     @property
     def model(self) -> Model:
@@ -89,31 +93,37 @@ def _settle(found: Inference, end: float, world: I64 | None, people: Sequence[in
     """Lasting values: equalities and worlds next to a known one, until nothing new follows. By person: all settled."""
     state = found.state
     progress("equalities", 0.0)
-    parts = members(state)
-    if len(parts) <= MANY:  # of more components, only those are looked at that moving people does not settle
-        _equate(state, parts, end)
+    if len(np.unique(state.components())) <= MANY:  # of more, only those that moving people does not settle
+        _equate(found, np.ones(state.model.factors, dtype=bool), end)
     settled = state.fixed_people()
     seen = np.zeros(len(state.alive), dtype=bool)
     while True:
         progress("worlds", 0.0)
         news = _near_worlds(state, end, world, people, settled, seen)
-        doubtful = _unsettled(state, settled)
-        news = _equate(state, [part for part in members(state) if doubtful[part].any()], end) or news
+        found.loose = np.zeros(state.model.factors, dtype=bool)
+        news = _equate(found, _unsettled(state, settled), end) or news
         settled |= state.fixed_people()
         if not news or time.process_time() > end:
             return settled
 
 
-def _equate(state: State, parts: Sequence[Sequence[int]], end: float) -> bool:
-    """Equalities in these components, as often as something new follows from them. Says whether anything did."""
-    news, again = False, list(parts)
-    while again:
-        changed = [
-            part
-            for part in again
-            if len(part) > 1 and time.process_time() < end and state.equate(equalities(state, part))
-        ]
-        again, news = changed, news or bool(changed)
+def _equate(found: Inference, factors: Bools, end: float) -> bool:
+    """Equalities in the components of these factors, as often as something new follows from them. Says whether anything
+    did. Where it was too much work, the factors of the component are marked as loose."""
+    state, news = found.state, False
+    m, o = state.model, state.model.observed
+    while factors.any() and (left := end - time.process_time()) > 0:
+        label = state.components()
+        groups = np.bincount(label[label >= 0], minlength=1)
+        many = (label >= 0) & (groups[label] > 1)  # the filter of a single one is complete
+        wanted = np.isin(label, label[factors & many])
+        closure = equalities(state, label, wanted, left / 2)
+        found.loose |= np.isin(label, closure.left)
+        changed = state.equate(closure.found)
+        factors = np.zeros(m.factors, dtype=bool)
+        factors[m.app_factor[changed[o.app_person]]] = True
+        news = news or bool(changed.any())
+    found.loose |= factors
     return news
 
 
@@ -270,6 +280,8 @@ def _search(found: Inference, factors: list[int], chains: list[Chain], end: floa
         _exclude(found.state, chains, set(result.possible))
         return
     _count(found, "undecided")
+    if found.loose[factors].any():
+        _count(found, "equalities too much work")
     open_apps = [a for chain in chains for a in chain if not settled[found.model.observed.app_person[a]]]
     if result is not None:
         shown: dict[int, set[int]] = {}

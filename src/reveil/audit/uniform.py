@@ -25,7 +25,7 @@ def uniform_shares(state: State, single: Bools) -> tuple[Floats, Bools]:
     share[fixed] = 1.0
     if not o.located:
         return share, np.zeros(m.factors, dtype=bool)
-    free = m.cell_cap - np.bincount(m.opt_cell[fixed], minlength=len(m.cell_cap))
+    free = state.free_rows
     rows = np.bincount(owner, free, m.factors)
     cells = np.bincount(owner, free > 0, m.factors)
     good = single.copy()
