@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reveil.audit.linear import equalities, rational
-from reveil.audit.sparse import PRIME, Echelon, combine, eliminate, fill_in
+from reveil.audit.linear import equalities
+from reveil.audit.sparse import PRIME, Echelon, combine, eliminate, failing, fill_in, rational
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "oracle")]
 
@@ -51,7 +52,7 @@ def test_combinations_of_rows_equal_those_over_the_rationals(table, data):
     assert (len(rows) > 0) == (span.combination(table, target) is not None)
     assert not amount.any() and not wanted.any()
     if len(rows):
-        times = dict(zip(rows.tolist(), map(rational, often.tolist()), strict=True))
+        times = {int(r): Fraction(*rational(n)) for r, n in zip(rows, often, strict=True)}
         assert [sum(t * table[r][c] for r, t in times.items()) for c in range(columns)] == target
 
 
@@ -62,6 +63,18 @@ def test_solutions_solve_every_row(table):
     entry = np.random.default_rng(0).integers(0, PRIME, len(table[0]))
     fill_in(form, entry)
     assert not (np.array(table) @ entry % PRIME).any()
+
+
+@MANY
+@given(tables(), st.data())
+def test_rows_that_fail_are_those_of_the_fractions(table, data):
+    terms = st.fractions(min_value=-3, max_value=3, max_denominator=4)
+    entry = data.draw(st.lists(terms, min_size=len(table[0]), max_size=len(table[0])))
+    residues = np.array([x.numerator * pow(x.denominator, -1, PRIME) % PRIME for x in entry])
+    matrix = np.array(table)
+    start = np.concatenate([[0], np.cumsum(matrix.sum(axis=1))])
+    found = failing(start, np.nonzero(matrix)[1], residues)
+    assert found.tolist() == [sum(x for x, one in zip(entry, row, strict=True) if one) != 0 for row in table]
 
 
 @st.composite

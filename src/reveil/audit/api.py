@@ -16,12 +16,13 @@ import polars as pl
 from reveil.audit.attacks import Attack, attacks
 from reveil.audit.exact import Limits
 from reveil.audit.explain import Explanation, explain
-from reveil.audit.infer import Inference, Progress, infer
+from reveil.audit.infer import Inference, Progress
 from reveil.audit.knowledge import Adversary, adversary_from, read_adversary
 from reveil.audit.minimal import minimality
 from reveil.audit.model import Model, build
 from reveil.audit.observed import I64, Observed
-from reveil.audit.sample import Sampled, sample
+from reveil.audit.places import attack
+from reveil.audit.sample import Sampled
 from reveil.audit.score import Score, Standing, score
 from reveil.audit.tables import Presence, observe, population_priors, value_kinds
 from reveil.errors import Fault, InputError
@@ -281,14 +282,15 @@ class _Job:
         model = build(self.seen, self.who, pinned=pins)
         fits = self._witnessed(model)
         world = self._world() if fits else None
-        found = infer(
-            model, limits=Limits(witnessed=fits), seconds=self.limit, people=people, world=world, progress=self.progress
-        )
-        sampled = sample(found, self.samples, seed=self.seed, progress=self.progress) if self.samples else ()
+        found, sampled = attack(
+            model, self.who, seconds=self.limit, samples=self.samples, seed=self.seed, progress=self.progress,
+            limits=Limits(witnessed=fits), people=people, world=world,
+        )  # fmt: skip
         scored = score(found, self.truth, people)
         counts = [len(scored.exposed_people)] if self.who.share else []
         for draw in range(1, draws if self.who.share else 1):
-            again = infer(build(self.seen, self.who, pinned=self._pins(draw)), seconds=self.limit, beliefs=False)
+            model = build(self.seen, self.who, pinned=self._pins(draw))
+            again, _ = attack(model, self.who, seconds=self.limit, beliefs=False)
             counts.append(len(score(again, None, None).exposed_people))
         trend, first = self._trend(pins)
         return Audit(
@@ -352,7 +354,8 @@ class _Job:
             known = tuple(k for k in self.who.compromised if k.release is None or k.release in part.releases)
             known = tuple(k for k in known if k.value is None or k.value in {str(v) for v in o.values})
             model = build(part, replace(self.who, compromised=_present(part, known)), pinned=held)
-            found = score(infer(model, seconds=self.limit / len(o.releases), beliefs=False), None, None)
+            part_found, _ = attack(model, self.who, seconds=self.limit / len(o.releases), beliefs=False)
+            found = score(part_found, None, None)
             for person in found.exposed_people:
                 first.setdefault(int(person), o.releases[last - 1])
             rows.append(
@@ -382,9 +385,8 @@ def promised(given: object, policy: Policy | None) -> Fraction | None:
     bounds: dict[str, Callable[[], Fraction | None]] = {
         "compromise-safety": lambda: g.tau or lowest_tau(g),
         "m-invariance": lambda: Fraction(1, g.m or 1),
-        # Jointly, the promise takes counterfeits as places that go on changing; the audit knows nothing of them.
-        "m-distinct": lambda: Fraction(1, g.m or 1) if g.view == "individual" else None,
-        "m-distinct-star": lambda: Fraction(1, g.m or 1) if g.view == "individual" else None,
+        "m-distinct": lambda: Fraction(1, g.m or 1) if g.view == "individual" else g.tau or lowest_tau(g),
+        "m-distinct-star": lambda: Fraction(1, g.m or 1) if g.view == "individual" else g.tau or lowest_tau(g),
         "r-robustness": lambda: 1 / g.r if g.r else None,
         "global": lambda: 1 / g.l if g.l else None,
     }

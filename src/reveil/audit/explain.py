@@ -10,10 +10,11 @@ import numpy as np
 
 from reveil.audit.certain import State
 from reveil.audit.filters import CHAIN, EQUAL, GROUP, KNOWN, SEARCH
-from reveil.audit.infer import Inference, infer
+from reveil.audit.infer import Inference
 from reveil.audit.knowledge import Adversary
 from reveil.audit.model import Model, build
 from reveil.audit.observed import I64, Bools
+from reveil.audit.places import attack
 from reveil.words import some
 
 LONGEST = 14  # sentences
@@ -296,6 +297,8 @@ class _Teller:
         minus = [factor_name(self.state, f) for f, c in e.groups if c < 0]
         factors = [f for f, _ in e.groups]
         took = f"Take {words(plus)} together" + (f" and take away {words(minus)}" if minus else "")
+        if not e.groups:
+            took = "Add and subtract the many groups that link these people in the right way"
         if e.other is None:
             left = f"the only person left is {name}, and the only value left is {o.values[e.value or 0]}"
             self.told.say(f"{took}: {left}.", *factors)
@@ -380,7 +383,7 @@ def _follows(m: Model, who: Adversary, groups: Bools, app: int, value: int) -> b
         pins = {b: v for a, v in m.pinned.items() for b in _apps(o.person_start, int(o.app_person[a]))}
     pins = {int(place[a]): v for a, v in pins.items() if left[a]}
     less = build(o.only(groups), replace(who, compromised=(), share=Fraction(0)), pinned=pins)
-    found = infer(less, seconds=2.0, people=[person], beliefs=False)
+    found, _ = attack(less, who, seconds=2.0, people=[person], beliefs=False)
     mine = list(_apps(less.observed.person_start, person))
     if m.change != "never":
         mine = [a for a in mine if less.observed.app_release[a] == o.app_release[app]]

@@ -45,9 +45,13 @@ class Adversary:
     compromised: tuple[Known, ...] = ()
     share: Fraction = Fraction(0)
     counterfeits_known: bool = True
+    counterfeits_go_on: bool = False  # in closed cohorts, as places that change with the public chances
     publisher: Literal["any", "median"] | None = None  # known to cut groups as far as the promise allows
 
     def __post_init__(self) -> None:
+        if self.counterfeits_go_on and (self.change != "transitions" or not self.counterfeits_known):
+            message = "counterfeits_go_on needs transitions, by which they do, and counterfeits_known"
+            raise InputError(Fault("R720", "adversary", message, "leave it out, or give transitions"))
         if (self.change == "transitions") != (self.transitions is not None):
             message = 'change = "transitions" and transitions belong together'
             raise InputError(Fault("R720", "adversary", message, "give both or none"))
@@ -72,11 +76,14 @@ class Adversary:
             "some values are likelier for some people" if self.priors else "all worlds are equally likely beforehand"
         )
         fakes = "" if self.counterfeits_known else "; counterfeit counts are not known"
+        if self.counterfeits_go_on:
+            fakes = "; it is known that counterfeits of closed cohorts go on changing as values do"
         return f"Who is in which group is known; {change}; {likely}; {known}{fakes}."
 
 
 def read_adversary(path: Path) -> dict[str, Any]:
-    """A small TOML file: change, transitions, compromised, share, counterfeits_known, priors, publisher.
+    """A small TOML file: change, transitions, compromised, share, counterfeits_known, counterfeits_go_on,
+    priors, publisher.
 
     Priors are person -> value -> weight.
     `compromised` is a list of names, or of tables with person and, if wanted, value and release.
@@ -124,8 +131,16 @@ def adversary_from(content: Mapping[str, Any], policy: Policy | None, folder: Pa
     priors = {str(p): _weights(row) for p, row in content.get("priors", {}).items()}
     share = _share(content.get("share", 0))
     listed = tuple(known_from(item) for item in content.get("compromised", ()))
-    fakes = bool(content.get("counterfeits_known", True))
-    return Adversary(chosen, weights, priors, listed, share, fakes, content.get("publisher"))
+    fakes_known = bool(content.get("counterfeits_known", True))
+    go_on = content.get("counterfeits_go_on")
+    if go_on is None:
+        go_on = policy is not None and jointly(policy) and chosen == "transitions" and fakes_known
+    return Adversary(chosen, weights, priors, listed, share, fakes_known, bool(go_on), content.get("publisher"))
+
+
+def jointly(policy: Policy) -> bool:
+    """Whether the policy's method lets counterfeits go on as values do."""
+    return policy.guarantee.model in ("m-distinct", "m-distinct-star") and policy.guarantee.view != "individual"
 
 
 def _weights(row: Mapping[str, Any]) -> dict[str, Fraction]:

@@ -4,7 +4,7 @@ Where values never change and a group has no counterfeits, the number of its peo
 equation per group, the same left side for every v. If adding and subtracting groups leaves exactly "this person minus
 that one", and the values of these groups cancel as well, the two have the same value; if two values are left over, one
 has the first and the other the second. Candidates are people whose entries agree in random solutions modulo a prime;
-each is confirmed in exact arithmetic with the groups it takes.
+they are confirmed by all solutions, in exact arithmetic.
 
 People who are in the same groups all the time are one unknown, their sum: nothing ties one of them to anybody.
 """
@@ -19,11 +19,13 @@ import numpy as np
 
 from reveil.audit.certain import Equality, State
 from reveil.audit.observed import I64, Bools
-from reveil.audit.sparse import PRIME, Echelon, combine, eliminate, fill_in
+from reveil.audit.sparse import PRIME, Echelon, combine, eliminate, failing, fill_in, rational
 
 SPEED = 10_000_000  # multiplications in a second, about
 UNKNOWN = 1 << 62
+FEW = 60  # groups that an explanation may take
 Wanted = tuple[int, int | None]  # unknowns that may be equal, or one that may be determined
+Confirmed = tuple[list[Equality], list[int]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,10 +57,11 @@ def equalities(state: State, label: I64, factors: Bools, seconds: float, seed: i
     if not len(system.people):
         return Closure([], np.zeros(0, dtype=np.int64))
     limit = int(max(0.0, seconds) * SPEED)
-    form, rows, work = _echelon(system, rng, limit)
+    mix = rng.choice(PRIME - 1, len(state.model.observed.values), replace=False) + 1
+    form, rows, work = _echelon(system, mix, limit)
     unfinished = np.unique(label[system.factors[rows]])
-    wanted = _candidates(system, form, ~np.isin(system.part, unfinished), rng)
-    found, late = _confirmed(system, form, wanted, limit - work)
+    solution, wanted = _candidates(system, form, ~np.isin(system.part, unfinished), rng)
+    found, late = _confirmed(system, form, wanted, mix, solution, limit - work)
     return Closure(found, np.union1d(unfinished, system.part[late]))
 
 
@@ -121,18 +124,17 @@ def system_of(state: State, label: I64, factors: Bools, rng: np.random.Generator
     )  # fmt: skip
 
 
-def _echelon(system: System, rng: np.random.Generator, limit: int) -> tuple[Echelon, I64, int]:
+def _echelon(system: System, mix: I64, limit: int) -> tuple[Echelon, I64, int]:
     """The system solved, for one random mixture of the values on the right; rows left; and the work."""
     m = system.state.model
-    mix = rng.integers(0, PRIME, len(m.observed.values) + 1)
     shown = system.state.free_rows * mix[m.cell_value] % PRIME
     right = np.add.reduceat(np.append(shown, 0), m.cell_start[:-1])[system.factors] % PRIME
     steps, rows, work = eliminate(system.start, system.column, right, len(system.people), limit)
     return Echelon(*steps), rows, work
 
 
-def _candidates(system: System, form: Echelon, done: Bools, rng: np.random.Generator) -> list[Wanted]:
-    """Unknowns that are determined, or equal to another one of which something else is known."""
+def _candidates(system: System, form: Echelon, done: Bools, rng: np.random.Generator) -> tuple[I64, list[Wanted]]:
+    """A solution, and unknowns that are determined, or tied to another one of which something else is known."""
     free = np.ones(len(system.people), dtype=bool)
     free[form.column] = False
     entries = np.zeros((3, len(system.people)), dtype=np.int64)
@@ -156,68 +158,81 @@ def _candidates(system: System, form: Echelon, done: Bools, rng: np.random.Gener
             anchor = n
         elif system.domain[n] != system.domain[anchor] or one[n] != one[anchor]:
             wanted.append((anchor, n))
-    return wanted
+    return one, wanted
 
 
-def _confirmed(system: System, form: Echelon, wanted: Sequence[Wanted], limit: int) -> tuple[list[Equality], list[int]]:
-    """The candidates that exact arithmetic confirms, with their groups; and unknowns for which it was too much work."""
+def _confirmed(system: System, form: Echelon, wanted: Sequence[Wanted], mix: I64, one: I64, limit: int) -> Confirmed:
+    """The candidates that exact arithmetic confirms; and unknowns for which it was too much work, or fractions of too
+    many digits.
+
+    As many solutions of the system without right side as there are free unknowns, independent and exact, are all of
+    them, for modulo a prime the rank is never higher. Who agrees in each of them is tied.
+    """
     step_of = np.full(len(system.people), -1)
     step_of[form.column] = np.arange(len(form.column))
+    free = np.nonzero(step_of < 0)[0]
+    free = free[np.argsort(system.part[free], kind="stable")]
+    place = np.arange(len(free)) - np.searchsorted(system.part[free], system.part[free])  # within the component
+    plain = form._replace(right=np.zeros_like(form.right))
+    first, second = (np.array([-1 if pair[n] is None else pair[n] for pair in wanted], dtype=np.int64) for n in (0, 1))
+    same, sound = np.ones(len(wanted), dtype=bool), np.ones(int(system.part.max()) + 1, dtype=bool)
+    rounds = min(int(place.max(initial=-1)) + 1, max(0, limit) // (len(form.rest) + len(system.column) + 1))
+    sound[system.part[free[place >= rounds]]] = False
+    row_part = np.zeros(len(system.factors), dtype=np.int64)
+    row_part[np.repeat(np.arange(len(system.factors)), np.diff(system.start))] = system.part[system.column]
+    entry = np.zeros(len(system.people) + 1, dtype=np.int64)  # the last one: nobody
+    for number in range(rounds):
+        entry[:] = 0
+        entry[free[place == number]] = 1
+        fill_in(plain, entry)
+        sound[row_part[failing(system.start, system.column, entry)]] = False
+        same &= entry[first] == entry[second]
+    tied = same & sound[system.part[first]]
+    chosen = [pair for pair, good in zip(wanted, tied.tolist(), strict=True) if good]
+    late = [one for (one, _), good in zip(wanted, sound[system.part[first]].tolist(), strict=True) if not good]
+    return _named(system, form, step_of, chosen, mix, one), late
+
+
+def _named(
+    system: System, form: Echelon, step_of: I64, tied: Sequence[Wanted], mix: I64, solution: I64
+) -> list[Equality]:
+    """What ties say of values: what is left of the mixture tells which are left, where not all cancel."""
     amount, often = np.zeros(len(system.people), dtype=np.int64), np.zeros(len(form.row), dtype=np.int64)
     found: list[Equality] = []
-    for number, (one, other) in enumerate(wanted):
-        if limit < 0:
-            return found, [n for n, _ in wanted[number:]]
-        rows, residues, work = combine(form, step_of, one, -1 if other is None else other, amount, often)
-        limit -= work + len(rows)
-        equality = _exact(system, one, other, dict(zip(rows.tolist(), map(rational, residues.tolist()), strict=True)))
-        if equality is not None:
-            found.append(equality)
-    return found, []
+    for one, other in tied:
+        rows, residues, _ = combine(form, step_of, one, -1 if other is None else other, amount, often)
+        groups = _groups(system, rows, residues, one, other)
+        people = [int(system.people[n]) for n in (one, other) if n is not None]
+        left = int(solution[one] - (0 if other is None else solution[other])) % PRIME
+        open_to = [system.state.values_of(int(system.state.model.observed.person_start[p])) for p in people]
+        if other is None:
+            found += [Equality(people[0], None, groups, v) for v in open_to[0] if mix[v] == left]
+        elif left == 0:  # no two values have the same share of the mixture
+            found.append(Equality(people[0], people[1], groups))
+        else:
+            fits = [(v, w) for v in open_to[0] for w in open_to[1] if (mix[v] - mix[w]) % PRIME == left]
+            found += [Equality(people[0], people[1], groups, *fits[0])] if len(fits) == 1 else []
+    return found
 
 
-def _exact(system: System, one: int, other: int | None, times: dict[int, Fraction | None]) -> Equality | None:
-    """What these rows say when they are added up as often as it says, if that is what was wanted."""
-    exact = {int(system.factors[row]): often for row, often in times.items() if often is not None}
-    if len(exact) < len(times):
-        return None
-    people, values = _left(system.state, exact)
-    by_count = {int(count): value for value, count in values.items()}
-    counts, groups = sorted(values.values()), tuple(sorted(exact.items()))
-    first = int(system.people[one])
-    if other is None:
-        return Equality(first, None, groups, by_count[1]) if people == {first: 1} and counts == [1] else None
-    second = int(system.people[other])
-    if people != {first: 1, second: -1}:
-        return None
-    if not counts:
-        return Equality(first, second, groups)
-    return Equality(first, second, groups, by_count[1], by_count[-1]) if counts == [-1, 1] else None
+def _groups(system: System, rows: I64, residues: I64, one: int, other: int | None) -> tuple[tuple[int, Fraction], ...]:
+    """The groups to add and subtract, if they are few and leave just these people: for explanations."""
+    if len(rows) > FEW:
+        return ()
+    fractions = [rational(residue) for residue in residues.tolist()]
+    if not all(under for _, under in fractions):
+        return ()
+    times = {int(system.factors[row]): Fraction(*often) for row, often in zip(rows.tolist(), fractions, strict=True)}
+    left = {int(system.people[one]): 1} | ({} if other is None else {int(system.people[other]): -1})
+    return tuple(sorted(times.items())) if _left(system.state, times) == left else ()
 
 
-def _left(state: State, times: dict[int, Fraction]) -> tuple[dict[int, Fraction], dict[int, Fraction]]:
-    """People and values that are left when factors are added up so often, each with how often it is."""
+def _left(state: State, times: dict[int, Fraction]) -> dict[int, Fraction]:
+    """People who are left when factors are added up so often, each with how often they are."""
     m = state.model
     people: dict[int, Fraction] = {}
-    values: dict[int, Fraction] = {}
     for f, often in times.items():
         apps = m.factor_apps[m.factor_start[f] : m.factor_start[f + 1]]
         for p in m.observed.app_person[apps[state.open_options[apps] > 1]].tolist():
             people[p] = people.get(p, Fraction(0)) + often
-        for c in range(m.cell_start[f], m.cell_start[f + 1]):
-            v = int(m.cell_value[c])
-            values[v] = values.get(v, Fraction(0)) + often * int(state.free_rows[c])
-    return {p: c for p, c in people.items() if c}, {v: c for v, c in values.items() if c}
-
-
-def rational(residue: int) -> Fraction | None:
-    """The fraction with small terms that this residue stands for.
-
-    >>> rational(PRIME - 1), rational((PRIME + 1) // 2)
-    (Fraction(-1, 1), Fraction(1, 2))
-    """
-    a, b, s, t = PRIME, residue, 0, 1
-    while b > 1 << 15:
-        q = a // b
-        a, b, s, t = b, a - q * b, t, s - q * t
-    return None if t == 0 or abs(t) > 1 << 15 else Fraction(b, t)
+    return {p: c for p, c in people.items() if c}

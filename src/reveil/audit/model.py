@@ -9,9 +9,10 @@ of each person. Worlds are counted by rows, so that every published row is equal
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -107,6 +108,12 @@ def build(observed: Observed, adversary: Adversary, *, pinned: dict[int, int] | 
     known = frozenset(int(o.app_person[a]) for a in fixed)
     model = Model(o, adversary.change, moves, priors, known, fixed, possible=np.empty(0, dtype=bool), **lists)
     return _with_possible(model)
+
+
+def rebuilt(model: Model, observed: Observed, pinned: dict[int, int]) -> Model:
+    """The same adversary before another view of the same groups; `pinned` by its appearances."""
+    lists: dict[str, Any] = dict(_lists(observed, *_factors(observed), fakes_known=True))
+    return _with_possible(replace(model, observed=observed, pinned=pinned, **lists))
 
 
 def _factors(o: Observed) -> tuple[I64, int]:

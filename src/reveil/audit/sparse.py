@@ -303,3 +303,36 @@ def combine(form, step_of, one, other, amount, wanted):  # type: ignore[no-untyp
             wanted[earlier] = (wanted[earlier] + (PRIME - value) * form.times[i]) % PRIME
         work += form.before_start[k + 1] - form.before_start[k]
     return np.array(rows[1:], dtype=np.int64), np.array(often[1:], dtype=np.int64), work
+
+
+@njit(cache=True, nogil=True)
+def rational(residue):  # type: ignore[no-untyped-def]
+    """The fraction with terms up to 2^15 that a residue stands for; 0/0 if there is none."""
+    a, b, s, t = PRIME, residue, 0, 1
+    while b > 1 << 15:
+        q = a // b
+        a, b, s, t = b, a - q * b, t, s - q * t
+    if t == 0 or abs(t) > 1 << 15:
+        return 0, 0
+    return (b, t) if t > 0 else (-b, -t)
+
+
+@njit(cache=True, nogil=True)
+def failing(start, column, residues):  # type: ignore[no-untyped-def]
+    """Rows of ones that the fractions behind these residues do not add up to 0 in, exactly."""
+    bad = np.zeros(len(start) - 1, np.bool_)
+    for r in range(len(bad)):
+        total, below = 0, 1
+        for i in range(start[r], start[r + 1]):
+            residue = residues[column[i]]
+            if residue == 0:
+                continue
+            above, under = rational(residue)
+            if under == 0 or below > 1 << 30:
+                bad[r] = True
+                break
+            common = below * (under // np.gcd(below, under))
+            total = total * (common // below) + above * (common // under)
+            below = common
+        bad[r] = bad[r] or total != 0
+    return bad

@@ -1,0 +1,145 @@
+"""Closed cohorts whose counterfeits go on: the audit's beliefs against all worlds of the places."""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import reveil
+from reveil.audit.api import audit, promised
+from reveil.audit.knowledge import Adversary, Known
+from reveil.audit.model import build
+from reveil.audit.observed import from_groups
+from reveil.audit.places import attack
+from reveil.errors import InputError
+from reveil.policy import load_policy
+
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "oracle")]
+
+import evolving  # noqa: E402
+from test_jointly import cohorts  # noqa: E402
+
+MANY = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def adversary(chance, known=(), go_on=True):
+    table = {a: {b: Fraction(w) for b, w in row.items()} for a, row in chance.items()}
+    listed = tuple(Known(str(p), v, str(r + 1)) for (p, r), v in known)
+    return Adversary("transitions", table, compromised=listed, counterfeits_go_on=go_on)
+
+
+def enumerated(cohort, chance, known):
+    """(person, release) -> value -> chance, over the worlds of the places in which what is known is so."""
+    beliefs, total = defaultdict(lambda: defaultdict(Fraction)), 0
+    for (seen, _, _), weight in evolving.worlds(cohort, chance).items():
+        if set(known) <= set(seen):
+            total += weight
+            for key, value in seen:
+                beliefs[key][value] += weight
+    return {key: {v: Fraction(w, total) for v, w in row.items()} for key, row in beliefs.items()}
+
+
+@MANY
+@given(cohorts(refilled=False), st.data())
+def test_beliefs_are_those_of_all_worlds(case, data):
+    cohort, chance = case
+    worlds = sorted(evolving.worlds(cohort, chance))
+    truth = dict(data.draw(st.sampled_from(worlds))[0])
+    people = sorted({p for p, _ in truth})
+    chosen = data.draw(st.sets(st.sampled_from(people), max_size=2))
+    known = [(key, value) for key, value in truth.items() if key[0] in chosen]
+    o = from_groups([[group] for group in cohort])
+    who = adversary(chance, known)
+    found, _ = attack(build(o, who), who, seconds=30)
+    m = found.model
+    assert m.observed is o and found.decided.all()
+    shown = defaultdict(dict)
+    for option in np.nonzero(found.state.alive)[0]:
+        a = int(m.opt_app[option])
+        key = int(o.persons[int(o.app_person[a])]), int(o.app_release[a])
+        shown[key][o.values[m.cell_value[m.opt_cell[option]]]] = float(found.share[option])
+    expected = enumerated(cohort, chance, known)
+    assert shown == {key: {v: pytest.approx(float(p)) for v, p in row.items()} for key, row in expected.items()}
+    for (a, v), share in found.posterior.items():
+        key = int(o.persons[int(o.app_person[a])]), int(o.app_release[a])
+        assert share == expected[key][o.values[v]]
+
+
+@MANY
+@given(cohorts(refilled=True))
+def test_refilled_cohorts_get_no_beliefs_but_what_is_certain(case):
+    cohort, chance = case
+    o = from_groups([[group] for group in cohort])
+    who = adversary(chance)
+    found, _ = attack(build(o, who), who, seconds=30)
+    possible = enumerated(cohort, chance, [])
+    refilled = {p for people, _ in cohort for p in people} > set(cohort[0][0])
+    for a in range(len(o.app_person)):
+        key = int(o.persons[int(o.app_person[a])]), int(o.app_release[a])
+        values = found.state.values_of(a)
+        assert {o.values[v] for v in values} >= set(possible[key])
+        mine = found.share[found.model.opt_start[a] : found.model.opt_start[a + 1]]
+        assert not refilled or len(values) == 1 or np.isnan(mine).all()
+
+
+def test_a_counterfeit_that_goes_on_tells_nothing():
+    """Of ten things that a may become one is shown: a free counterfeit makes b likelier, a place does not."""
+    chance = {"a": dict.fromkeys(["a", *"123456789"], Fraction(1, 10)), "b": {"b": 1}}
+    o = from_groups([[("AB", "ab")], [("A", "1b")]])
+    for go_on, expected in ((True, 1 / 2), (False, 10 / 11)):
+        found = audit(o, adversary=adversary(chance, go_on=go_on))
+        (share,) = found.posterior.filter(person="A", release="2", value="b")["probability"]
+        assert share == pytest.approx(expected)
+
+
+def test_counterfeits_cannot_go_on_without_transitions():
+    with pytest.raises(InputError, match="counterfeits_go_on"):
+        Adversary("never", counterfeits_go_on=True)
+
+
+FAMILIES = {"a": ["b"], "b": ["a"], "c": ["d"], "d": ["c"], "e": [], "f": []}
+POLICY = {
+    "columns": {"name": "identifier", "age": "quasi", "illness": "sensitive"},
+    "values": {"change": "transitions", "transitions": FAMILIES},
+    "guarantee": {"model": "m-distinct-star", "m": 4},
+}
+
+
+def table(names, illness):
+    return pl.DataFrame({"name": list(names), "age": [20 + ord(n) % 7 for n in names], "illness": list(illness)})
+
+
+@pytest.mark.parametrize("many", [0, 1, 2])
+def test_an_honest_joint_series_keeps_its_promise(tmp_path, many):
+    """One known person is promised for; two of one cohort are too many."""
+    series = reveil.open_series(POLICY, home=tmp_path / "home")
+    first = series.publish(table("pqrstuvw", "acefbdef"), seed=1)
+    known = [name for name, group in zip("pqrstuvw", first.groups, strict=True) if group == 0][:many]
+    series.publish(table("pqrtuvw", "bcebdef"), seed=2)
+    series.publish(table("pqtuv", "adade"), seed=3)
+    found = series.audit(compromised=known, worst=0)
+    assert found.promise == Fraction(1, 3) == promised(None, load_policy(POLICY))
+    assert "go on" in found.summary["adversary"]
+    assert found.summary["without_belief"] == 0
+    assert found.summary["highest"] == pytest.approx([1 / 4, 1 / 3, 1 / 2][many])
+    assert found.holds == (many < 2)
+
+
+def test_a_regrouped_series_is_above_the_promise():
+    """m-Distinct* of seed 003 one by one; jointly C and D are certain."""
+    chance = {"a": "ap1", "b": "bq2", "c": "cr3", "d": "dp2", "e": "eq1", "f": "fr3"}
+    chance = {v: dict.fromkeys(others, 1) for v, others in chance.items()}
+    together = [[("ABC", "abc"), ("DEF", "def")], [("ABC", "pq3"), ("DEF", "213")]]
+    regrouped = [[("ABC", "abc"), ("DEF", "def")], [("ABD", "pqr"), ("CEF", "123")]]
+    first = audit(from_groups(together), adversary=adversary(chance), promise="1/3")
+    assert first.holds and first.summary["highest"] == pytest.approx(1 / 3)
+    second = audit(from_groups(regrouped), adversary=adversary(chance), promise="1/3")
+    assert not second.holds and set(second.certain["person"]) >= {"C", "D"}
