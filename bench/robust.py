@@ -25,6 +25,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from reveil.encode import Encoded, encode
+from reveil.estimate import estimate
 from reveil.guarantees import posterior
 from reveil.guarantees.contract import Background, View
 from reveil.guarantees.registry import judges
@@ -33,7 +34,7 @@ from reveil.plan.contract import Plan, silent
 from reveil.plan.loss import loss_of
 from reveil.plan.methods import method
 from reveil.policy import Policy, load_policy
-from reveil.prior import Prior, estimate, load, match_priors
+from reveil.prior import Prior, load, match_priors
 from reveil.recode import part, recode
 from reveil.roles import prepare
 from reveil.utility.measure import measure

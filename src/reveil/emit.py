@@ -27,13 +27,13 @@ def emit(
 ) -> None:
     """Write the public half of a release into an existing folder: one table, or several (anatomy), by name."""
     resources = [
-        _resource(folder, write_table(table, folder / f"{name}.{policy.output.format}"), table, policy)
+        _resource(write_table(table, folder / f"{name}.{policy.output.format}"), table, policy)
         for name, table in tables.items()
     ]
     if counterfeits is not None:
         path = folder / "counterfeits.csv"
         counterfeits.write_csv(path)
-        resources.append(_resource(folder, path, counterfeits, policy))
+        resources.append(_resource(path, counterfeits, policy))
     package = {
         "profile": "tabular-data-package",
         "name": "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "-" for c in policy.series.name.lower()),
@@ -59,7 +59,7 @@ def write_table(table: pl.DataFrame, path: Path) -> Path:
     return path
 
 
-def _resource(folder: Path, path: Path, table: pl.DataFrame, policy: Publication) -> dict[str, Any]:
+def _resource(path: Path, table: pl.DataFrame, policy: Publication) -> dict[str, Any]:
     content = path.read_bytes()
     csv = path.suffix == ".csv"
     return {

@@ -140,7 +140,7 @@ def _build(name: str, spec: Column, distinct: pl.Series, missing: bool, folder: 
     if spec.prefixes is not None:
         return scales.prefixes(name, values, spec.prefixes, missing)
     if spec.order is not None:
-        return scales.ordered(name, values, spec.order, missing)
+        return scales.ordered(name, spec.order, missing)
     if spec.hierarchy is not None:
         paths: Mapping[Hashable, tuple[str, ...]] = taxonomy(name, spec.hierarchy, folder)
         return grow(name, paths, missing=missing), {value: value for value in paths}

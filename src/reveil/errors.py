@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from reveil.words import some
+
 
 @dataclass(frozen=True)
 class Fault:
@@ -35,7 +37,7 @@ class Fault:
             return ""
         more = f" and {self.rows - len(self.places):,} more" if self.rows > len(self.places) else ""
         which = f": no. {', '.join(map(str, self.places))}{more}" if self.places else ""
-        return f" ({self.rows:,} row{'' if self.rows == 1 else 's'}{which})"
+        return f" ({some(self.rows, 'row')}{which})"
 
     def __str__(self) -> str:
         return f"{self.code} {self.where}: {self.message}{self.extent}. Way out: {self.remedy}."

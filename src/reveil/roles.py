@@ -228,7 +228,7 @@ def _conversion_faults(column: pl.Series, found: pl.Series, wanted: str) -> list
         return []
     shown = ", ".join(brief(value) for value in lost.unique(maintain_order=True).head(5).cast(pl.String))
     many = lost.n_unique()
-    message = f"{many:,} value{'s are' if many > 1 else ' is'} not a {wanted}: {shown}{', ...' if many > 5 else ''}"
+    message = f"{some(many, 'value is', 'values are')} not a {wanted}: {shown}{', ...' if many > 5 else ''}"
     remedy = "correct them, or name them under [input] nulls if they mean missing"
     remedy += "; dates are best written as yyyy-mm-dd" if "date" in wanted else '; or set type = "category"'
     return [Fault("R218", f"column {column.name!r}", message, remedy, lost.len(), first_rows(wrong))]

@@ -350,7 +350,7 @@ def background(policy: Policy) -> Background:
             if spec.hierarchy is not None:
                 hierarchies[name] = grow(name, taxonomy(name, spec.hierarchy, policy.folder), missing=True)
             elif spec.order is not None:
-                hierarchies[name] = scales.ordered(name, (), spec.order, True)[0]
+                hierarchies[name] = scales.ordered(name, spec.order, True)[0]
         except InputError as error:
             faults += error.faults
     try:

@@ -12,10 +12,10 @@ import pytest
 
 import reveil
 from reveil.errors import InputError
+from reveil.estimate import estimate
 from reveil.history import History
 from reveil.parted import pair
 from reveil.policy import load_policy
-from reveil.prior import estimate
 from reveil.utility.measure import measure
 from reveil.verify import verify
 

@@ -17,7 +17,7 @@ from reveil.guarantees import posterior
 from reveil.guarantees.contract import View
 from reveil.guarantees.robust import RRobustness
 from reveil.history import History
-from reveil.plan.priors import linkage
+from reveil.plan.priors.odds import Odds, accepts
 from reveil.prior import Prior
 
 _spec = importlib.util.spec_from_file_location("oracle_priors", Path(__file__).parents[1] / "oracle" / "priors.py")
@@ -180,7 +180,7 @@ def test_what_the_planner_accepts_the_list_of_worlds_accepts(data: st.DataObject
     truth = enumerate_posteriors([rows[k] for k in kind], list(range(n)))
     delta = data.draw(st.booleans())
     size = -(-r.numerator // r.denominator)
-    odds = linkage.Odds(
+    odds = Odds(
         kinds=np.array(kind, dtype=np.int32)[:, None],
         first=np.array([0, len(table)]),
         table=np.array(table) / 100,
@@ -189,7 +189,7 @@ def test_what_the_planner_accepts_the_list_of_worlds_accepts(data: st.DataObject
         size=size,
         place=np.zeros((n, 1)),
     )
-    accepted = linkage.accepts(odds, np.arange(n, dtype=np.int32), np.arange(n), n)
+    accepted = accepts(odds, np.arange(n, dtype=np.int32), np.arange(n), n)
     if accepted and delta:
         for value in range(n):
             chances = [rows[k][value] for k in kind]

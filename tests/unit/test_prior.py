@@ -14,8 +14,9 @@ from typer.testing import CliRunner
 import reveil
 from reveil.cli import app
 from reveil.errors import InputError
+from reveil.estimate import estimate
 from reveil.policy import load_policy
-from reveil.prior import Prior, check_values, estimate, match_priors, read_prior
+from reveil.prior import Prior, check_values, match_priors, read_prior
 
 QUASI, SENSITIVE = ("sex", "age", "zip", "day"), ("disease",)
 

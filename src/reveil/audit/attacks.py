@@ -48,16 +48,17 @@ class Attack:
         }
 
 
-def wilson(rate: float, n: int) -> tuple[float, float]:
-    """The interval of a share.
+def wilson(rate: float, n: float, width: float = Z) -> tuple[float, float]:
+    """The interval of a share of so many, `width` standard errors to either side.
 
     >>> tuple(round(x, 3) for x in wilson(0.5, 100))
     (0.404, 0.596)
     """
     if not n:
         return 0.0, 1.0
-    middle = (rate + Z * Z / (2 * n)) / (1 + Z * Z / n)
-    half = Z * sqrt(rate * (1 - rate) / n + Z * Z / (4 * n * n)) / (1 + Z * Z / n)
+    z = width * width / n
+    middle = (rate + z / 2) / (1 + z)
+    half = sqrt(z * rate * (1 - rate) + z * z / 4) / (1 + z)
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
@@ -93,15 +94,14 @@ class _Sight:
     def single(self) -> list[Attack | None]:
         """Attacks on each release alone."""
         o, home, there = self.m.observed, self.home, self.there
-        size = np.bincount(o.group_release, o.group_rows)
-        alone = float(np.mean(1 / size[o.app_release[self.targets]])) if len(home) else 0.0
+        blind = self._any_row(self.targets)
         around = np.maximum(self.rows, np.bincount(o.cand_group, minlength=len(self.rows)))  # rows, or people for them
         share = self.top[home] / around[home]
         uniform = float(len(o.values) == 1)  # then a plain guess is certain, too
         few = there & (self.distinct[home] <= 2)
         skewed = "a value has half of the group or more, at least twice as often as in all releases"
         return [
-            self.made("record linkage", 1 / around[home], alone, "a person's row is picked from their group"),
+            self.made("record linkage", 1 / around[home], blind, "a person's row is picked from their group"),
             self.made("attribute linkage", share, self.guess, "the most frequent value of the group is guessed"),
             self._presence(),
             self.made("homogeneity", there & (self.distinct[home] == 1), uniform, "the group shows one value only"),
@@ -109,6 +109,12 @@ class _Sight:
             self.made("skewness", there & self._skewed()[home], 0.0, skewed),
             self._similarity(),
         ]
+
+    def _any_row(self, apps: I64) -> float:
+        """How often a row of the release, picked blindly, is the person's."""
+        o = self.m.observed
+        size = np.bincount(o.group_release, o.group_rows)[o.app_release[apps]]
+        return float(np.mean(1 / size)) if len(size) else 0.0
 
     @cached_property
     def there(self) -> Bools:
@@ -200,12 +206,9 @@ class _Sight:
 
     def criteria(self) -> list[Attack | None]:
         """The three questions that data protection authorities ask of anonymised data."""
-        o = self.m.observed
-        size = np.bincount(o.group_release, o.group_rows)[o.app_release[self.targets]]
-        alone = float(np.mean(1 / size)) if len(size) else 0.0
         there = self.there & (self.rows[self.home] == 1)
         return [
-            self.made("singling out", there, alone, "a person's row can be told from all others"),
+            self.made("singling out", there, self._any_row(self.targets), "a person's row can be told from all others"),
             self._linkability(),
             self.made(
                 "inference",
@@ -236,9 +239,8 @@ class _Sight:
         best = pairs.group_by("row", "next").agg(pl.col("right").sum()).group_by("row").agg(pl.col("right").max())
         n = len(follows)
         rate = min(1.0, float(best["right"].sum()) / n)
-        base = float(np.mean(1 / np.bincount(o.group_release, o.group_rows)[o.app_release[follows]]))
         meaning = "of a row, the row of the same person in the next release is named"
-        return Attack("linkability", rate, base, n, *wilson(rate, n), meaning)
+        return Attack("linkability", rate, self._any_row(follows), n, *wilson(rate, n), meaning)
 
     def _earlier_option(self) -> I64:
         """For each option, the one with the same value in the appearance before, or -1."""

@@ -222,7 +222,7 @@ def match_all(
     queue = np.empty(k, dtype=np.int64)
     for i in range(len(apps)):
         if open_apps[i] and not augment(
-            apps, apps[i], base, k, opt_start, opt_cell, cell_cap, alive, match, used, giver, queue
+            apps, apps[i], base, opt_start, opt_cell, cell_cap, alive, match, used, giver, queue
         ):
             return False
     for c in range(k):
@@ -237,7 +237,6 @@ def augment(
     apps: I64,
     start: int,
     base: int,
-    k: int,
     opt_start: I64,
     opt_cell: I64,
     cell_cap: I64,

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reveil.audit.attacks import wilson
 from reveil.audit.exact import Chain, chains_of
 from reveil.audit.infer import Inference, Progress
 from reveil.audit.walk import Component, Scratch, States, walk
@@ -107,10 +107,7 @@ def interval(mean: float, worth: float) -> tuple[float, float]:
     >>> tuple(round(x, 3) for x in interval(0.0, 100.0))
     (0.0, 0.082)
     """
-    z = WIDTH * WIDTH / worth
-    middle = (mean + z / 2) / (1 + z)
-    half = sqrt(z * mean * (1 - mean) + z * z / 4) / (1 + z)
-    return max(0.0, middle - half), min(1.0, middle + half)
+    return wilson(mean, worth, WIDTH)
 
 
 class _Rows:

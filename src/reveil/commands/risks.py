@@ -129,7 +129,7 @@ def prior_estimate(
 ) -> None:
     """Estimate a prior from a table: the distribution of a sensitive column by some attributes."""
     from reveil import terminal
-    from reveil.prior import estimate
+    from reveil.estimate import estimate
     from reveil.promise import exact
     from reveil.read import read_table
 

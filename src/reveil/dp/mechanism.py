@@ -86,7 +86,7 @@ def calibrate(measure: Measure, contributions: int, spend: Fraction) -> float:
     return float(found)
 
 
-def composed(measure: Measure, contributions: int, scales: Sequence[float]) -> Any:
+def composed(measure: Measure, scales: Sequence[float]) -> Any:
     """Everything that was ever counted, as OpenDP composes it."""
     return opendp().c.make_composition([mechanism(measure, scale) for scale in scales])
 
@@ -96,7 +96,7 @@ def loss(measure: Measure, contributions: int, scales: Sequence[float]) -> Fract
     """What all of it together loses, rounded up by OpenDP."""
     if not scales:
         return Fraction(0)
-    return Fraction(composed(measure, contributions, scales).map(reach(measure, contributions)))
+    return Fraction(composed(measure, scales).map(reach(measure, contributions)))
 
 
 @told
@@ -104,7 +104,7 @@ def epsilon_at(contributions: int, scales: Sequence[float], delta: Fraction) -> 
     """Gaussian counts in the words of (epsilon, delta)."""
     if not scales:
         return 0.0
-    profile = opendp().c.make_zCDP_to_approxDP(composed("rho", contributions, scales)).map(reach("rho", contributions))
+    profile = opendp().c.make_zCDP_to_approxDP(composed("rho", scales)).map(reach("rho", contributions))
     return float(profile.epsilon(float(delta)))
 
 

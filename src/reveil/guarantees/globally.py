@@ -77,7 +77,7 @@ class Global:
         found = _Findings(np.zeros((len(tracks.rows), tracks.people)), np.zeros(tracks.people, dtype=np.bool_))
         for value, held in self._values(view, history, len(tracks.rows) - 1):
             self._follow(value, held, tracks, found)
-        return [self._verdict(found, tracks, view)]
+        return [self._verdict(found, tracks)]
 
     def _values(self, view: View, history: History, last: int) -> Iterator[tuple[Any, _Held]]:
         """Each protected value that was ever published: groups and rows of every release it occurs in."""
@@ -123,7 +123,7 @@ class Global:
                     found.worst, found.value = chance, value
             found.lowest = min(found.lowest, lowest)
 
-    def _verdict(self, found: _Findings, tracks: _Tracks, view: View) -> Verdict:
+    def _verdict(self, found: _Findings, tracks: _Tracks) -> Verdict:
         releases, wrong = len(tracks.rows), int(found.bad.sum())
         bound, over = written(1 / self.l), f"{some(len(tracks.rows), 'release')} together"
         highest = f"the highest chance is {_short(found.worst)}"

@@ -95,7 +95,7 @@ def neighbourhoods(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The first and last of the sorted values near to each; a missing value, at 0, is near to itself only."""
     missing = int(values.null_count() > 0)
-    points, unit = _whole_numbers(values.drop_nulls().to_list(), epsilon, column)
+    points, unit = _whole_numbers(values.drop_nulls().to_list(), column)
     size = [abs(point) for point in points] if proximity == "relative" else [unit] * len(points)
     # One more factor, the denominator of epsilon, makes the reach a whole number too.
     reach = [epsilon.numerator * one for one in size]
@@ -109,7 +109,7 @@ def neighbourhoods(
     return (np.concatenate(([0], first)), np.concatenate(([0], last))) if missing else (first, last)
 
 
-def _whole_numbers(values: Sequence[Any], epsilon: Fraction, column: str) -> tuple[list[int], int]:
+def _whole_numbers(values: Sequence[Any], column: str) -> tuple[list[int], int]:
     """The values as multiples of one small unit, and how many units make 1."""
     endless = [value for value in values if isinstance(value, float) and math.isinf(value)]
     if endless:

@@ -206,10 +206,10 @@ def prefixes(name: str, values: Sequence[str], lengths: Sequence[int], missing: 
     return _leaves(name, {value: (paths[value], float(rank)) for rank, value in enumerate(values)}, missing)
 
 
-def ordered(name: str, values: Sequence[str], order: Sequence[str], missing: bool) -> Built:
+def ordered(name: str, order: Sequence[str], missing: bool) -> Built:
     """Categories with an order: any run of neighbours.
 
-    >>> hierarchy, _ = ordered("stage", ["II"], ["I", "II", "III", "IV"], missing=False)
+    >>> hierarchy, _ = ordered("stage", ["I", "II", "III", "IV"], missing=False)
     >>> hierarchy.label(0, 2)
     '[I-III]'
     """

@@ -27,6 +27,7 @@ from reveil.plan.cutting import admit, cuts
 from reveil.plan.cutting.mondrian import rows_of
 from reveil.plan.cutting.trees import lay_end_to_end
 from reveil.plan.priors import linkage
+from reveil.plan.priors.odds import Odds
 from reveil.policy import Policy
 from reveil.prior import Prior, load
 from reveil.promise import Guarantee
@@ -72,7 +73,7 @@ def least_size(g: Guarantee) -> int:
 class _Kinds:
     """The distinct odds of each prior, the kind of each row, and kinds ordered by likeness."""
 
-    odds: linkage.Odds
+    odds: Odds
     rank: NDArray[Any]  # of each row: place of its combination of odds, in the order of likeness
     count: int
 
@@ -95,7 +96,7 @@ def _kinds(encoded: Encoded, priors: list[Prior], g: Guarantee) -> _Kinds:
         combined = combined * len(table) + kinds[:, number]
     found, first, kind = np.unique(combined, return_index=True, return_inverse=True)
     place = _coordinates([table[kinds[first, number]] for number, table in enumerate(tables)])
-    odds = linkage.Odds(
+    odds = Odds(
         kinds=kinds,
         first=np.cumsum([0, *(len(table) for table in tables)], dtype=np.int64),
         table=np.vstack(tables),
