@@ -160,7 +160,7 @@ def eliminate(start, col, right, columns, limit):  # type: ignore[no-untyped-def
         if len(cols[r]) <= 2:
             short.append(r)
     heap = [(unknowns.rows[c], c) for c in range(columns)]
-    for c in range(columns):
+    for c in range(columns):  # one by one: Numba 0.68 lost `queued[:] = ...` here, the array being in a named tuple too
         queued[c] = unknowns.rows[c]
     heapify(heap)
     active, order, chosen = np.ones(rows, np.bool_), [-1], [-1]
