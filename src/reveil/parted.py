@@ -37,6 +37,8 @@ def pair(quasi: pl.DataFrame, values: Mapping[str, pl.DataFrame]) -> pl.DataFram
     for name, table in values.items():
         if table[COUNT].null_count() or (table[COUNT] < 1).any():
             raise ValueError(f"a count of {name!r} is not positive")
+        if (table[COUNT] > found.height).any() or table[COUNT].sum() != found.height:  # before memory is taken for them
+            raise ValueError(f"the groups of the two tables differ in size for {name!r}")
         spread = table.select(pl.all().repeat_by(COUNT)).explode(GROUP, name).sort(GROUP, maintain_order=True)
         if not spread[GROUP].cast(pl.Int64).equals(found[GROUP].cast(pl.Int64)):
             raise ValueError(f"the groups of the two tables differ in size for {name!r}")

@@ -122,7 +122,7 @@ def check_table(
     found.append(_uniform(table, policy))
     view = _view(table, counterfeits, policy, truth)
     if counterfeits is not None:
-        found.append(_counterfeits(view, counterfeits))
+        found.append(_counterfeits(table, view, counterfeits, policy))
     if truth is not None:
         found += _compare(table, view, truth)
     verdicts = [verdict for judge in judges(policy, background(policy)) for verdict in judge.judge(view, history)]
@@ -264,7 +264,7 @@ def _view(table: pl.DataFrame, counterfeits: pl.DataFrame | None, policy: Policy
         invented = np.zeros(len(groups), dtype=np.int64)
         if counterfeits is not None:
             of_class = _classes_of(counterfeits[GROUP], groups)
-            stated = counterfeits["count"].to_numpy()[of_class >= 0]
+            stated = counterfeits["count"].fill_null(0).to_numpy()[of_class >= 0]
             np.add.at(invented, of_class[of_class >= 0], stated)
         if truth is not None and truth.members is not None:
             members = truth.members.select("person").with_columns(
@@ -286,11 +286,17 @@ def _view(table: pl.DataFrame, counterfeits: pl.DataFrame | None, policy: Policy
     )
 
 
-def _counterfeits(view: View, counterfeits: pl.DataFrame) -> Check:
-    known = int(counterfeits["count"].sum()) == int(view.counterfeits.sum())
-    fits = bool((view.counterfeits <= view.sizes()).all()) and counterfeits.height == view.count
-    finding = f"{int(view.counterfeits.sum()):,} counterfeit rows are stated, none more than its group has rows"
-    return Check("counterfeit counts", known and fits, finding)
+def _counterfeits(table: pl.DataFrame, view: View, counterfeits: pl.DataFrame, policy: Policy) -> Check:
+    groups = _numbered(table[GROUP])[0] if grouped(table, policy) else np.empty(0, dtype=np.int64)
+    stated = counterfeits.drop_nulls()[GROUP].sort().to_numpy()
+    each = counterfeits.height == len(stated) and np.array_equal(stated, groups)
+    fits = bool(((view.counterfeits >= 0) & (view.counterfeits <= view.sizes())).all())
+    finding = f"{int(view.counterfeits.sum()):,} counterfeit rows are stated, "
+    if each:
+        finding += "none more than its group has rows" if fits else "in some group more than it has rows, or fewer than 0"
+    else:
+        finding += "but not once for each published group"
+    return Check("counterfeit counts", each and fits, finding)
 
 
 def _compare(table: pl.DataFrame, view: View, truth: Truth) -> list[Check]:

@@ -58,3 +58,10 @@ def test_plain_numbers_are_read_at_once() -> None:
     frame = readtext._as_plain(data, readtext._dialect(data, "t.csv", readtext.ReadOptions()))
     assert frame is not None
     assert frame.rows() == [(41, "a"), (-7, "b")]
+
+
+@pytest.mark.parametrize("odd", ["07", "+7"])
+def test_a_lone_return_does_not_make_up_for_a_longer_number(odd: str, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(f"a,b\r\n1,y\r\n2,x\rq\n{odd},z\r\n".encode())
+    assert read_table(path)["a"].to_list() == ["1", "2", odd]

@@ -104,7 +104,7 @@ def small_correlation(groups: Listed, n: int) -> bool | None:
     (True, False)
     """
     people = sorted({person for members, _, _ in groups for person in members})
-    if n <= 1:
+    if n <= 1 or not people:  # a group of nobody ties nobody
         return False
     if differences(groups, n):
         return True

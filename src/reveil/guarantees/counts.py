@@ -108,7 +108,7 @@ def beyond(counts: Counts, classes: NDArray[np.int64], values: pl.Series) -> int
     >>> beyond(count_values(view, "s"), np.array([0, 0, 1]), pl.Series(["a", "a", "c"]))
     2
     """
-    width, ranks = max(1, len(counts.values)), places(values, counts.values)
+    width, ranks = max(1, len(counts.values)), places(_without_nan(values), counts.values)
     known = ranks >= 0
     held, times = np.unique(classes[known] * width + ranks[known], return_counts=True)
     shown = counts.classes[counts.owner] * width + counts.value
@@ -124,11 +124,15 @@ def ranked(values: pl.Series) -> tuple[pl.Series, NDArray[np.int64]]:
     >>> distinct.to_list(), ranks.tolist()
     ([None, 'a', 'b'], [2, 0, 1])
     """
-    known = values.fill_nan(None) if values.dtype.is_float() else values
+    known = _without_nan(values)
     distinct = known.unique().drop_nulls().sort()
     if known.null_count():
         distinct = pl.concat([pl.Series(distinct.name, [None], dtype=distinct.dtype), distinct])
     return distinct, places(known, distinct)
+
+
+def _without_nan(values: pl.Series) -> pl.Series:
+    return values.fill_nan(None) if values.dtype.is_float() else values
 
 
 def places(values: pl.Series, distinct: pl.Series) -> NDArray[np.int64]:
@@ -139,8 +143,9 @@ def places(values: pl.Series, distinct: pl.Series) -> NDArray[np.int64]:
     """
     missing = int(distinct.null_count() > 0)
     known = distinct.slice(missing)
-    if values.dtype == pl.String and len(known):
-        found = values.cast(pl.Enum(known), strict=False).to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+    if len(known) and (values.dtype == pl.String or values.dtype.is_decimal()):  # NumPy has no decimals
+        words = values.cast(known.dtype).cast(pl.String).cast(pl.Enum(known.cast(pl.String)), strict=False)
+        found = words.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
     elif len(known):
         keys = known.to_physical().to_numpy()
         found = among(values.to_physical().fill_null(keys[0].item()).to_numpy(), keys)
@@ -148,9 +153,7 @@ def places(values: pl.Series, distinct: pl.Series) -> NDArray[np.int64]:
         found = np.full(len(values), -1, dtype=np.int64)
     if missing:
         found = np.where(found >= 0, found + 1, -1)
-    if values.null_count():
-        found[values.is_null().to_numpy()] = 0 if missing else -1
-    return found
+    return np.where(values.is_null().to_numpy(), missing - 1, found) if values.null_count() else found
 
 
 def among(wanted: NDArray[Any], keys: NDArray[Any]) -> NDArray[np.int64]:
@@ -163,6 +166,7 @@ def among(wanted: NDArray[Any], keys: NDArray[Any]) -> NDArray[np.int64]:
         return np.full(len(wanted), -1, dtype=np.int64)
     low, high = keys[0], keys[-1]
     if keys.dtype.kind == wanted.dtype.kind == "i" and int(high) - int(low) <= 4 * len(wanted) + 1024:
+        wanted, keys, low = wanted.astype(np.int64, copy=False), keys.astype(np.int64, copy=False), np.int64(low)
         table = np.full(int(high) - int(low) + 1, -1, dtype=np.int64)
         table[keys - low] = np.arange(len(keys))
         inside = (wanted >= low) & (wanted <= high)
