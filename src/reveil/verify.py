@@ -293,7 +293,9 @@ def _counterfeits(table: pl.DataFrame, view: View, counterfeits: pl.DataFrame, p
     fits = bool(((view.counterfeits >= 0) & (view.counterfeits <= view.sizes())).all())
     finding = f"{int(view.counterfeits.sum()):,} counterfeit rows are stated, "
     if each:
-        finding += "none more than its group has rows" if fits else "in some group more than it has rows, or fewer than 0"
+        finding += (
+            "none more than its group has rows" if fits else "in some group more than it has rows, or fewer than 0"
+        )
     else:
         finding += "but not once for each published group"
     return Check("counterfeit counts", each and fits, finding)

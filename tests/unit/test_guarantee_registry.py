@@ -11,6 +11,7 @@ import pytest
 from reveil.errors import InputError
 from reveil.guarantees.closeness import TCloseness
 from reveil.guarantees.contract import Background, View
+from reveil.guarantees.counts import beyond, count_values, places
 from reveil.guarantees.presence import Presence
 from reveil.guarantees.proximity import EpsilonM
 from reveil.guarantees.registry import GUARANTEES, judges
@@ -199,3 +200,20 @@ def test_the_largest_difference_of_frequencies_is_not_the_distance():
     )
     (verdict,) = TCloseness(Fraction(1, 5), "s").judge(split, History())
     assert (verdict.holds, verdict.worst) == (False, Fraction(1, 2))
+
+
+def test_values_of_few_bits_and_decimals_are_told_apart() -> None:
+    """Differences of small integers overflow, and NumPy has no decimals: both once merged values or failed."""
+    for values in (
+        pl.Series([0, 127, -128, 127], dtype=pl.Int8),
+        pl.Series(["0.1", "0.2", "0.1", "0.3"]).cast(pl.Decimal(10, 2)),
+    ):
+        distinct = values.unique().sort()
+        assert [distinct[int(at)] for at in places(values, distinct)] == values.to_list()
+
+
+def test_values_that_a_class_does_not_show_are_counted_and_not_stumbled_over() -> None:
+    numbers = View(np.array([0, 0]), pl.DataFrame(), {"s": pl.Series([float("nan"), 1.0])}, np.zeros(1, dtype=np.int64))
+    assert beyond(count_values(numbers, "s"), np.array([0, 0]), pl.Series([float("nan"), 1.0])) == 0
+    texts = View(np.array([0, 0]), pl.DataFrame(), {"s": pl.Series(["a", "b"])}, np.zeros(1, dtype=np.int64))
+    assert beyond(count_values(texts, "s"), np.array([0, 0]), pl.Series(["a", None])) == 1

@@ -28,7 +28,7 @@ from reveil.policy import Policy, load_policy
 from reveil.publish import draft
 from reveil.recode import recode
 from reveil.roles import prepare
-from reveil.verify import Truth, read_published, verify
+from reveil.verify import Truth, check_table, read_published, verify
 
 ROWS = 300
 TOWNS = {"Berlin": "east", "Dresden": "east", "Kiel": "north", "Bremen": "north", "St. Goar, Rhein": "west"}
@@ -301,6 +301,16 @@ def by_hand(tmp_path: Path) -> tuple[Path, Policy, pl.DataFrame, Truth]:
     members = pl.DataFrame({"person": range(6), "group": plan.groups[:6]})
     counts = frame.group_by("ill").len("rows").rename({"ill": "value"}).cast({"rows": pl.Int64})
     return public, policy, table, Truth(7, 1, {"ill": counts}, members)
+
+
+@pytest.mark.parametrize("stated", ["0,0\n0,0\n1,2", "0,0\n1,2\n7,0", "1,2", "0,0\n1,9", "0,-1\n1,2", "0,\n1,2"])
+def test_counterfeit_counts_are_stated_once_for_each_group(
+    stated: str, by_hand: tuple[Path, Policy, pl.DataFrame, Truth]
+) -> None:
+    _, policy, table, truth = by_hand
+    counts = pl.read_csv(f"group,count\n{stated}\n".encode(), schema={"group": pl.Int64, "count": pl.Int64})
+    found = check_table(table, counts, policy, History(), truth)
+    assert [check.holds for check in found.checks if check.name == "counterfeit counts"] == [False]
 
 
 def test_counterfeits_are_rows_like_any_other(by_hand: tuple[Path, Policy, pl.DataFrame, Truth]) -> None:
