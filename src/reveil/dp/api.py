@@ -142,7 +142,7 @@ def count(
     >>> policy = {"columns": {"who": "identifier", "sex": "quasi"}, "dp": dp}
     >>> made = count(people, policy, home=tempfile.mkdtemp() + "/home")
     >>> made.tables["by-sex"]["sex"].to_list(), made.budget
-    (['F', 'M', '(other)', '(missing)'], <Spent: epsilon 2 of 3 in 1 releases of 'series'>)
+    (['F', 'M', '(other)', '(missing)'], <Spent: epsilon 2 of 3 in 1 release of 'series'>)
     """
     rules = load_as(Counting, policy)
     mechanism.opendp()
