@@ -127,7 +127,7 @@ def test_killed_after(place: Place, step: str) -> None:
     expected = 2 if step in AFTER_RECORDING else 1
     code, out, err = place.run("history")
     assert code == 0
-    assert f": {expected} releases." in out
+    assert f": {expected} release{'' if expected == 1 else 's'}." in out
     if step in ("record", "rename"):
         assert "Release 2 was recorded but not yet revealed; it is revealed now" in err
     elif step in AFTER_RECORDING or step in ("read", "roles", "encode", "plan"):

@@ -150,7 +150,7 @@ def test_a_taxonomy_label_wins_over_notation() -> None:
 
 
 def test_ordered_categories_need_their_order() -> None:
-    tree, _ = scales.ordered("stage", [], ["I", "II", "II-b", "III"], missing=True)
+    tree, _ = scales.ordered("stage", ["I", "II", "II-b", "III"], missing=True)
     assert parse_cell("[II-II-b]", tree).values == {"II", "II-b"}
     assert parse_cell("[I-III]", tree).values == {"I", "II", "II-b", "III"}
     assert parse_cell("[I-III]").kind == "value"
@@ -249,9 +249,9 @@ def test_round_trip_of_ordered_runs(order: list[str]) -> None:
     labels = Counter(f"[{order[a]}-{order[b]}]" for a, b in runs)
     if max(labels.values()) > 1 or labels.keys() & set(order):  # hyphens in names may make two runs alike
         with pytest.raises(InputError, match="R304"):
-            scales.ordered("x", [], order, missing=False)
+            scales.ordered("x", order, missing=False)
         return
-    tree, _ = scales.ordered("x", [], order, missing=False)
+    tree, _ = scales.ordered("x", order, missing=False)
     for a, b in runs:
         assert parse_cell(tree.label(a, b), tree).values == set(order[a : b + 1])
 

@@ -137,7 +137,7 @@ def measure(
     >>> published = pl.DataFrame({"age": ["[20-25]", "[20-25]", "*"], "ill": ["cold", "flu", "flu"]})
     >>> policy = {"columns": {"age": "quasi", "ill": "sensitive"}, "guarantee": {"k": 2}}
     >>> measure(published, original, policy, queries=0)
-    Utility(mean NCP 0.5000, 1 classes of 2.0 rows, 1 of 3 rows suppressed)
+    Utility(mean NCP 0.5000, 1 class of 2.0 rows, 1 of 3 rows suppressed)
     """
     rules = load_policy(policy)
     groups = None
