@@ -124,6 +124,11 @@ def _lasting_policy(policy: Policy) -> list[str]:
         faults.append(f'method.cuts does nothing here: model "{model}" deals people by their values and cuts nothing')
     if policy.guarantee.closure == "transitive" and policy.method.name == "cor-split":
         faults.append('method "cor-split" regroups people and is tested in pairs only; it needs closure = "pairwise"')
+    if policy.guarantee.closure == "pairwise" and policy.method.name == "cohorts":
+        faults.append(
+            'method "cohorts" needs closure = "transitive": the paper\'s test in pairs takes a cohort that fewer than '
+            "n people have left for a correlation, though it tells nothing"
+        )
     return faults
 
 
@@ -131,7 +136,7 @@ def _deals(policy: Policy) -> bool:
     """Whether groups are dealt from buckets of values; closed cohorts begin in regions that are cut."""
     g, name = policy.guarantee, policy.method.name
     if g.model == "historical-safety":
-        return g.closure == "pairwise" and name != "cohorts"
+        return g.closure == "pairwise"
     return g.model == "m-invariance" and name != "cohorts"
 
 

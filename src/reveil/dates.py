@@ -11,10 +11,11 @@ from typing import Literal, NamedTuple
 
 import polars as pl
 
+TIME = r"([01]\d|2[0-3]):[0-5]\d(:[0-5]\d([.,]\d+)?)?( ?(Z|[+-]\d\d(:?\d\d)?))?"
 Order = Literal["day-first", "month-first"]
 WAYS: dict[str, tuple[str, str, Order | None]] = {  # how it looks -> shape, what Polars calls it, what is first
     "yyyy-mm-dd": (r"^\d{4}-\d\d?-\d\d?$", "%Y-%m-%d", None),
-    "yyyy-mm-dd and a time": (r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d", "%Y-%m-%d", None),
+    "yyyy-mm-dd and a time": (rf"^\d{{4}}-\d\d-\d\d[T ]{TIME}$", "%Y-%m-%d", None),
     "yyyy/mm/dd": (r"^\d{4}/\d\d?/\d\d?$", "%Y/%m/%d", None),
     "yyyymmdd": (r"^\d{8}$", "%Y%m%d", None),
     "dd.mm.yyyy": (r"^\d\d?\.\d\d?\.\d{4}$", "%d.%m.%Y", None),

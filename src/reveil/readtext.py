@@ -153,6 +153,13 @@ class Dialect:
     whole: list[str]
 
 
+def _check_header(data: bytes, where: str, mark: str) -> None:
+    """An open quotation mark in the header would swallow rows: Polars goes on to the next mark, wherever that is."""
+    line, _, wrong = next((found for found in _records(data, mark) if found[1] or found[2]), (1, [], ""))
+    if wrong:
+        raise _broken(where, line, wrong)
+
+
 def _dialect(data: bytes, where: str, options: ReadOptions) -> Dialect:
     given, faults = options.delimiter, []
     if given is not None and (len(given) != 1 or not given.isascii() or given in '"\r\n\0'):
@@ -160,6 +167,7 @@ def _dialect(data: bytes, where: str, options: ReadOptions) -> Dialect:
     samples = {mark: _sample(data, mark) for mark in {*DELIMITERS, given or ","}}
     best = max(DELIMITERS, key=lambda mark: (samples[mark][1], len(samples[mark][0][0])))
     mark = given or (best if samples[best][1] else ",")
+    _check_header(data, where, mark)
     header, *records = samples[mark][0]
     if samples[best][1] == 1 and len(header) == 1:
         what = f"the delimiter {given!r} is not in the first line, but {best!r} splits every line alike"
@@ -244,13 +252,17 @@ def _as_strings(data: bytes, where: str, mark: str, names: list[str], nulls: tup
     return frame.with_columns(pl.when(column != "").then(column) for column in filled)
 
 
+def _broken(where: str, line: int, wrong: str) -> InputError:
+    return refusal("R109", where, f"line {line} is broken: {wrong}", "close quotes; double inner ones")
+
+
 def _explain(data: bytes, where: str, mark: str, width: int) -> None:
     """Raise what is wrong with the lines, if anything is."""
     ragged = []
     # Blank lines above the header are skipped, as Polars does.
     for line, record, wrong in dropwhile(lambda r: not r[1] and not r[2], _records(data, mark, strict=True)):
         if wrong:
-            raise refusal("R109", where, f"line {line} is broken: {wrong}", "close quotes; double inner ones")
+            raise _broken(where, line, wrong)
         if len(record) != width and (record or width > 1):
             ragged.append(f"line {line} has {len(record)}")
     if ragged:

@@ -10,6 +10,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 import polars as pl
@@ -557,11 +558,18 @@ def days(values: list[object], **given: str) -> list[object]:
         ["20240227", "20240301"],
         [20240227, 20240301],
         ["2024-02-27T23:59", "2024-03-01 00:00:01"],
+        ["2024-02-27 23:59:59.5Z", "2024-03-01T00:00:00+09:00"],
     ],
     ids=str,
 )
 def test_dates_as_people_write_them(written: list[object]) -> None:
     assert days(written) == ["2024-02-27", "2024-03-01"]
+
+
+def test_a_time_belongs_to_the_day_of_its_own_clock() -> None:
+    late = pl.Series([datetime(2024, 2, 26, 23, 30), datetime(2024, 2, 29, 15)]).dt.replace_time_zone("UTC")
+    assert days(late.dt.convert_time_zone("Asia/Tokyo").to_list()) == ["2024-02-27", "2024-03-01"]
+    assert days(late.to_list()) == ["2024-02-26", "2024-02-29"]
 
 
 def test_dates_that_do_not_say_what_is_first(tmp_path: Path) -> None:
@@ -580,10 +588,18 @@ def test_dates_that_do_not_say_what_is_first(tmp_path: Path) -> None:
         reveil.anonymize(pl.DataFrame({"x": ["03/04/2024", "02/27/2024"]}), {**policy, "input": {"dates": "day-first"}})
 
 
-@pytest.mark.parametrize("written", ["27.02.24", "31.02.2024", "2024-02", "27 Feb 2024", "13/13/2024", "00.01.2024"])
+@pytest.mark.parametrize(
+    "written", ["27.02.24", "31.02.2024", "2024-02", "27 Feb 2024", "13/13/2024", "00.01.2024", "29.02.1900"]
+)
 def test_dates_that_are_none(written: str) -> None:
     with pytest.raises(InputError, match=r"R218 column 'x': 1 value is not a date"):
         days(["2024-01-31", written])
+
+
+@pytest.mark.parametrize("time", ["24:01", "12:60", "12:30 or so", "12"])
+def test_a_time_that_is_none_is_no_date(time: str) -> None:
+    with pytest.raises(InputError, match=r"R218 column 'x': 1 value is not a date \(yyyy-mm-dd and a time\)"):
+        days(["2024-01-31 12:00", "2024-01-31 12:01", f"2024-01-31 {time}"])
 
 
 def test_a_column_keeps_the_type_of_its_first_release(tmp_path: Path) -> None:

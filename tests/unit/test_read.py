@@ -260,6 +260,13 @@ def test_broken_quotation_marks_are_refused(tmp_path: Path, text: str) -> None:
     assert "line 3" in fault.message
 
 
+@pytest.mark.parametrize("text", ['a"b,c\n1,2\nx"y,3\n4,5\n', 'a"b,c\n1,2\n', '"a,c\n1,2\n', '\na"b,c\n1,2\nx,"3"\n'])
+def test_a_quotation_mark_left_open_in_the_header_swallows_no_rows(tmp_path: Path, text: str) -> None:
+    (fault,) = refused(write(tmp_path, text))
+    assert fault.code == "R109"
+    assert f"line {1 + text.startswith(chr(10))} " in fault.message
+
+
 def test_headers_without_name_and_with_the_same_name_are_all_reported(tmp_path: Path) -> None:
     faults = refused(write(tmp_path, ",a, ,a ,b\n1,2,3,4,5\n"))
     assert [fault.code for fault in faults] == ["R107", "R107"]

@@ -211,6 +211,20 @@ def test_r314_advises_what_the_model_can_use():
         assert ("one-step" in str(refused.value)) == advised
 
 
+def test_cohorts_are_not_planned_for_the_test_in_pairs():
+    """Somebody who leaves a cohort would make it fail the paper's test, though a closed cohort tells nothing new."""
+    content = {
+        "columns": {"id": "identifier", "age": "quasi", "ill": "sensitive"},
+        "values": {"change": "never"},
+        "guarantee": {"model": "historical-safety", "m": 3, "n": 2, "closure": "pairwise"},
+        "method": {"name": "cohorts"},
+    }
+    with pytest.raises(InputError, match=r'method "cohorts" needs closure = "transitive"'):
+        load_policy(content)
+    content["guarantee"]["closure"] = "transitive"
+    assert load_policy(content).method.name == "cohorts"
+
+
 @pytest.mark.parametrize(
     ("promise", "name", "used"),
     [
