@@ -52,7 +52,7 @@ def cases(draw, most=5, releases=3):
             place += size
         series.append(groups)
     known = {key: value for key, value in truth.items() if not draw(st.integers(0, 6))}
-    return series, change, priors, known
+    return series, change, {p: row for p, row in priors.items() if p in seen}, known
 
 
 def adversary_of(change, priors, known):

@@ -14,7 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import reveil
-from reveil.audit.api import audit, promised
+from reveil.audit.api import audit
+from reveil.audit.job import promised
 from reveil.audit.knowledge import Adversary, Known
 from reveil.audit.model import build
 from reveil.audit.observed import from_groups

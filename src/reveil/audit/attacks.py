@@ -7,7 +7,11 @@ random.
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from functools import cached_property
 from math import sqrt
 from typing import Any
@@ -17,12 +21,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from reveil.audit.certain import State
-from reveil.audit.infer import Inference
 from reveil.audit.model import Model
 from reveil.audit.observed import I64, Bools
+from reveil.audit.score import Score
 
 Z = 1.959964
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -62,9 +65,9 @@ def wilson(rate: float, n: float, width: float = Z) -> tuple[float, float]:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def attacks(found: Inference, truth: I64 | None, kinds: Floats | None = None) -> tuple[Attack, ...]:
+def attacks(scored: Score, kinds: I64 | None = None) -> tuple[Attack, ...]:
     """Every attack that applies to this series and this adversary. `kinds` numbers the kind of each value."""
-    sight = _Sight(found, truth, kinds)
+    sight = _Sight(scored, kinds)
     made = [*sight.single(), *sight.serial(), *sight.criteria()]
     return tuple(attack for attack in made if attack is not None)
 
@@ -72,11 +75,10 @@ def attacks(found: Inference, truth: I64 | None, kinds: Floats | None = None) ->
 class _Sight:
     """Targets and group figures that the attacks share."""
 
-    def __init__(self, found: Inference, truth: I64 | None, kinds: Floats | None) -> None:
-        self.found, self.truth, self.kinds, self.m = found, truth, kinds, found.model
-        m, o = self.m, self.m.observed
-        known = np.fromiter(m.known, dtype=np.int64, count=len(m.known))
-        self.targets = np.nonzero(~np.isin(o.app_person, known))[0]
+    def __init__(self, scored: Score, kinds: I64 | None) -> None:
+        self.found, self.truth, self.kinds, self.m = scored.inference, scored.truth, kinds, scored.inference.model
+        o = self.m.observed
+        self.targets = scored.targets
         groups = len(o.group_release)
         self.rows = np.maximum(o.group_rows, 1)
         self.top = np.zeros(groups, dtype=np.int64)
@@ -98,15 +100,15 @@ class _Sight:
         around = np.maximum(self.rows, np.bincount(o.cand_group, minlength=len(self.rows)))  # rows, or people for them
         share = self.top[home] / around[home]
         uniform = float(len(o.values) == 1)  # then a plain guess is certain, too
-        few = there & (self.distinct[home] <= 2)
+        few = there & (self.shown <= 2)
         skewed = "a value has half of the group or more, at least twice as often as in all releases"
         return [
             self.made("record linkage", 1 / around[home], blind, "a person's row is picked from their group"),
             self.made("attribute linkage", share, self.guess, "the most frequent value of the group is guessed"),
             self._presence(),
-            self.made("homogeneity", there & (self.distinct[home] == 1), uniform, "the group shows one value only"),
+            self.made("homogeneity", there & (self.shown == 1), uniform, "the group shows one value only"),
             self.made("background knowledge", few, self._alone(), "ruling out one value leaves one"),
-            self.made("skewness", there & self._skewed()[home], 0.0, skewed),
+            self.made("skewness", there & self._in_all(self._skewed()), 0.0, skewed),
             self._similarity(),
         ]
 
@@ -122,6 +124,21 @@ class _Sight:
         s, m = self.found.state, self.m
         absent = np.bincount(m.opt_app[s.alive & (m.cell_value[m.opt_cell] < 0)], minlength=len(m.app_factor)) > 0
         return ~absent[self.targets]
+
+    @cached_property
+    def shown(self) -> I64:
+        """How many different values the groups that a target may be in show."""
+        m, o = self.m, self.m.observed
+        if o.located:
+            return self.distinct[self.home]
+        pairs = m.opt_app * (len(o.values) + 1) + m.cell_value[m.opt_cell] + 1
+        pairs = np.unique(pairs[m.cell_value[m.opt_cell] >= 0])
+        return np.bincount(pairs // (len(o.values) + 1), minlength=len(m.app_factor))[self.targets]
+
+    def _in_all(self, groups: Bools) -> Bools:
+        """Targets all of whose groups are among these."""
+        o = self.m.observed
+        return np.logical_and.reduceat(groups[o.cand_group], o.cand_start[:-1])[self.targets]
 
     def _presence(self) -> Attack | None:
         if self.m.observed.app_sure.all():
@@ -140,21 +157,24 @@ class _Sight:
     def _similarity(self) -> Attack | None:
         """Values alike: numbers within a quarter of their range, or labels below one label of the policy's taxonomy."""
         o, groups = self.m.observed, len(self.m.observed.group_release)
-        if not o.values:
+        kinds = self.kinds
+        near = _within_a_quarter(o.values) if kinds is None else (kinds, np.arange(kinds.max(initial=0) + 1))
+        if not o.values or near is None:
             return None
-        if self.kinds is not None:
-            kind, width, meaning = self.kinds, 0.0, "all values of the group are of one kind"
+        place, reach = near
+        low, high = np.full(groups, len(reach) - 1), np.zeros(groups, dtype=np.int64)
+        np.minimum.at(low, o.cell_group, place[o.cell_value])
+        np.maximum.at(high, o.cell_group, place[o.cell_value])
+        if not o.located:
+            low = np.minimum.reduceat(low[o.cand_group], o.cand_start[:-1])[self.targets]
+            high = np.maximum.reduceat(high[o.cand_group], o.cand_start[:-1])[self.targets]
         else:
-            try:
-                kind = np.array([float(v) for v in o.values])
-            except (TypeError, ValueError):
-                return None
-            width, meaning = 0.25 * np.ptp(kind), "all values of the group lie within a quarter of their range"
-        low, high = np.full(groups, np.inf), np.full(groups, -np.inf)
-        np.minimum.at(low, o.cell_group, kind[o.cell_value])
-        np.maximum.at(high, o.cell_group, kind[o.cell_value])
-        near = high - low <= width
-        return self.made("similarity", self.there & near[self.home], float(np.ptp(kind) <= width), meaning)
+            low, high = low[self.home], high[self.home]
+        alike = "lie within a quarter of their range" if self.kinds is None else "are of one kind"
+        everything = float(place.max() <= reach[place.min()])
+        return self.made(
+            "similarity", self.there & (high <= reach[low]), everything, f"all values of the group {alike}"
+        )
 
     def serial(self) -> list[Attack | None]:
         """Attacks that put releases, known people and priors together."""
@@ -162,7 +182,7 @@ class _Sight:
         found: list[Attack | None] = []
         linked = m.change != "freely" and len(o.releases) > 1
         if linked:
-            chain = _chain_only(m)
+            chain = chain_only(m)
             name = "intersection" if m.change == "never" else "update-graph pruning"
             meaning = (
                 "a person's own groups leave one value"
@@ -183,7 +203,7 @@ class _Sight:
             found.append(
                 self.made(
                     "compromised rows",
-                    self._solved(_exhausted(m)),
+                    self._solved(exhausted(m)),
                     self._alone(),
                     "rows of known people are taken out of their groups",
                 )
@@ -254,18 +274,13 @@ class _Sight:
         return float(np.mean(2 * self.top[self.home] > self.rows[self.home])) if len(self.home) else 0.0
 
     def _alone(self) -> float:
-        return float(np.mean(self.distinct[self.home] == 1)) if len(self.home) else 0.0
+        return float(np.mean(self.shown == 1)) if len(self.shown) else 0.0
 
     def _solved(self, alive: Bools) -> Bools:
-        m = self.m
-        open_options = np.add.reduceat(alive.astype(np.int64), m.opt_start[:-1])
-        right: Bools = open_options[self.targets] == 1
-        if self.truth is not None:
-            chosen = np.full(len(m.app_factor), -1)
-            only = alive & (open_options == 1)[m.opt_app]
-            chosen[m.opt_app[only]] = m.cell_value[m.opt_cell[only]]
-            right &= chosen[self.targets] == self.truth[self.targets]
-        return right
+        """Targets to whom one value is left, which is right where the truth is given."""
+        left = only_value(self.m, alive)[self.targets]
+        found: Bools = left >= 0 if self.truth is None else (left >= 0) & (left == self.truth[self.targets])
+        return found
 
     def _vanished(self) -> Bools:
         m, o = self.m, self.m.observed
@@ -283,7 +298,30 @@ class _Sight:
         return best[self.targets] > 0.5
 
 
-def _chain_only(m: Model) -> Bools:
+def _within_a_quarter(values: Sequence[Any]) -> tuple[I64, I64] | None:
+    """The place of each value in the order of numbers, and of each place the last one that is within a quarter of the
+    range above it, exactly. None where they are not numbers."""
+    try:
+        numbers = [Fraction(Decimal(str(value))) for value in values]
+    except (ArithmeticError, ValueError):
+        return None
+    order = sorted(set(numbers))
+    width = (order[-1] - order[0]) / 4 if order else Fraction(0)
+    place = {number: n for n, number in enumerate(order)}
+    reach = [bisect_right(order, number + width) - 1 for number in order]
+    return np.array([place[number] for number in numbers], dtype=np.int64), np.array(reach, dtype=np.int64)
+
+
+def only_value(m: Model, alive: Bools) -> I64:
+    """The only value that is left to each appearance; -1 where there are several, or perhaps none."""
+    value = m.cell_value[m.opt_cell]
+    most = np.maximum.reduceat(np.where(alive, value, -1), m.opt_start[:-1])
+    least = np.minimum.reduceat(np.where(alive, value, len(m.observed.values)), m.opt_start[:-1])
+    found: I64 = np.where(most == least, most, -1)
+    return found
+
+
+def chain_only(m: Model) -> Bools:
     """What each person's own groups leave, without counting within groups and without known people."""
     state = State.start(m)
     state.alive[:] = True
@@ -291,7 +329,7 @@ def _chain_only(m: Model) -> Bools:
     return state.alive
 
 
-def _exhausted(m: Model) -> Bools:
+def exhausted(m: Model) -> Bools:
     """What is left after taking known people's rows out of their groups, and intersecting (ct-pvr)."""
     state = State.start(m)
     open_options = np.add.reduceat(state.alive.astype(np.int64), m.opt_start[:-1])
@@ -300,3 +338,22 @@ def _exhausted(m: Model) -> Bools:
     state.alive &= fixed | (taken < m.cell_cap)[m.opt_cell]
     state.narrow(chains_only=True)
     return state.alive
+
+
+def classes(scored: Score) -> list[tuple[str, int]]:
+    """Exposed people by what it takes to find them out, the least first; nobody is named."""
+    m, o = scored.inference.model, scored.inference.model.observed
+    ways: list[tuple[str, Callable[[], Bools]]] = [
+        ("their group shows one value only", lambda: np.ones_like(m.possible))
+    ]
+    if m.change != "freely" and len(o.releases) > 1:
+        ways.append(("their own groups in several releases leave one value", lambda: chain_only(m)))
+    if m.known:
+        ways.append(("one value is left when rows of known people are taken out", lambda: exhausted(m)))
+    ways.append(("all groups and everything known are put together", lambda: scored.inference.state.alive))
+    left, found = scored.exposed_people, []
+    for text, alive in ways:
+        solved = o.app_person[only_value(m, alive()) >= 0] if len(left) else left
+        found.append((text, int(np.isin(left, solved).sum())))
+        left = left[~np.isin(left, solved)]
+    return [(text, count) for text, count in found if count]

@@ -19,13 +19,16 @@ from reveil.words import some
 
 LONGEST = 14  # sentences
 NAMES = 6  # people or values listed by name
-MOST_GROUPS = 100  # that one explanation speaks of
+MOST_STEPS = 400  # followed back
+MOST_GROUPS = 100  # from which it is tried to show an inference by themselves
 TRIED = 6  # groups that are left out, one at a time, to see whether it still follows
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """A chain of reasons for one inference; `groups` are those it speaks of, by number."""
+    """A chain of reasons for one inference; `groups` are those it speaks of, by number.
+
+    `enough`: the value follows from these groups by themselves. Where too many are involved, that is not shown."""
 
     person: str
     release: str
@@ -33,9 +36,15 @@ class Explanation:
     sentences: tuple[str, ...]
     groups: tuple[int, ...]
     change: str  # the smallest change that would have prevented it
+    enough: bool
+
+    @property
+    def caveat(self) -> str:
+        """What is left open."""
+        return "" if self.enough else "Further groups may be needed: that those named here are enough was not shown."
 
     def __str__(self) -> str:
-        return " ".join((*self.sentences, self.change)).strip()
+        return " ".join(text for text in (*self.sentences, self.caveat, self.change) if text)
 
     def to_dict(self) -> dict[str, object]:
         return {
@@ -43,6 +52,7 @@ class Explanation:
             "release": self.release,
             "value": self.value,
             "reasons": list(self.sentences),
+            "enough": self.enough,
             "smallest_change": self.change,
         }
 
@@ -53,20 +63,19 @@ def explain(found: Inference, app: int, who: Adversary) -> Explanation:
     (value,) = found.state.values_of(app)
     name = str(o.persons[int(o.app_person[app])])
     told = _twins(found.state, app, value) or _Teller(found.state).tell(app, value)
-    if told.searched and o.located:
-        told.groups = _enough(found.model, who, told.groups, app, value)
+    if told.partial:
+        told.groups, told.partial = _enough(found.model, who, told.groups, app, value)
     change = _smallest_change(found, app, value, told.groups, who)
     groups = tuple(dict.fromkeys(told.groups))
-    return Explanation(
-        name, o.releases[o.app_release[app]], str(o.values[value]), tuple(told.sentences), groups, change
-    )
+    release = o.releases[o.app_release[app]]
+    return Explanation(name, release, str(o.values[value]), tuple(told.sentences), groups, change, not told.partial)
 
 
 @dataclass
 class _Told:
     sentences: list[str] = field(default_factory=list)
     groups: list[int] = field(default_factory=list)  # factors
-    searched: bool = False  # something was found by trying everything, not by a chain of reasons
+    partial: bool = False  # something was found by trying everything, or by more steps or groups than are told
 
     def say(self, sentence: str, *groups: int) -> None:
         self.groups += groups
@@ -169,7 +178,10 @@ class _Teller:
 
     def option(self, option: int) -> None:
         """Why this option went."""
-        if option in self.done or len(self.done) > 400:
+        if option in self.done:
+            return
+        if len(self.done) > MOST_STEPS:
+            self.told.partial = True
             return
         self.done.add(option)
         kind = int(self.state.why[option])
@@ -299,6 +311,7 @@ class _Teller:
         took = f"Take {words(plus)} together" + (f" and take away {words(minus)}" if minus else "")
         if not e.groups:
             took = "Add and subtract the many groups that link these people in the right way"
+            self.told.partial = True
         if e.other is None:
             left = f"the only person left is {name}, and the only value left is {o.values[e.value or 0]}"
             self.told.say(f"{took}: {left}.", *factors)
@@ -324,7 +337,7 @@ class _Teller:
     def _search(self, option: int) -> None:
         m, o = self.state.model, self.state.model.observed
         name, value, app = self._names(option)
-        self.told.searched = True
+        self.told.partial = True
         factors = [int(m.app_factor[a]) for a in _apps(o.person_start, int(o.app_person[app]))]
         self.told.say(
             f"Of all ways to give out the rows of the groups that {name} is linked to, none gives {name} {value}.",
@@ -332,23 +345,26 @@ class _Teller:
         )
 
 
-def _enough(m: Model, who: Adversary, groups: list[int], app: int, value: int) -> list[int]:
-    """Groups around these from which it follows: first more and more of them, then without those not needed."""
+def _enough(m: Model, who: Adversary, groups: list[int], app: int, value: int) -> tuple[list[int], bool]:
+    """Groups around these from which it follows: first more and more of them, then (of a few) without those not needed.
+    Also whether that was not shown: where groups overlap, in time, or because there are too many."""
     o = m.observed
+    if not o.located:
+        return groups, True
     chosen = np.zeros(len(o.group_release), dtype=bool)
-    chosen[groups] = True
+    chosen[[*groups, int(m.app_factor[app])]] = True
     while not _follows(m, who, chosen, app, value):
         people = np.zeros(o.people, dtype=bool)
         people[o.app_person[chosen[m.app_factor]]] = True
         wider = chosen.copy()
         wider[m.app_factor[people[o.app_person]]] = True
         if (wider == chosen).all() or wider.sum() > MOST_GROUPS:
-            break
+            return np.nonzero(chosen)[0].tolist(), True
         chosen = wider
     for group in np.nonzero(chosen)[0] if chosen.sum() <= 4 * TRIED else ():
         chosen[group] = False
         chosen[group] = not _follows(m, who, chosen, app, value)
-    return [int(group) for group in np.nonzero(chosen)[0]]
+    return np.nonzero(chosen)[0].tolist(), False
 
 
 def _smallest_change(found: Inference, app: int, value: int, factors: list[int], who: Adversary) -> str:
@@ -382,14 +398,16 @@ def _follows(m: Model, who: Adversary, groups: Bools, app: int, value: int) -> b
     if m.change == "never":  # who knows a lasting value knows it wherever the person is seen
         pins = {b: v for a, v in m.pinned.items() for b in _apps(o.person_start, int(o.app_person[a]))}
     pins = {int(place[a]): v for a, v in pins.items() if left[a]}
-    less = build(o.only(groups), replace(who, compromised=(), share=Fraction(0)), pinned=pins)
+    late = {str(o.persons[p]) for p in m.priors if m.change == "transitions" and not left[o.person_start[p]]}
+    priors = {name: row for name, row in who.priors.items() if name not in late}  # they are about first values
+    less = build(o.only(groups), replace(who, compromised=(), share=Fraction(0), priors=priors), pinned=pins)
     found, _ = attack(less, who, seconds=2.0, people=[person], beliefs=False)
     mine = list(_apps(less.observed.person_start, person))
     if m.change != "never":
         mine = [a for a in mine if less.observed.app_release[a] == o.app_release[app]]
     if any(found.state.values_of(a) == {value} for a in mine):
         return True
-    return False if found.decided[mine].all() else None
+    return False if found.decided[mine].all() and not late else None
 
 
 def _group(state: State, factor: int) -> int:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from reveil.audit.api import Audit, audit
+from reveil.audit.api import STATED, Audit, audit, idle, settled
 from reveil.audit.infer import Progress
-from reveil.audit.knowledge import known_from, person_priors
+from reveil.audit.job import Options
+from reveil.audit.knowledge import Given, person_priors
 from reveil.audit.observed import I64, Observed
 from reveil.audit.series import observe_series, truth_of
 from reveil.errors import Fault, GuaranteeError, InputError
@@ -27,26 +28,34 @@ def audit_series(
     policy: Policy,
     *,
     sensitive: str | None = None,
-    compromised: Sequence[Any] = (),
     people: Sequence[object] | None = None,
+    adversary: Given = None,
     **how: Any,
 ) -> Audit:
     """Attack a series from its public half and its membership. People are named by their identifiers or numbers.
 
     Compromised people without a stated value have the one that the ledger holds.
     """
+    stated = {name: how.pop(name, None) for name in STATED}
+    options = Options(**{f.name: how[f.name] for f in fields(Options) if f.name in how})
+    who = settled(adversary, policy, stated, options, idle(how), people)
     column = _column(policy, sensitive)
     seen = observe_series(ledger, column)
     numbers = _Numbers(ledger, seen)
-    stated = [known_from(item) for item in compromised]
-    named = [numbers.of(person) for person in [*(item.person for item in stated), *map(str, people or ())]]
+    known = [numbers.of(item.person) for item in who.compromised]
+    weighed = [numbers.of(person) for person in who.priors]
+    asked = None if people is None else [numbers.of(str(person)) for person in people]
     seen = numbers.called(seen)
-    names = [str(seen.persons[number]) for number in named]
-    listed = [replace(item, person=name) for item, name in zip(stated, names, strict=False)]
-    asked = None if people is None else names[len(stated) :]
+    name = seen.persons.to_list().__getitem__
+    who = replace(
+        who,
+        compromised=tuple(replace(item, person=name(n)) for item, n in zip(who.compromised, known, strict=True)),
+        priors={name(n): row for n, row in zip(weighed, who.priors.values(), strict=True)}
+        or _priors(ledger, policy, column, seen),
+    )
     truth = truth_of(ledger, column, seen)
-    priors = _priors(ledger, policy, column, seen)
-    return audit(seen, policy=policy, compromised=listed, people=asked, truth=truth, priors=priors, **how)
+    asked_by_name = None if asked is None else [name(n) for n in asked]
+    return audit(seen, policy=policy, adversary=who, people=asked_by_name, truth=truth, **how)
 
 
 def _priors(ledger: Ledger, policy: Policy, column: str, seen: Observed) -> dict[str, dict[str, Fraction]]:

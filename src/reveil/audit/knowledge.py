@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
@@ -49,15 +49,18 @@ class Adversary:
     publisher: Literal["any", "median"] | None = None  # known to cut groups as far as the promise allows
 
     def __post_init__(self) -> None:
+        faults = []
         if self.counterfeits_go_on and (self.change != "transitions" or not self.counterfeits_known):
             message = "counterfeits_go_on needs transitions, by which they do, and counterfeits_known"
-            raise InputError(Fault("R720", "adversary", message, "leave it out, or give transitions"))
+            faults.append(Fault("R720", "adversary", message, "leave it out, or give transitions"))
         if (self.change == "transitions") != (self.transitions is not None):
             message = 'change = "transitions" and transitions belong together'
-            raise InputError(Fault("R720", "adversary", message, "give both or none"))
+            faults.append(Fault("R720", "adversary", message, "give both or none"))
         if self.publisher not in (None, "any", "median"):
             message = f"publisher = {self.publisher!r} is not any or median"
-            raise InputError(Fault("R720", "adversary", message, "say where it cuts numbers, or leave it out"))
+            faults.append(Fault("R720", "adversary", message, "say where it cuts numbers, or leave it out"))
+        if faults:
+            raise InputError(faults)
 
     def describe(self) -> str:
         """The adversary in one sentence."""
@@ -81,6 +84,9 @@ class Adversary:
         return f"Who is in which group is known; {change}; {likely}; {known}{fakes}."
 
 
+Given = str | Path | Mapping[str, Any] | Adversary | None
+
+
 def read_adversary(path: Path) -> dict[str, Any]:
     """A small TOML file: change, transitions, compromised, share, counterfeits_known, counterfeits_go_on,
     priors, publisher.
@@ -89,18 +95,9 @@ def read_adversary(path: Path) -> dict[str, Any]:
     `compromised` is a list of names, or of tables with person and, if wanted, value and release.
     """
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InputError(Fault("R720", f"adversary {path}", f"cannot be read: {error}", "write it as TOML")) from error
-    known = [f.name for f in fields(Adversary)]
-    faults = [
-        Fault("R720", f"adversary {path}", f"{name} is not a key", f"use {', '.join(known)}")
-        for name in content
-        if name not in known
-    ]
-    if faults:
-        raise InputError(faults)
-    return content
 
 
 def person_priors(
@@ -114,28 +111,82 @@ def person_priors(
     return {}
 
 
+def adversary_of(given: Given, policy: Policy | None, stated: Mapping[str, Any]) -> Adversary:
+    """The adversary of a file, table or object, and what is stated besides: that goes first, and known people add up.
+
+    What neither says comes from the policy; an `Adversary` says everything.
+    """
+    if isinstance(given, Adversary):
+        parts = _parts(stated, Path())
+        parts["compromised"] = (*given.compromised, *parts.get("compromised", ()))
+        if parts.get("transitions") is not None:
+            parts.setdefault("change", "transitions")
+        return replace(given, **parts)
+    content, folder = dict(given) if isinstance(given, Mapping) else {}, Path()
+    if isinstance(given, str | Path):
+        content, folder = read_adversary(Path(given)), Path(given).parent
+    more = dict(stated)
+    if isinstance(more.get("transitions"), str | Path):
+        more["transitions"] = Path(more["transitions"]).absolute()  # only those of a file are beside it
+    more["compromised"] = [*content.get("compromised", ()), *more.get("compromised", ())]
+    return adversary_from(content | more, policy, folder)
+
+
 def adversary_from(content: Mapping[str, Any], policy: Policy | None, folder: Path = Path()) -> Adversary:
     """An adversary as stated; what is not stated comes from the policy, or is the strongest that needs no file."""
-    change, stated = content.get("change"), content.get("transitions")
-    weights = None if stated is None else stated_weights(stated, folder)
-    if change is None and policy is not None and policy.values.change is not None:
-        change = policy.values.change
-        if stated is None and policy.values.transitions is not None:
-            weights = weights_of(policy)
-    if change is None:
-        change = "never" if weights is None else "transitions"
-    if change not in ("never", "freely", "transitions"):
-        message = f"change = {change!r} is not never, freely or transitions"
-        raise InputError(Fault("R720", "adversary", message, "choose one of them"))
-    chosen: Change = change  # type: ignore[assignment]
-    priors = {str(p): _weights(row) for p, row in content.get("priors", {}).items()}
-    share = _share(content.get("share", 0))
-    listed = tuple(known_from(item) for item in content.get("compromised", ()))
-    fakes_known = bool(content.get("counterfeits_known", True))
-    go_on = content.get("counterfeits_go_on")
-    if go_on is None:
-        go_on = policy is not None and jointly(policy) and chosen == "transitions" and fakes_known
-    return Adversary(chosen, weights, priors, listed, share, fakes_known, bool(go_on), content.get("publisher"))
+    parts = _parts(content, folder)
+    values = None if policy is None else policy.values
+    if "change" not in parts:
+        default = "never" if values is None or values.change is None else values.change
+        parts["change"] = "transitions" if "transitions" in parts else default
+    changing = parts["change"] == "transitions"
+    if changing and "transitions" not in parts and policy is not None and policy.values.transitions is not None:
+        parts["transitions"] = weights_of(policy)
+    if "counterfeits_go_on" not in parts:
+        known = parts.get("counterfeits_known", True)
+        parts["counterfeits_go_on"] = policy is not None and jointly(policy) and changing and known
+    return Adversary(**parts)
+
+
+def _parts(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """What is stated, as fields of an adversary; all that cannot be used at once."""
+    readers: dict[str, Callable[[Any], Any]] = {
+        "change": _change,
+        "transitions": lambda source: stated_weights(source, folder),
+        "priors": lambda rows: {str(person): _weights(str(person), row) for person, row in rows.items()},
+        "compromised": lambda listed: tuple(known_from(item) for item in listed),
+        "share": _share,
+        "counterfeits_known": _flag,
+        "counterfeits_go_on": _flag,
+        "publisher": str,
+    }
+    parts: dict[str, Any] = {}
+    faults: list[Fault] = []
+    for name, value in content.items():
+        if name not in readers:
+            faults.append(Fault("R720", "adversary", f"{name} is not a key", f"use {', '.join(readers)}"))
+        elif value is not None:
+            try:
+                parts[name] = readers[name](value)
+            except InputError as error:
+                faults += error.faults
+            except ValueError as error:
+                faults.append(Fault("R720", f"adversary: {name}", str(error), "correct it, or leave it out"))
+    if faults:
+        raise InputError(faults)
+    return parts
+
+
+def _change(value: object) -> Change:
+    if value not in ("never", "freely", "transitions"):
+        raise ValueError(f"{value!r} is not never, freely or transitions")
+    return value
+
+
+def _flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"{value!r} is not true or false")
+    return value
 
 
 def jointly(policy: Policy) -> bool:
@@ -143,17 +194,17 @@ def jointly(policy: Policy) -> bool:
     return policy.guarantee.model in ("m-distinct", "m-distinct-star") and policy.guarantee.view != "individual"
 
 
-def _weights(row: Mapping[str, Any]) -> dict[str, Fraction]:
-    return {plain_text(value): exact(weight) for value, weight in row.items()}
+def _weights(person: str, row: Mapping[str, Any]) -> dict[str, Fraction]:
+    weights = {plain_text(value): exact(weight) for value, weight in row.items()}
+    if any(weight < 0 for weight in weights.values()) or not any(weights.values()):
+        raise ValueError(f"the weights of {person!r} must not be negative, nor all 0")
+    return weights
 
 
 def _share(value: object) -> Fraction:
-    try:
-        share = exact(value)
-    except ValueError as error:
-        raise InputError(Fault("R720", "compromised share", str(error), "write a share such as 0.04")) from error
+    share = exact(value)
     if not 0 <= share < 1:
-        raise InputError(Fault("R720", "compromised share", f"{share} is not in [0, 1)", "write a share such as 0.04"))
+        raise ValueError(f"{share} is not in [0, 1): write a share such as 0.04")
     return share
 
 
@@ -162,7 +213,11 @@ def known_from(item: Any) -> Known:
     if isinstance(item, Known):
         return item
     if isinstance(item, Mapping):
-        return Known(*(None if item.get(n) is None else plain_text(item[n]) for n in ("person", "value", "release")))  # type: ignore[arg-type]
+        keys = ("person", "value", "release")
+        if item.get("person") is None or not set(item) <= set(keys):
+            raise ValueError(f"{dict(item)} must have a person, and may have a value and a release")
+        person, value, release = (None if item.get(key) is None else plain_text(item[key]) for key in keys)
+        return Known(str(person), value, release)
     name, _, value = str(item).partition("=")
     person, _, release = name.partition("@")
     return Known(person, value or None, release or None)

@@ -17,9 +17,9 @@ import numpy as np
 import polars as pl
 
 from reveil.audit.attacks import Attack, wilson
-from reveil.audit.infer import Inference
 from reveil.audit.model import Model
 from reveil.audit.observed import I64, Bools
+from reveil.audit.score import Score
 from reveil.audit.tables import hierarchies
 from reveil.errors import Fault, InputError
 from reveil.hierarchies.tree import Hierarchy
@@ -31,6 +31,7 @@ Publisher = Literal["any", "median"]  # where it cuts numbers; labels are cut in
 HOW = {"any": "numbers in two anywhere", "median": "numbers in two after the median"}
 MOST_WAYS = 5_000  # of giving out the rows of one group
 MOST_GROUPS = 200  # looked at; of more, so many are drawn
+FAKES, MANY_WAYS = "counterfeits", f"more than {MOST_WAYS:,} ways to give out their rows"
 NAME = "minimality"
 
 
@@ -44,38 +45,47 @@ class Learnt:
     after: np.ndarray[Any, np.dtype[np.float64]]
 
 
-def minimality(found: Inference, truth: I64 | None, publisher: Publisher, policy: Policy | None) -> Attack:
+def minimality(scored: Score, publisher: Publisher, policy: Policy | None, seed: int) -> Attack:
     """The likeliest value of everybody is guessed, by what the publisher left whole."""
-    m, g = found.model, _promise(found.model, policy)
+    m = scored.inference.model
+    g = _promise(m, policy)
     assert policy is not None and m.observed.quasi is not None
     trees = hierarchies(policy, m.observed.quasi.columns)
     listed, left_out = _countable(m)
+    drawn = sorted(np.random.default_rng(seed).permutation(listed)[:MOST_GROUPS].tolist())
     learnt = []
-    for group in listed:
+    for group in drawn:
         one = learn(m, group, g, publisher, trees)
         if isinstance(one, str):
-            where = m.observed.group_name(group)
+            where = f"a group of release {m.observed.releases[m.observed.group_release[group]]}"
             return _none(f"not detectable: {where} can be cut by {one} whatever its values, so this publisher does not")
         learnt.append(one)
     if not learnt:
-        return _none(f"not computed: no group has at most {MOST_WAYS:,} ways to give out its rows")
+        return _none(f"not computed{_why(left_out)}")
+    size = f"{len(drawn):,} of {some(len(listed), 'group')} (drawn)" if len(drawn) < len(listed) else ""
     meaning = (
         f"groups are known to be cut ({HOW[publisher]}, labels into those below) while all parts keep the promise; "
-        f"in {some(len(learnt), 'group')}, the likeliest value is guessed"
+        f"in {size or some(len(learnt), 'group')}, the likeliest value is guessed{_why(left_out)}"
     )
-    meaning += f" ({some(left_out, 'group')} left out: too many ways)" if left_out else ""
-    return _scored(m, learnt, truth, meaning)
+    return _scored(scored, learnt, meaning)
+
+
+def _why(left_out: Mapping[str, int]) -> str:
+    """What groups were left out, and why."""
+    told = [f"{some(count, 'group')} with {what} left out" for what, count in left_out.items() if count]
+    return f" ({', '.join(told)})" if told else ""
 
 
 def _none(why: str) -> Attack:
     return Attack(NAME, 0.0, 0.0, 0, *wilson(0.0, 0), why)
 
 
-def _scored(m: Model, learnt: list[Learnt], truth: I64 | None, meaning: str) -> Attack:
-    success, baseline = [], []
+def _scored(scored: Score, learnt: list[Learnt], meaning: str) -> Attack:
+    success, baseline, truth = [], [], scored.truth
+    targets = set(scored.targets.tolist())
     for one in learnt:
         for i, app in enumerate(one.apps):
-            if int(m.observed.app_person[app]) in m.known:
+            if int(app) not in targets:
                 continue
             baseline.append(one.before[i].max())
             best = one.after[i] == one.after[i].max()
@@ -119,29 +129,28 @@ def keeps(g: Guarantee, counts: tuple[int, ...]) -> bool:
     return good and (g.alpha is None or shown[0] <= g.alpha * size)
 
 
-def _countable(m: Model) -> tuple[list[int], int]:
-    """Groups whose ways can be listed (without counterfeits), at most so many; and how many are too large."""
+def _countable(m: Model) -> tuple[list[int], dict[str, int]]:
+    """Groups whose ways can be listed, and how many others there are of each kind."""
     o = m.observed
-    listed, left_out = [], 0
+    listed, left_out = [], dict.fromkeys((FAKES, MANY_WAYS), 0)
     for group in range(len(o.group_release)):
         counts = o.cell_rows[o.cell_start[group] : o.cell_start[group + 1]].tolist()
-        ways = factorial(sum(counts)) // prod(map(factorial, counts))
-        if o.group_fakes[group] != 0 or ways > MOST_WAYS:
-            left_out += 1
-        elif ways:
+        if o.group_fakes[group] != 0:
+            left_out[FAKES] += 1
+        elif factorial(sum(counts)) // prod(map(factorial, counts)) > MOST_WAYS:
+            left_out[MANY_WAYS] += 1
+        else:
             listed.append(group)
-    if len(listed) > MOST_GROUPS:
-        listed = sorted(np.random.default_rng(0).choice(listed, MOST_GROUPS, replace=False).tolist())
     return listed, left_out
 
 
 def learn(m: Model, group: int, g: Guarantee, publisher: Publisher, trees: Mapping[str, Hierarchy]) -> Learnt | str:
-    """Everybody's chances in one group; or a column by which it can be cut in every world."""
+    """Everybody's chances in one group; or the columns by one or another of which it can be cut in every world."""
     o = m.observed
     assert o.quasi is not None
     apps = m.factor_apps[m.factor_start[group] : m.factor_start[group + 1]]
     cells = slice(o.cell_start[group], o.cell_start[group + 1])
-    values, last = o.cell_value[cells], ""
+    values, working = o.cell_value[cells], dict[str, None]()
     ways = arrangements(o.cell_rows[cells])
     for i, app in enumerate(apps):
         if int(app) in m.pinned:
@@ -149,9 +158,10 @@ def learn(m: Model, group: int, g: Guarantee, publisher: Publisher, trees: Mappi
     before = _chances(ways, len(values))
     for column, parts in cuts(o.quasi[apps], publisher, trees):
         works = np.logical_and.reduce([_kept(g, ways[:, part], len(values)) for part in parts])
-        ways, last = ways[~works], column
+        ways = ways[~works]
+        working |= {column: None} if works.any() else {}
         if not len(ways):
-            return last
+            return " or ".join(working)
     return Learnt(apps, values, before, _chances(ways, len(values)))
 
 

@@ -9,6 +9,7 @@ of each person. Worlds are counted by rows, so that every published row is equal
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -24,6 +25,7 @@ from reveil.audit.knowledge import Adversary, Change
 from reveil.audit.observed import I64, Bools, Observed
 from reveil.errors import Fault, InputError
 from reveil.promise import plain_text
+from reveil.words import some_people
 
 UNLIMITED = 1 << 40
 Weight = dict[int, Fraction]
@@ -88,10 +90,12 @@ class Model:
 def build(observed: Observed, adversary: Adversary, *, pinned: dict[int, int] | None = None) -> Model:
     """The model of what this adversary believes. `pinned` are values known by appearance, besides those listed."""
     o = observed
+    if not adversary.counterfeits_known and not o.located:  # where everybody's group is known, the rest is counted
+        o = replace(o, group_fakes=np.full_like(o.group_fakes, -1))
     texts = [plain_text(value) for value in o.values]
     code = {text: n for n, text in enumerate(texts)}
     factor_of_group, count = _factors(o)
-    lists = _lists(o, factor_of_group, count, adversary.counterfeits_known)
+    lists = _lists(o, factor_of_group, count)
     fixed = dict(pinned or {}) | _pins(o, adversary, code)
     moves = None
     if adversary.transitions is not None:
@@ -99,12 +103,7 @@ def build(observed: Observed, adversary: Adversary, *, pinned: dict[int, int] | 
         moves = tuple(
             {code[b]: w for b, w in table.get(text, {text: Fraction(1)}).items() if b in code} for text in texts
         )
-    names = {str(name): n for n, name in enumerate(o.persons)} if adversary.priors else {}
-    priors = {
-        names[person]: {code[v]: w for v, w in row.items() if v in code}
-        for person, row in adversary.priors.items()
-        if person in names
-    }
+    priors = {p: {code[v]: w for v, w in row.items() if v in code} for p, row in _weighed(o, adversary)}
     known = frozenset(int(o.app_person[a]) for a in fixed)
     model = Model(o, adversary.change, moves, priors, known, fixed, possible=np.empty(0, dtype=bool), **lists)
     return _with_possible(model)
@@ -112,7 +111,7 @@ def build(observed: Observed, adversary: Adversary, *, pinned: dict[int, int] | 
 
 def rebuilt(model: Model, observed: Observed, pinned: dict[int, int]) -> Model:
     """The same adversary before another view of the same groups; `pinned` by its appearances."""
-    lists: dict[str, Any] = dict(_lists(observed, *_factors(observed), fakes_known=True))
+    lists: dict[str, Any] = dict(_lists(observed, *_factors(observed)))
     return _with_possible(replace(model, observed=observed, pinned=pinned, **lists))
 
 
@@ -127,11 +126,10 @@ def _factors(o: Observed) -> tuple[I64, int]:
     return label.astype(np.int64), int(count)
 
 
-def _lists(o: Observed, factor_of_group: I64, factors: int, fakes_known: bool) -> dict[str, I64]:
+def _lists(o: Observed, factor_of_group: I64, factors: int) -> dict[str, I64]:
     """Cells by factor (each factor's absent cell last, where somebody may be absent), options and factor members."""
-    fakes = o.group_fakes if fakes_known else np.where(o.group_fakes > 0, -1, o.group_fakes)
     factor = factor_of_group[o.cell_group]
-    low = np.where(fakes[o.cell_group] == 0, o.cell_rows, 0) if not o.located else np.zeros_like(o.cell_rows)
+    low = np.where(o.group_fakes[o.cell_group] == 0, o.cell_rows, 0) if not o.located else np.zeros_like(o.cell_rows)
     app_factor = factor_of_group[o.cand_group[o.cand_start[:-1]]]
     unsure = np.unique(app_factor[~o.app_sure])
     none = np.full(len(unsure), -1)
@@ -210,6 +208,16 @@ def _pins(o: Observed, adversary: Adversary, code: dict[str, int]) -> dict[int, 
     if faults:
         raise InputError(faults)
     return found
+
+
+def _weighed(o: Observed, adversary: Adversary) -> list[tuple[int, Mapping[str, Fraction]]]:
+    """People with a prior, and what it says."""
+    names = {str(name): n for n, name in enumerate(o.persons)} if adversary.priors else {}
+    lost = [person for person in adversary.priors if person not in names]
+    if lost:
+        message = f"{some_people(len(lost))} in no release: {', '.join(map(repr, lost[:3]))}"
+        raise InputError(Fault("R721", "priors", message, "correct the names, or leave them out"))
+    return [(names[person], row) for person, row in adversary.priors.items()]
 
 
 def _with_possible(m: Model) -> Model:

@@ -30,8 +30,8 @@ UNDECIDED = (
 )
 
 
-def lines(found: Audit) -> str:
-    """The summary for the terminal."""
+def lines(found: Audit, *, external: bool = False) -> str:
+    """The summary for the terminal; the external one tells of classes instead of people."""
     s = found.summary
     out = [
         f"Audit of {some(s['releases'], 'release')}: {some(s['rows'], 'row')} in {some(s['groups'], 'group')}, "
@@ -62,13 +62,23 @@ def lines(found: Audit) -> str:
         out += ["", "  after release  people  exposed"]
         out += [f"  {row['release']:>13}  {row['people']:>6,}  {row['exposed']:>7,}" for row in s["trend"]]
     out += ["", *_attack_lines(found)]
+    if found.classes:
+        out += ["", "  exposed because"]
+        out += [f"  {count:>7,}  {text}" for text, count in found.classes]
+    return "\n".join(out if external else [*out, *_people_lines(found)])
+
+
+def _people_lines(found: Audit) -> list[str]:
+    """What is believed of those asked about, and why the worst cases are certain."""
+    out: list[str] = []
     if found.standings:
         out += ["", *(f"  {text}" for text in asked_texts(found))]
     for told, title in titled(found):
         out += ["", title]
         out += [fill(text, WIDTH, initial_indent="  - ", subsequent_indent="    ") for text in told.sentences]
-        out.append(fill(told.change, WIDTH, initial_indent="  ", subsequent_indent="  "))
-    return "\n".join(out)
+        notes = filter(None, (told.caveat, told.change))
+        out += [fill(text, WIDTH, initial_indent="  ", subsequent_indent="  ") for text in notes]
+    return out
 
 
 def _among(found: Audit) -> str:
@@ -180,6 +190,14 @@ def _sections(found: Audit, external: bool) -> list[Markup]:
         sections.append(
             Markup("<h2>Release by release</h2><figure><figcaption>People exposed</figcaption>{}</figure>").format(plot)
         )
+    if found.classes:
+        rows = Markup("").join(
+            Markup('<tr><td>{}</td><td class="n">{}</td></tr>').format(text, f"{count:,}")
+            for text, count in found.classes
+        )
+        head = '<tr><th>What it takes, the least that does</th><th class="n">People</th></tr>'
+        table = Markup("<h2>How people are found out</h2><table><thead>{}</thead><tbody>{}</tbody></table>")
+        sections.append(table.format(Markup(head), rows))
     sections.append(_attacks(found))
     if not external and found.standings:
         told = Markup("").join(Markup("<li>{}</li>").format(text) for text in asked_texts(found))
@@ -244,7 +262,7 @@ def _advice(found: Audit) -> Markup:
 def _case(found: Audit, told: Explanation, title: str) -> Markup:
     reasons = Markup("").join(Markup("<li>{}</li>").format(sentence) for sentence in told.sentences)
     return Markup("<h3>{}</h3>{}<ol>{}</ol><p class='soft'>{}</p>").format(
-        title, picture(found, told), reasons, told.change
+        title, picture(found, told), reasons, " ".join(filter(None, (told.caveat, told.change)))
     )
 
 

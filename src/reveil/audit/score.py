@@ -52,6 +52,13 @@ class Score:
     looked: Bools  # appearances that were asked about
 
     @cached_property
+    def targets(self) -> I64:
+        """Appearances asked about of people who were not known beforehand."""
+        o, known = self.inference.model.observed, self.inference.model.known
+        targets: I64 = np.nonzero(self.looked & ~np.isin(o.app_person, np.array(sorted(known), dtype=np.int64)))[0]
+        return targets
+
+    @cached_property
     def options(self) -> pl.DataFrame:
         """Open values by appearance: app, value, probability (nan: not computed)."""
         m, s = self.inference.model, self.inference.state

@@ -14,7 +14,6 @@ from typing import Any, Literal
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from reveil.audit.knowledge import person_priors
 from reveil.audit.observed import I64, Bools, Observed, assemble
@@ -27,6 +26,7 @@ from reveil.policy import Policy
 from reveil.prior import load as load_priors
 from reveil.promise import plain_text
 from reveil.read import read_table
+from reveil.words import agree, some
 
 GROUP = "group"
 BLOCK = 1 << 26  # person-group pairs that are compared at once
@@ -64,7 +64,10 @@ def observe(
     people = read_table(population)
     tables = [_tables(source, sensitive) for source in releases]
     columns = _columns(tables[0], people, policy, sensitive, identifier)
-    fakes = [*(counterfeits or ()), *[None] * len(tables)][: len(tables)]
+    fakes = [None] * len(tables) if counterfeits is None else list(counterfeits)
+    if len(fakes) != len(tables):
+        message = f"{some(len(fakes), 'table')} of counts for {some(len(tables), 'release')}"
+        raise InputError(Fault("R704", "counterfeits", message, "give one for each release, or None where it has none"))
     read = [_released(t, columns, _fakes(t, f)) for t, f in zip(tables, fakes, strict=True)]
     return _matched(read, people, columns, policy, presence)
 
@@ -175,7 +178,20 @@ def _released(tables: Mapping[str, pl.DataFrame], columns: Columns, fakes: pl.Da
         listed = tables["values"].with_columns(pl.col(GROUP).cast(pl.String), value)
         rows = pl.col("count").sum() if "count" in listed.columns else pl.len()
         shown = listed.group_by(GROUP, "value").agg(rows.alias("rows"))
+    _refuse_misfits(fakes, shown)
     return Released(quasi.select(GROUP, *texts).unique(maintain_order=True), shown, fakes)
+
+
+def _refuse_misfits(fakes: pl.DataFrame, shown: pl.DataFrame) -> None:
+    """Counterfeits of groups that are not there, or more than they have rows."""
+    rows = shown.group_by(GROUP).agg(pl.col("rows").sum())
+    real = pl.col("rows").fill_null(0) - pl.col("count")
+    bad = fakes.join(rows, on=GROUP, how="left").filter((real < 0) | (pl.col("count") < 0))
+    if bad.height:
+        labels = ", ".join(bad[GROUP].sort()[:3])
+        message = f"the released table has not so many rows in {agree(bad.height, 'group', 'groups')} {labels}"
+        remedy = "give the counts of this release; its table must have a column `group`"
+        raise InputError(Fault("R704", "counterfeits", message, remedy))
 
 
 def _group_column(table: pl.DataFrame) -> str:
@@ -298,7 +314,7 @@ def hierarchies(policy: Policy | None, names: Sequence[str]) -> dict[str, Hierar
     return found
 
 
-def value_kinds(policy: Policy | None, values: Sequence[Any]) -> NDArray[np.float64] | None:
+def value_kinds(policy: Policy | None, values: Sequence[Any]) -> I64 | None:
     """For each value, the number of the label right below the top of its taxonomy; None where the policy has none."""
     names = () if policy is None else policy.named("sensitive")
     texts = [str(value) for value in values]
@@ -306,5 +322,5 @@ def value_kinds(policy: Policy | None, values: Sequence[Any]) -> NDArray[np.floa
         place = {str(leaf): n for n, leaf in enumerate(tree.leaves)}
         if all(text in place for text in texts):
             first = np.sort(tree.lo[list(tree.children[0])])
-            return np.searchsorted(first, [place[text] for text in texts], side="right").astype(np.float64)
+            return np.searchsorted(first, [place[text] for text in texts], side="right").astype(np.int64)
     return None

@@ -38,10 +38,13 @@ def audit(
         Path | None, typer.Option(help="TOML file: change, transitions, priors, compromised, share.")
     ] = None,
     change: Annotated[str | None, typer.Option(help="How values change: never, freely, transitions.")] = None,
+    transitions: Annotated[
+        Path | None, typer.Option(help="File of changes: from;to[;probability]. Default: the policy's.")
+    ] = None,
     compromised: Annotated[
         list[str] | None, typer.Option(help="Somebody known: NAME, NAME=VALUE or NAME@RELEASE=VALUE. May be repeated.")
     ] = None,
-    share: Annotated[str, typer.Option(help="Share of the people known at random, such as 0.04.")] = "0",
+    share: Annotated[str | None, typer.Option(help="Share of the people known at random, such as 0.04.")] = None,
     draws: Annotated[int, typer.Option(help="How often to draw them.")] = 1,
     publisher: Annotated[
         str | None, typer.Option(help="Known to cut groups as far as the promise allows: any or median.")
@@ -52,9 +55,9 @@ def audit(
     limit: Annotated[float, typer.Option(help="Seconds of computing for counting and searching.")] = 60.0,
     samples: Annotated[int, typer.Option(help="Steps of sampling where counting is too long; 0 for none.")] = 0,
     people: Annotated[list[str] | None, typer.Option(help="Look at these people only. May be repeated.")] = None,
-    worst: Annotated[int, typer.Option(help="How many exposed people to explain.")] = 5,
+    worst: Annotated[int | None, typer.Option(help="How many exposed people to explain. Default: 5.")] = None,
     report: Annotated[Path | None, typer.Option(help="Write an HTML report here.")] = None,
-    external: Annotated[bool, typer.Option(help="The report names nobody.")] = False,
+    external: Annotated[bool, typer.Option(help="Name nobody, wherever it is shown.")] = False,
     seed: Annotated[int, typer.Option(help="Of random draws and sampling.")] = 0,
     json: Json = False,
     quiet: Quiet = False,
@@ -63,19 +66,34 @@ def audit(
     from reveil import terminal
     from reveil.audit.api import audit as attack
 
+    _refuse_idle(bool(tables), home, external, worst)
     how: dict[str, Any] = {
         "sensitive": sensitive, "adversary": adversary, "change": change, "compromised": compromised or (),
-        "share": share, "draws": draws, "publisher": publisher, "promise": promise, "limit": limit,
-        "samples": samples, "people": people, "worst": worst, "seed": seed,
+        "transitions": transitions, "share": share, "draws": draws, "publisher": publisher, "promise": promise,
+        "limit": limit, "samples": samples, "people": people or None, "worst": 5 if worst is None else worst,
+        "seed": seed,
     }  # fmt: skip
     with terminal.progress(quiet) as show:
         if tables:
             given = policy if policy.exists() or policy != POLICY else None
             found = attack([str(t) for t in tables], population, policy=given, progress=show, **how)
         else:
-            found = series_so_far(policy, home, quiet).audit(progress=show, **how)
+            found = series_so_far(policy, home, quiet).audit(population=population, progress=show, **how)
     _show_audit(found, report, external, json, quiet)
     _refuse_exposure(found, json)
+
+
+def _refuse_idle(tables: bool, home: Path | None, external: bool, worst: int | None) -> None:
+    """Options that would do nothing beside the others."""
+    faults = []
+    if tables and home is not None:
+        message = "is that of a series, and released tables are named"
+        faults.append(Fault("R732", "--home", message, "leave one of them out"))
+    if external and worst is not None:
+        message = "nobody is named, so nobody's case is explained"
+        faults.append(Fault("R732", "--worst with --external", message, "leave one of them out"))
+    if faults:
+        raise InputError(faults)
 
 
 def _show_audit(found: "Audit", report: Path | None, external: bool, json: bool, quiet: bool) -> None:
@@ -87,7 +105,7 @@ def _show_audit(found: "Audit", report: Path | None, external: bool, json: bool,
     if json:
         terminal.say_json(found.to_dict(names=not external))
     elif not quiet:
-        terminal.say(lines(found))
+        terminal.say(lines(found, external=external))
 
 
 def _refuse_exposure(found: "Audit", json: bool) -> None:

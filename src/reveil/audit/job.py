@@ -1,0 +1,205 @@
+"""The work of an audit: the model, what follows, repeated draws of known people, and the trend by release."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from reveil.audit.attacks import Attack, attacks
+from reveil.audit.exact import Limits
+from reveil.audit.infer import Progress
+from reveil.audit.knowledge import Adversary
+from reveil.audit.minimal import minimality
+from reveil.audit.model import Model, build
+from reveil.audit.observed import I64, Observed
+from reveil.audit.outcome import WORST, Audit
+from reveil.audit.places import attack
+from reveil.audit.score import Score, score
+from reveil.audit.tables import value_kinds
+from reveil.errors import Fault, InputError
+from reveil.policy import Policy
+from reveil.promise import exact, lowest_tau
+
+
+@dataclass(frozen=True)
+class Options:
+    """How much is done, and with what it is compared."""
+
+    draws: int = 1  # of people who are known at random
+    promise: object = None  # the highest belief allowed
+    limit: float = 60.0  # seconds of computing
+    samples: int = 0
+    worst: int = WORST  # exposed people to explain
+    seed: int = 0
+
+    def faults(self) -> list[Fault]:
+        """Numbers that cannot be used."""
+        least = {"draws": 1, "limit": 0, "samples": 0, "worst": 0, "seed": 0}
+        found = [
+            Fault("R732", name, f"{getattr(self, name)} is below {low}", f"write {low} or more")
+            for name, low in least.items()
+            if not getattr(self, name) >= low
+        ]
+        try:
+            good = self.promise is None or 0 < exact(self.promise) <= 1
+        except ValueError:
+            good = False
+        if not good:
+            message = f"{self.promise!r} is not a chance above 0 and up to 1"
+            found.append(Fault("R732", "promise", message, "write a number such as 0.25 or 1/4"))
+        return found
+
+
+def numbers_of(o: Observed, people: Sequence[object]) -> list[int]:
+    """The numbers of people by their names."""
+    number = {str(name): n for n, name in enumerate(o.persons)}
+    faults = [
+        Fault("R721", f"person {str(p)!r}", "is in no release", "correct the name")
+        for p in people
+        if str(p) not in number
+    ]
+    if faults:
+        raise InputError(faults)
+    return [number[str(p)] for p in people]
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """One audit: what is seen, by whom, and (to score guesses) the true value's code of each appearance."""
+
+    seen: Observed
+    who: Adversary
+    policy: Policy | None
+    truth: I64 | None
+    options: Options
+    progress: Progress
+
+    def run(self, asked: Sequence[object] | None) -> Audit:
+        """The audit of everybody, or of the people asked about."""
+        people = None if asked is None else numbers_of(self.seen, asked)
+        pins = self._pins(0)
+        model = build(self.seen, self.who, pinned=pins)
+        fits = self._witnessed(model)
+        world = self._world() if fits else None
+        found, sampled = attack(
+            model, self.who, seconds=self.options.limit, samples=self.options.samples, seed=self.options.seed,
+            progress=self.progress, limits=Limits(witnessed=fits), people=people, world=world,
+        )  # fmt: skip
+        scored = score(found, self.truth, people)
+        trend, first = self._trend(pins, people)
+        return Audit(
+            self.seen, self.who, found, scored, self._attacks(scored), promised(self.options.promise, self.policy),
+            self._draws(len(scored.exposed_people), people), trend, sampled, self.options.worst, first, self.policy,
+            tuple(people or ()),
+        )  # fmt: skip
+
+    def _draws(self, first: int, people: list[int] | None) -> tuple[int, ...]:
+        """How many are exposed in each draw of known people; the first one is that of the audit itself."""
+        if not self.who.share:
+            return ()
+        counts = [first]
+        for draw in range(1, self.options.draws):
+            model = build(self.seen, self.who, pinned=self._pins(draw))
+            again, _ = attack(model, self.who, seconds=self.options.limit, people=people, beliefs=False)
+            counts.append(len(score(again, None, people).exposed_people))
+        return tuple(counts)
+
+    def _attacks(self, scored: Score) -> tuple[Attack, ...]:
+        made = attacks(scored, value_kinds(self.policy, self.seen.values))
+        if self.who.publisher is None:
+            return made
+        return *made, minimality(scored, self.who.publisher, self.policy, self.options.seed)
+
+    def _witnessed(self, model: Model) -> bool:
+        """Whether the truth is given and fits: then there is a world, whatever is left out."""
+        o, truth = self.seen, self.truth
+        if truth is None or model.change != "never" or (truth < 0).any():
+            return False
+        lasting = truth == truth[o.person_start[o.app_person]]
+        chosen = model.possible & (model.cell_value[model.opt_cell] == truth[model.opt_app])
+        shown = np.bincount(model.opt_app[chosen], minlength=len(truth)) == 1
+        taken = np.bincount(model.opt_cell[chosen], minlength=len(model.cell_cap)) <= model.cell_cap
+        return bool(o.located and lasting.all() and shown.all() and taken.all())
+
+    def _world(self) -> I64:
+        """The true value of everybody, where it lasts."""
+        assert self.truth is not None
+        values = np.full(self.seen.people, -1, dtype=np.int64)
+        values[self.seen.app_person] = self.truth
+        return values
+
+    def _pins(self, draw: int) -> dict[int, int]:
+        """What the adversary knows without being told a value: the truth of listed people, and of a random share."""
+        o = self.seen
+        listed = [item.person for item in self.who.compromised if item.value is None]
+        if not listed and not self.who.share:
+            return {}
+        if self.truth is None:
+            message = "to know what compromised people have, the audit needs the truth"
+            raise InputError(Fault("R727", "compromised", message, "write name=value, or give the truth"))
+        chosen = set(numbers_of(o, listed))
+        if self.who.share:
+            rng = np.random.default_rng([self.options.seed, draw])
+            present = np.unique(o.app_person)
+            chosen |= set(present[rng.random(len(present)) < float(self.who.share)].tolist())
+        apps = np.nonzero(np.isin(o.app_person, list(chosen)))[0]
+        return {int(a): int(self.truth[a]) for a in apps if self.truth[a] >= 0}
+
+    def _trend(
+        self, pins: dict[int, int], people: list[int] | None
+    ) -> tuple[tuple[dict[str, Any], ...], dict[int, str]]:
+        """How many were certain once each release was out, and when each person became so. Who is certain stays so."""
+        o, rows = self.seen, list[dict[str, Any]]()
+        first: dict[int, str] = {}
+        if o.rows * len(o.releases) > 3_000_000:
+            return (), {}
+        for last in range(1, len(o.releases) + 1):
+            self.progress("trend", last / len(o.releases))
+            keep = np.nonzero(o.app_release < last)[0]
+            place = {int(a): n for n, a in enumerate(keep)}
+            held = {place[a]: v for a, v in pins.items() if a in place}
+            part = o.until(last)
+            known = tuple(k for k in self.who.compromised if k.release is None or k.release in part.releases)
+            known = tuple(k for k in known if k.value is None or k.value in {str(v) for v in o.values})
+            model = build(part, replace(self.who, compromised=_present(part, known)), pinned=held)
+            part_found, _ = attack(
+                model, self.who, seconds=self.options.limit / len(o.releases), people=people, beliefs=False
+            )
+            found = score(part_found, None, people)
+            for person in found.exposed_people:
+                first.setdefault(int(person), o.releases[last - 1])
+            rows.append(
+                {
+                    "release": o.releases[last - 1],
+                    "people": len(np.unique(part.app_person[found.looked])),
+                    "exposed": len(first),
+                }
+            )
+        return tuple(rows), first
+
+
+def _present(o: Observed, known: Sequence[Any]) -> tuple[Any, ...]:
+    there = {str(o.persons[int(p)]) for p in np.unique(o.app_person)}
+    return tuple(k for k in known if k.person in there)
+
+
+def promised(given: object, policy: Policy | None) -> Fraction | None:
+    """The bound on a guess that was promised: as given, or what the policy's guarantee says."""
+    if given is not None:
+        return exact(given)
+    if policy is None:
+        return None
+    g = policy.guarantee
+    bounds: dict[str, Callable[[], Fraction | None]] = {
+        "compromise-safety": lambda: g.tau or lowest_tau(g),
+        "m-invariance": lambda: Fraction(1, g.m or 1),
+        "m-distinct": lambda: Fraction(1, g.m or 1) if g.view == "individual" else g.tau or lowest_tau(g),
+        "m-distinct-star": lambda: Fraction(1, g.m or 1) if g.view == "individual" else g.tau or lowest_tau(g),
+        "r-robustness": lambda: 1 / g.r if g.r else None,
+        "global": lambda: 1 / g.l if g.l else None,
+    }
+    return bounds.get(g.model, lambda: None)()  # the others promise no bound on a guess
