@@ -13,8 +13,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from reveil.cli import main
-from reveil.commands.options import ORDER
+from reveil.cli import COMMANDS, main
 
 POLICY = """
 [series]
@@ -97,26 +96,17 @@ def test_real_processes(work: Path) -> None:
 
 def test_help_lists_commands_in_the_order_of_the_work() -> None:
     _, out, _ = cli("--help")
-    places = [out.index(f"\n  {command} ") for command in ORDER]
+    places = [out.index(f"\n  {command} ") for command in COMMANDS]
     assert places == sorted(places)
 
 
-def test_help_is_quick_and_complete() -> None:
-    code, out, _ = cli("--help")
-    assert code == 0
-    for command in (
-        "init",
-        "plan",
-        "publish",
-        "history",
-        "show",
-        "verify",
-        "measure",
-        "anonymize",
-        "explain",
-        "simulate",
-    ):
-        assert command in out
+def test_every_command_of_the_help_can_be_called() -> None:
+    for command in COMMANDS:
+        code, out, _ = cli(command, "--help")
+        assert (code, out[:6]) == (0, "Usage:"), command
+
+
+def test_help_is_quick() -> None:
     heavy = (
         "import sys, reveil.cli; sys.exit(any(m in sys.modules for m in ('polars', 'numba', 'sqlalchemy', 'pyarrow')))"
     )

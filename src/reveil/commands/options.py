@@ -1,50 +1,21 @@
-"""What all commands share: the application, its options, and how releases are shown.
+"""What all commands share: where they register, their options, and how releases are shown.
 
-Modules of commands have plain annotations (no `from __future__ import annotations`): the command line reads them all at
+Modules of commands have plain annotations (no `from __future__ import annotations`): the command line reads them at
 every start, and texts would have to be evaluated first.
 """
 
-import gc
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer.core import TyperGroup
 
 if TYPE_CHECKING:
     from reveil.certificate import Certificate
     from reveil.publish import Series
     from reveil.release import Release
 
-ORDER = (  # as they are needed, not as modules are loaded
-    *("init", "plan", "publish", "history", "show", "verify", "audit", "measure", "anonymize", "explain"),
-    *("link", "ask", "prior", "perturb", "count", "spent", "simulate", "demo", "bench"),
-)
-
-
-class InOrder(TyperGroup):
-    """The commands in the order of `ORDER`."""
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        return sorted(self.commands, key=ORDER.index)
-
-
-app = typer.Typer(
-    cls=InOrder,
-    name="reveil",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
-
-
-@app.callback()
-def collect_garbage() -> None:
-    """Publish tables about people again and again, without the series giving anyone away."""
-    gc.enable()  # `__main__` has it wait until a command runs
-
+app = typer.Typer(rich_markup_mode=None)  # modules of commands register here when `cli.py` loads them
 
 Home = Annotated[
     Path | None, typer.Option(help="Folder of the series' private memory. Default: .reveil beside the policy.")
