@@ -39,7 +39,7 @@ from reveil.policy import Policy, PolicyLike, load_policy, recorded_policy
 from reveil.prior import match_priors
 from reveil.promise import EVOLVING, PERSISTENT
 from reveil.read import read_table
-from reveil.recode import part, recode
+from reveil.recode import Recoded, part, recode
 from reveil.release import Preview, Release
 from reveil.remember import facts_of, history_of, memory_of, refuse_changes, signatures_of
 from reveil.report.make import write_reports
@@ -132,11 +132,11 @@ def write_release(d: Draft, folder: Path, history: History, number: int | None, 
     if d.policy.method.publish == "anatomy":
         table, values = part(d.frame, d.plan, d.policy, d.rng)
         names = value_tables(d.policy.named("sensitive"))
-        tables = {QUASI: table, **{names[name]: values[name] for name in values}}
+        tables: dict[str, pl.DataFrame | Recoded] = {QUASI: table, **{names[name]: values[name] for name in values}}
     else:
         grouped = series or bool(d.policy.guarantee.priors)
-        table = recode(d.frame, d.encoded, d.plan, d.policy, d.rng, group_column=grouped)
-        tables = {"table": table}
+        recoded = recode(d.frame, d.encoded, d.plan, d.policy, d.rng, group_column=grouped)
+        table, tables = recoded.table, {"table": recoded}
     emit(tables, counterfeits, d.policy, folder / "public")
     progress("verifying", 0.0)
     verification = verify(folder / "public", d.policy, history, truth_of(d))

@@ -6,6 +6,8 @@ take the generalised values of their group and are rows like any other.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -21,27 +23,36 @@ from reveil.policy import Policy
 GROUP = "group"
 
 
+@dataclass(frozen=True)
+class Recoded:
+    """A published table, and what its rows share: written once for each group, that is the quicker way to a file."""
+
+    table: pl.DataFrame
+    shown: pl.DataFrame  # by group: the columns that are the same in all its rows
+    groups: NDArray[np.int32]  # of the rows
+
+
 def recode(
     frame: pl.DataFrame, encoded: Encoded, plan: Plan, policy: Policy, rng: np.random.Generator, *, group_column: bool
-) -> pl.DataFrame:
+) -> Recoded:
     """The published table: policy order of columns, rows shuffled, counterfeits among them."""
     kept = np.flatnonzero(plan.groups >= 0)
     sources = np.concatenate([kept, _model_rows(kept, plan, rng)])
     shuffled = rng.permutation(len(sources))
     groups = np.concatenate([plan.groups[kept], plan.counterfeit_groups])[shuffled]
-    columns: list[pl.Series] = [pl.Series(GROUP, groups, dtype=pl.Int64)] if group_column else []
-    labels = group_labels(encoded, plan, policy)
+    numbers = {GROUP: np.arange(plan.count)} if group_column else {}
+    shown = pl.DataFrame({**numbers, **group_labels(encoded, plan, policy)})
+    columns = [pl.Series(GROUP, groups, dtype=pl.Int64)] if group_column else []
     for name, spec in policy.columns.items():
         if spec.role == "quasi":
-            texts, index = labels[name]
-            columns.append(texts.gather(index[groups]).alias(name))
+            columns.append(shown[name].gather(groups))
         elif spec.role == "sensitive":
             number = [column.name for column in encoded.sensitive].index(name)
             codes = np.concatenate([encoded.codes[kept, number], _fake_codes(plan, number)])[shuffled]
             columns.append(decode(encoded.sensitive[number], codes, frame[name].dtype))
         elif spec.role == "insensitive":
             columns.append(frame[name].gather(sources[shuffled]))
-    return pl.DataFrame(columns)
+    return Recoded(pl.DataFrame(columns), shown, groups)
 
 
 def part(
@@ -85,10 +96,7 @@ def _model_rows(kept: NDArray[np.int64], plan: Plan, rng: np.random.Generator) -
     return by_group[rng.integers(low, high)]
 
 
-Labels = tuple[pl.Series, NDArray[np.int64]]  # different texts, and which of them each group shows
-
-
-def group_labels(encoded: Encoded, plan: Plan, policy: Policy) -> dict[str, Labels]:
+def group_labels(encoded: Encoded, plan: Plan, policy: Policy) -> dict[str, pl.Series]:
     """What each group shows in each quasi-identifier. Regions include the people of a population table, if any."""
     groups, positions = plan.groups, encoded.positions
     if plan.population_groups is not None and encoded.population is not None:
@@ -116,7 +124,7 @@ def _known_low(groups: Codes, positions: Codes, count: int) -> Codes:
     return lowest
 
 
-def _run_labels(hierarchy: Hierarchy, low: Codes, high: Codes, known: Codes | None = None) -> Labels:
+def _run_labels(hierarchy: Hierarchy, low: Codes, high: Codes, known: Codes | None = None) -> pl.Series:
     """Runs of neighbours. With `known`, a missing value beside a run is shown as a set of both, and not as anything.
 
     A run of the missing value and known ones is told apart by where the known ones begin.
@@ -126,7 +134,7 @@ def _run_labels(hierarchy: Hierarchy, low: Codes, high: Codes, known: Codes | No
         low = np.where((low == 0) & (high > 0), np.int32(size) + known, low)
     runs, index = distinct_runs(low, high, size)
     texts = [_run_text(hierarchy, 0, a - size, b) if a >= size else _run_text(hierarchy, a, 0, b) for a, b in runs]
-    return pl.Series(texts, dtype=pl.String), index
+    return pl.Series(texts, dtype=pl.String).gather(index)
 
 
 def _run_text(hierarchy: Hierarchy, low: int, known: int, high: int) -> str | None:
@@ -139,7 +147,7 @@ def _text(label: str) -> str | None:
     return label or None  # the missing value is published as missing
 
 
-def _set_labels(hierarchy: Hierarchy, groups: Codes, positions: Codes) -> Labels:
+def _set_labels(hierarchy: Hierarchy, groups: Codes, positions: Codes) -> pl.Series:
     pairs = np.unique(groups.astype(np.int64) * len(hierarchy) + positions)
     members = pl.DataFrame({"group": pairs // len(hierarchy), "position": pairs % len(hierarchy)})
     lists = members.group_by("group", maintain_order=True).agg("position").sort("group")["position"]
@@ -147,7 +155,7 @@ def _set_labels(hierarchy: Hierarchy, groups: Codes, positions: Codes) -> Labels
     texts = [_set_text(hierarchy, tuple(run)) for run in distinct.to_list()]
     table = pl.DataFrame({"run": distinct}).with_row_index("text")
     index = pl.DataFrame({"run": lists}).join(table, on="run", how="left", maintain_order="left")["text"]
-    return pl.Series(texts, dtype=pl.String), index.cast(pl.Int64).to_numpy()
+    return pl.Series(texts, dtype=pl.String).gather(index)
 
 
 def _set_text(hierarchy: Hierarchy, positions: tuple[int, ...]) -> str | None:

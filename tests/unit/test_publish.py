@@ -17,6 +17,7 @@ from polars.testing import assert_frame_equal
 
 import reveil
 from reveil.errors import InfeasibleError, InputError, ReveilError, TamperedError
+from reveil.recode import Recoded
 
 POLICY: dict[str, Any] = {
     "series": {"name": "<b>visits</b>"},
@@ -326,8 +327,8 @@ def test_values_in_the_wrong_group_are_found_at_once(tmp_path: Path, monkeypatch
     table = pl.DataFrame({"id": range(8), "age": range(20, 28), "ill": list("abcdefgh")})
     emit = publish.emit
 
-    def exchanged(tables: dict[str, pl.DataFrame], *rest: Any) -> None:
-        shown = tables["table"].sort("group")
+    def exchanged(tables: dict[str, Recoded], *rest: Any) -> None:
+        shown = tables["table"].table.sort("group")
         values = shown["ill"].to_list()
         values[0], values[-1] = values[-1], values[0]
         emit({"table": shown.with_columns(pl.Series("ill", values))}, *rest)

@@ -135,7 +135,7 @@ def test_cells_cover_the_truth(tmp_path: Path, kind: str, form: str, missing: bo
     policy = policy_for(tmp_path, [kind], method={"recode": form})
     frame = people(missing)
     d = draft(frame, policy, None, b"", 3, silent)
-    table = recode(d.frame, d.encoded, d.plan, policy, d.rng, group_column=True)
+    table = recode(d.frame, d.encoded, d.plan, policy, d.rng, group_column=True).table
     same_rows(table, d.plan.groups, frame, policy)
     sizes = table.group_by("group").len()["len"]
     assert sizes.len() > 1
@@ -294,7 +294,7 @@ def by_hand(tmp_path: Path) -> tuple[Path, Policy, pl.DataFrame, Truth]:
         }
     )
     encoded, plan = encode(frame, policy), counterfeit_plan(7)
-    table = recode(frame, encoded, plan, policy, np.random.default_rng(0), group_column=True)
+    table = recode(frame, encoded, plan, policy, np.random.default_rng(0), group_column=True).table
     public = tmp_path / "public"
     public.mkdir()
     emit({"table": table}, count_counterfeits(plan), policy, public)
@@ -376,10 +376,10 @@ def test_numbers_of_counterfeits_may_be_fractions_of_the_past() -> None:
     plain = Plan(np.zeros(2, dtype=np.int32), "by hand")
     faked = Plan(np.zeros(2, dtype=np.int32), "by hand", np.zeros(1, dtype=np.int32), np.zeros((1, 1), dtype=np.int32))
     rng = np.random.default_rng(0)
-    table = recode(frame, encoded, plain, policy, rng, group_column=True)
+    table = recode(frame, encoded, plain, policy, rng, group_column=True).table
     assert table.schema["cost"] == pl.Int64
     assert sorted(table["cost"]) == [2, 3]
-    table = recode(frame, encoded, faked, policy, rng, group_column=True)
+    table = recode(frame, encoded, faked, policy, rng, group_column=True).table
     assert sorted(table["cost"]) == [1.5, 2.0, 3.0]
 
 
