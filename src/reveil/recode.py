@@ -7,6 +7,8 @@ take the generalised values of their group and are rows like any other.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -24,12 +26,25 @@ GROUP = "group"
 
 
 @dataclass(frozen=True)
-class Recoded:
-    """A published table, and what its rows share: written once for each group, that is the quicker way to a file."""
+class Part:
+    """Neighbouring columns of a published table: what they show, once, and which of it each row shows."""
 
-    table: pl.DataFrame
-    shown: pl.DataFrame  # by group: the columns that are the same in all its rows
-    groups: NDArray[np.int32]  # of the rows
+    cells: pl.DataFrame
+    index: NDArray[np.integer[Any]]
+
+    def rows(self) -> list[pl.Series]:
+        return [column.gather(self.index) for column in self.cells.iter_columns()]
+
+
+@dataclass(frozen=True)
+class Recoded:
+    """A published table in parts. Cells of a group or a value are the same in all its rows, and written together."""
+
+    parts: tuple[Part, ...]
+
+    @cached_property
+    def table(self) -> pl.DataFrame:
+        return pl.DataFrame([column for part in self.parts for column in part.rows()])
 
 
 def recode(
@@ -40,19 +55,23 @@ def recode(
     sources = np.concatenate([kept, _model_rows(kept, plan, rng)])
     shuffled = rng.permutation(len(sources))
     groups = np.concatenate([plan.groups[kept], plan.counterfeit_groups])[shuffled]
-    numbers = {GROUP: np.arange(plan.count)} if group_column else {}
-    shown = pl.DataFrame({**numbers, **group_labels(encoded, plan, policy)})
-    columns = [pl.Series(GROUP, groups, dtype=pl.Int64)] if group_column else []
+    labels = group_labels(encoded, plan, policy)
+    shown = [pl.Series(GROUP, np.arange(plan.count))] if group_column else []
+    parts = []
     for name, spec in policy.columns.items():
         if spec.role == "quasi":
-            columns.append(shown[name].gather(groups))
-        elif spec.role == "sensitive":
+            shown.append(labels[name].alias(name))
+        elif spec.role in ("sensitive", "insensitive"):
+            parts += [Part(pl.DataFrame(shown), groups)] if shown else []
+            shown = []
+        if spec.role == "sensitive":
             number = [column.name for column in encoded.sensitive].index(name)
             codes = np.concatenate([encoded.codes[kept, number], _fake_codes(plan, number)])[shuffled]
-            columns.append(decode(encoded.sensitive[number], codes, frame[name].dtype))
+            parts.append(decode(encoded.sensitive[number], codes, frame[name].dtype))
         elif spec.role == "insensitive":
-            columns.append(frame[name].gather(sources[shuffled]))
-    return Recoded(pl.DataFrame(columns), shown, groups)
+            parts.append(Part(frame.select(name), sources[shuffled]))
+    parts += [Part(pl.DataFrame(shown), groups)] if shown else []
+    return Recoded(tuple(parts))
 
 
 def part(
@@ -66,7 +85,7 @@ def part(
     return rows.select(GROUP, *shown)[rng.permutation(len(kept))], values
 
 
-def decode(column: Sensitive, codes: NDArray[np.int32], dtype: pl.DataType) -> pl.Series:
+def decode(column: Sensitive, codes: NDArray[np.int32], dtype: pl.DataType) -> Part:
     """The values that belong to codes, in the type that they have in this release.
 
     Earlier releases may have had other numbers than whole ones; they matter only where counterfeits repeat them.
@@ -77,7 +96,7 @@ def decode(column: Sensitive, codes: NDArray[np.int32], dtype: pl.DataType) -> p
         dtype = pl.Float64()
     place = np.zeros(len(column.values), dtype=np.int64)
     place[used] = np.arange(len(used))
-    return pl.Series(column.name, values, dtype=dtype, strict=False).gather(place[codes])
+    return Part(pl.DataFrame([pl.Series(column.name, values, dtype=dtype, strict=False)]), place[codes])
 
 
 def _fake_codes(plan: Plan, number: int) -> Codes:

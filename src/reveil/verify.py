@@ -119,10 +119,10 @@ def check_table(
 ) -> Verification:
     """Judge a published table that has been read already."""
     found = [_strangers(table, policy)] if checks is None else list(checks)
-    found.append(_uniform(table, policy))
-    view = _view(table, counterfeits, policy, truth)
+    groups, view = _view(table, counterfeits, policy, truth)
+    found.append(_uniform(table, view, policy))
     if counterfeits is not None:
-        found.append(_counterfeits(table, view, counterfeits, policy))
+        found.append(_counterfeits(groups, view, counterfeits))
     if truth is not None:
         found += _compare(table, view, truth)
     verdicts = [verdict for judge in judges(policy, background(policy)) for verdict in judge.judge(view, history)]
@@ -222,19 +222,17 @@ def _columns(table: pl.DataFrame, policy: Policy) -> Check:
     return Check("published columns", True, "exactly those the policy publishes; no identifier, no dropped column")
 
 
-def _uniform(table: pl.DataFrame, policy: Policy) -> Check:
-    quasi = list(policy.named("quasi"))
+def _uniform(table: pl.DataFrame, view: View, policy: Policy) -> Check:
     if policy.method.publish == "anatomy":
         return Check("two tables", True, "every group has as many rows in one table as values in the other")
     if not grouped(table, policy):
         return Check("one generalisation per group", True, "groups are the rows that share all generalised cells")
-    groups, numbers = _numbered(table[GROUP])
-    shown = table.select(quasi).hash_rows().to_numpy()  # 64 bits: two combinations that look like one are not met
-    model = np.zeros(len(groups), dtype=np.uint64)
-    model[numbers] = shown  # of some row of each group; all others must show the same
-    uneven = len(np.unique(numbers[shown != model[numbers]]))
+    shown = view.quasi.hash_rows().to_numpy()  # 64 bits: two combinations that look like one are not met
+    model = np.zeros(view.count, dtype=np.uint64)
+    model[view.classes] = shown  # of some row of each group; all others must show the same
+    uneven = len(np.unique(view.classes[shown != model[view.classes]]))
     finding = (
-        f"{some(len(groups), 'group')}, of which {uneven:,} {agree(uneven, 'shows', 'show')} more than "
+        f"{some(view.count, 'group')}, of which {uneven:,} {agree(uneven, 'shows', 'show')} more than "
         "one combination of cells"
     )
     return Check("one generalisation per group", uneven == 0, finding)
@@ -242,9 +240,9 @@ def _uniform(table: pl.DataFrame, policy: Policy) -> Check:
 
 def _numbered(groups: pl.Series) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The numbers of groups that occur, ascending, and the place of each row's among them."""
-    values = groups.cast(pl.Int64).fill_null(-1).to_numpy()
-    found = groups.cast(pl.Int64).fill_null(-1).unique().sort().to_numpy()
-    return found, among(values, found)
+    numbers = groups.cast(pl.Int64).fill_null(-1)
+    found = numbers.unique().sort().to_numpy()
+    return found, among(numbers.to_numpy(), found)
 
 
 def _classes_of(wanted: pl.Series, groups: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -252,9 +250,12 @@ def _classes_of(wanted: pl.Series, groups: NDArray[np.int64]) -> NDArray[np.int6
     return among(wanted.cast(pl.Int64).fill_null(-1).to_numpy(), groups)
 
 
-def _view(table: pl.DataFrame, counterfeits: pl.DataFrame | None, policy: Policy, truth: Truth | None) -> View:
+def _view(
+    table: pl.DataFrame, counterfeits: pl.DataFrame | None, policy: Policy, truth: Truth | None
+) -> tuple[NDArray[np.int64], View]:
+    """The numbers of groups that occur, ascending (none where the table has no groups), and what the judges look at."""
     quasi = table.select(policy.named("quasi"))
-    members, signatures = None, None
+    members, signatures, groups = None, None, np.empty(0, dtype=np.int64)
     if not grouped(table, policy):
         kinds = quasi.unique(maintain_order=True).with_row_index("\0class")
         joined = quasi.join(kinds, on=quasi.columns, how="left", nulls_equal=True, maintain_order="left")
@@ -276,18 +277,11 @@ def _view(table: pl.DataFrame, counterfeits: pl.DataFrame | None, policy: Policy
         elif truth is not None and truth.signatures is not None:
             of_class = _classes_of(truth.signatures[GROUP], groups)
             signatures = truth.signatures.drop(GROUP).insert_column(0, pl.Series("class", of_class))
-    return View(
-        classes=classes,
-        quasi=quasi,
-        sensitive={name: table[name] for name in policy.named("sensitive")},
-        counterfeits=invented,
-        members=members,
-        signatures=signatures,
-    )
+    sensitive = {name: table[name] for name in policy.named("sensitive")}
+    return groups, View(classes, quasi, sensitive, invented, members, signatures)
 
 
-def _counterfeits(table: pl.DataFrame, view: View, counterfeits: pl.DataFrame, policy: Policy) -> Check:
-    groups = _numbered(table[GROUP])[0] if grouped(table, policy) else np.empty(0, dtype=np.int64)
+def _counterfeits(groups: NDArray[np.int64], view: View, counterfeits: pl.DataFrame) -> Check:
     stated = counterfeits.drop_nulls()[GROUP].sort().to_numpy()
     each = counterfeits.height == len(stated) and np.array_equal(stated, groups)
     fits = bool(((view.counterfeits >= 0) & (view.counterfeits <= view.sizes())).all())

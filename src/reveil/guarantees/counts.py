@@ -93,24 +93,38 @@ def count_values(view: View, column: str) -> Counts:
 
 def _count(classes: NDArray[np.int64], ranks: NDArray[np.int64], values: pl.Series) -> Counts:
     width = max(1, len(values))
-    keys, count = np.unique(classes * width + ranks, return_counts=True)
+    keys, count = tally(classes * width + ranks)
     of_class = keys // width
     first = np.diff(of_class, prepend=-1) > 0
     starts = np.flatnonzero(first)
     owner = np.cumsum(first) - 1
-    return Counts(owner, keys - of_class * width, count.astype(np.int64), starts, of_class[starts], values)
+    return Counts(owner, keys - of_class * width, count, starts, of_class[starts], values)
+
+
+def tally(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The different keys (none below 0), rising, and how often each occurs: by a table if that is small, or by sorting.
+
+    >>> [part.tolist() for part in tally(np.array([7, 5, 7]))]
+    [[5, 7], [1, 2]]
+    """
+    if not len(keys) or int(keys.max()) > 16 * len(keys) + 1024:
+        found, times = np.unique(keys, return_counts=True)
+        return found, times.astype(np.int64)
+    table = np.bincount(keys)
+    found = np.flatnonzero(table)
+    return found, table[found]
 
 
 def beyond(counts: Counts, classes: NDArray[np.int64], values: pl.Series) -> int:
-    """How many of these values, each with its class, are more than the class has of them.
+    """How many of these values, each with its class (-1: none), are more than the class has of them.
 
     >>> view = View(np.array([0, 0, 1]), pl.DataFrame(), {"s": pl.Series(["a", "b", "a"])}, np.zeros(2, dtype=np.int64))
     >>> beyond(count_values(view, "s"), np.array([0, 0, 1]), pl.Series(["a", "a", "c"]))
     2
     """
     width, ranks = max(1, len(counts.values)), places(_without_nan(values), counts.values)
-    known = ranks >= 0
-    held, times = np.unique(classes[known] * width + ranks[known], return_counts=True)
+    known = (ranks >= 0) & (classes >= 0)
+    held, times = tally(classes[known] * width + ranks[known])
     shown = counts.classes[counts.owner] * width + counts.value
     at = among(held, shown)
     there = np.append(counts.count, 0)[at]  # nothing where it is not among them
