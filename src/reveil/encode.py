@@ -119,15 +119,16 @@ def _as_published(hierarchy: Hierarchy, method: Method) -> Hierarchy:
 
 def positions_of(name: str, spec: Column, values: pl.Series, folder: Path) -> tuple[Hierarchy, Codes]:
     """The hierarchy of a column and the position of each of its values in it."""
-    distinct = values.unique().drop_nulls().sort()
-    missing = values.null_count() > 0
-    hierarchy, leaf = _build(name, spec, distinct, missing, folder)
+    stated = spec.hierarchy is not None or spec.order is not None  # then the values of this table need not be known
+    distinct = values.clear() if stated else values.unique().drop_nulls().sort()
+    hierarchy, leaf = _build(name, spec, distinct, values.null_count() > 0, folder)
     place = {value: position for position, value in enumerate(hierarchy.leaves)}
-    known = [value for value in distinct if value in leaf]
-    if len(known) < len(distinct):
-        raise InputError(_uncovered(name, spec, values, set(leaf)))
-    table = np.array([place[leaf[value]] for value in distinct], dtype=np.int32)
-    return hierarchy, _look_up(values, distinct, table)
+    known = pl.Series(list(leaf), dtype=pl.String) if stated else distinct
+    table = np.array([place[leaf[value]] for value in known], dtype=np.int32)
+    try:
+        return hierarchy, _look_up(values, known, table)
+    except pl.exceptions.InvalidOperationError:
+        raise InputError(_uncovered(name, spec, values, set(leaf))) from None
 
 
 def _build(name: str, spec: Column, distinct: pl.Series, missing: bool, folder: Path) -> scales.Built:

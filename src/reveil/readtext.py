@@ -196,8 +196,10 @@ def _as_plain(data: bytes, look: Dialect) -> pl.DataFrame | None:
     """
     begin = data.find(b"\n") + 1
     ends = b"\r\n" if data[:begin].endswith(b"\r\n") else b"\n"
-    returns = data.count(b"\r")
-    alike = returns == data.count(b"\n") == data.count(ends) if len(ends) > 1 else not returns
+    if len(ends) > 1:
+        alike = data.count(b"\r") == data.count(b"\n") == data.count(ends)
+    else:
+        alike = b"\r" not in data
     if not look.whole or b'"' in data or not alike:
         return None
     kinds: dict[str, Any] = dict.fromkeys(look.names, pl.String) | dict.fromkeys(look.whole, pl.Int64)

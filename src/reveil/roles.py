@@ -153,8 +153,8 @@ def _typed(
             Fault("R221", f"column {column.name!r}", f"holds values of type {column.dtype}", remedy, column.len())
         )
         return pl.int_range(column.len(), eager=True).cast(pl.String).alias(column.name)
-    if column.dtype == pl.String:
-        column = column.set(column == "", None)  # files cannot tell an empty text from a missing one
+    if column.dtype == pl.String and (empty := column == "").any():
+        column = column.set(empty, None)  # files cannot tell an empty text from a missing one
     wanted = spec.type if spec.type != "auto" else before or natural_type(column, spec)
     if wanted == "number" and spec.hierarchy is None and spec.role != "identifier":
         return _numbers(column, faults)
