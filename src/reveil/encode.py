@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from os import cpu_count
 from pathlib import Path
 from typing import Any
@@ -73,12 +73,15 @@ def encode(
     names = policy.named("quasi")
     values = [frame[name] if population is None else pl.concat([frame[name], population[name]]) for name in names]
     with ThreadPoolExecutor(cpu_count() or 1) as columns_at_once:
-        found = [columns_at_once.submit(positions_of, v.name, policy.columns[v.name], v, policy.folder) for v in values]
+        found = [
+            columns_at_once.submit(positions_of, v.name, policy.columns[v.name], v, policy.folder, frame.height)
+            for v in values
+        ]
     for column in found:
         try:
             hierarchy, positions = column.result()
         except InputError as error:
-            faults += [_located(fault, frame.height) for fault in error.faults]
+            faults += error.faults
             continue
         quasi.append(_as_published(hierarchy, policy.method))
         columns.append(positions[: frame.height])
@@ -103,13 +106,6 @@ def encode(
     )
 
 
-def _located(fault: Fault, rows: int) -> Fault:
-    """Rows are told of the table; those of the population come after them."""
-    if fault.places and fault.places[0] > rows:
-        return replace(fault, where=f"{fault.where} of the population", places=())
-    return replace(fault, places=tuple(place for place in fault.places if place <= rows))
-
-
 def _as_published(hierarchy: Hierarchy, method: Method) -> Hierarchy:
     """What the method may publish of a hierarchy: nothing between value and `*`, nodes only, or all of it."""
     if method.recode == "suppress":
@@ -117,8 +113,10 @@ def _as_published(hierarchy: Hierarchy, method: Method) -> Hierarchy:
     return hierarchy.tied() if hierarchy.free and method.name in GLOBAL_SCHEMES else hierarchy
 
 
-def positions_of(name: str, spec: Column, values: pl.Series, folder: Path) -> tuple[Hierarchy, Codes]:
-    """The hierarchy of a column and the position of each of its values in it."""
+def positions_of(
+    name: str, spec: Column, values: pl.Series, folder: Path, rows: int | None = None
+) -> tuple[Hierarchy, Codes]:
+    """The hierarchy of a column and the position of each of its values in it. After `rows` comes the population."""
     stated = spec.hierarchy is not None or spec.order is not None  # then the values of this table need not be known
     distinct = values.clear() if stated else values.unique().drop_nulls().sort()
     hierarchy, leaf = _build(name, spec, distinct, values.null_count() > 0, folder)
@@ -128,7 +126,11 @@ def positions_of(name: str, spec: Column, values: pl.Series, folder: Path) -> tu
     try:
         return hierarchy, _look_up(values, known, table)
     except pl.exceptions.InvalidOperationError:
-        raise InputError(_uncovered(name, spec, values, set(leaf))) from None
+        own = len(values) if rows is None else rows
+        parts = {"": values.head(own), " of the population": values.slice(own)}
+        wrong = {part: column for part, column in parts.items() if set(column.drop_nulls()) - set(leaf)}
+        faults = [_uncovered(name, spec, column, set(leaf), part) for part, column in wrong.items()]
+        raise InputError(faults) from None
 
 
 def _build(name: str, spec: Column, distinct: pl.Series, missing: bool, folder: Path) -> scales.Built:
@@ -189,7 +191,7 @@ def _entries(values: NDArray[Any], keys: NDArray[Any], table: Codes) -> Codes:
     return np.take(table, np.searchsorted(keys, values))
 
 
-def _uncovered(name: str, spec: Column, values: pl.Series, leaves: set[Hashable]) -> Fault:
+def _uncovered(name: str, spec: Column, values: pl.Series, leaves: set[Hashable], part: str = "") -> Fault:
     counts = values.drop_nulls().value_counts(sort=True, name="rows")
     unknown = [(value, rows) for value, rows in counts.iter_rows() if value not in leaves]
     texts = [str(leaf) for leaf in leaves]
@@ -201,9 +203,9 @@ def _uncovered(name: str, spec: Column, values: pl.Series, leaves: set[Hashable]
     source = spec.hierarchy if isinstance(spec.hierarchy, str) else "its hierarchy" if spec.hierarchy else "order"
     return Fault(
         "R301",
-        f"column {name!r}",
+        f"column {name!r}{part}",
         f"{source} does not cover {some(len(unknown), 'value')}: {', '.join(shown)}{more}",
-        f"add these values to {source}, or correct them in the table",
+        f"add these values to {source}, or correct them",
         sum(rows for _, rows in unknown),
         first_rows(values.is_in([value for value, _ in unknown])),
     )

@@ -17,7 +17,9 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 from pydantic import (
     BaseModel,
     BeforeValidator,
+    Discriminator,
     Field,
+    Tag,
     ValidationError,
     model_validator,
 )
@@ -26,12 +28,30 @@ from reveil.agreement import disagreements
 from reveil.dates import Order
 from reveil.errors import Fault, InputError
 from reveil.method import Method
-from reveil.promise import SINGLE_RELEASE, ContradictionError, Exact, Guarantee, Section, Share, Values
+from reveil.promise import (
+    MARK,
+    SINGLE_RELEASE,
+    TABLE,
+    TEXT,
+    ContradictionError,
+    Exact,
+    Guarantee,
+    Section,
+    Share,
+    Values,
+    one_of,
+)
 
 Role = Literal["identifier", "quasi", "sensitive", "insensitive", "drop"]
 ColumnType = Literal["auto", "number", "category", "date"]
 DateLevel = Literal["day", "month", "quarter", "year", "decade"]
 DATE_LEVELS: tuple[DateLevel, ...] = ("day", "month", "quarter", "year", "decade")
+
+
+def _levels(value: object) -> str:
+    """Cuts of one level, or of several: then every level is a list."""
+    several = isinstance(value, (list, tuple)) and any(isinstance(level, (list, tuple)) for level in value)
+    return MARK + ("levels" if several else "cuts")
 
 
 class Column(Section):
@@ -42,14 +62,24 @@ class Column(Section):
 
     role: Role
     type: ColumnType = "auto"
-    hierarchy: str | dict[str, Any] | None = None
+    hierarchy: (
+        Annotated[Annotated[str, TEXT] | Annotated[dict[str, Any], TABLE], one_of("the name of a file nor a table")]
+        | None
+    ) = None
     widths: tuple[Exact, ...] | None = None
-    cuts: tuple[Exact, ...] | tuple[tuple[Exact, ...], ...] | None = None
+    cuts: (
+        Annotated[
+            Annotated[tuple[Exact, ...], Tag(MARK + "cuts")]
+            | Annotated[tuple[tuple[Exact, ...], ...], Tag(MARK + "levels")],
+            Discriminator(_levels),
+        ]
+        | None
+    ) = None
     prefixes: tuple[int, ...] | None = None
     levels: tuple[DateLevel, ...] | None = None
     order: tuple[str, ...] | None = None
     missing: Literal["category", "refuse"] = "category"
-    weight: Annotated[float, Field(ge=0)] = 1.0
+    weight: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
 
     @model_validator(mode="after")
     def _consistent(self) -> Column:
@@ -189,8 +219,11 @@ KINDS_OF_VALUE = {
     "bool_type": "true or false",
     "string_type": "a text",
     "string_too_short": "a text of one character or more",
+    "finite_number": "a finite number",
     "tuple_type": "a list",
+    "list_type": "a list",
     "dict_type": "a table",
+    "model_type": "a table",
 }
 KINDS = {"guarantee": "reveil publish", "perturb": "reveil perturb", "dp": "reveil count"}
 
@@ -270,12 +303,14 @@ def _validate(kind: type[Kind], content: dict[str, Any], where: str) -> Kind:
     try:
         return kind.model_validate(content)
     except ValidationError as error:
-        raise InputError([fault for item in error.errors() for fault in _faults(kind, where, item)]) from None
+        # A list counts as short, too, when all its items are wrong; these are told already.
+        items = [item for item in error.errors() if item["type"] != "too_short" or not item["input"]]
+        raise InputError([fault for item in items for fault in _faults(kind, where, item)]) from None
 
 
 def _faults(kind: type[Publication], where: str, item: Mapping[str, Any]) -> list[Fault]:
     """What Pydantic found, in plain words."""
-    place = [str(part) for part in item["loc"] if not str(part).startswith(("function-", "tuple[", "dict["))]
+    place = [str(part) for part in item["loc"] if not str(part).startswith(MARK)]
     key = ".".join(place) or "as a whole"
     error = item.get("ctx", {}).get("error")
     if isinstance(error, ContradictionError):
@@ -290,6 +325,10 @@ def _faults(kind: type[Publication], where: str, item: Mapping[str, Any]) -> lis
     elif item["type"] in BOUNDS:
         word, name = BOUNDS[item["type"]]
         message, remedy = f"{_shown(item)} is not allowed", f"use a number {word} {item['ctx'][name]}"
+    elif item["type"] == "too_short":
+        message, remedy = "is empty", "name at least one, or leave it out"
+    elif item["type"] == "shape":
+        message = f"{_shown(item)} {message}"
     elif item["type"] in KINDS_OF_VALUE:
         message, remedy = f"{_shown(item)} is not {KINDS_OF_VALUE[item['type']]}", "correct this key"
     return [Fault("R201", f"{where}, {key}", message, remedy)]

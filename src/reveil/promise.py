@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    PlainSerializer,
+    Tag,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 
 def exact(value: object) -> Fraction:
@@ -37,9 +48,31 @@ def plain_text(value: object) -> str:
     return "" if value is None else str(value)
 
 
+def _one_text(value: object) -> str:
+    if isinstance(value, (list, tuple, Mapping)):
+        raise ValueError("a list or a table stands where one value is meant")
+    return plain_text(value)
+
+
 Exact = Annotated[Fraction, BeforeValidator(exact), PlainSerializer(str)]
 Share = Annotated[Exact, Field(ge=0, le=1)]
-PlainText = Annotated[str, BeforeValidator(plain_text)]
+PlainText = Annotated[str, BeforeValidator(_one_text)]
+
+# What a key holds that may hold several things, by how it is written: only that kind is then looked at, so that a fault
+# is told once. Places in messages leave out what begins with the mark.
+MARK = "\0"
+TEXT, NUMBER, LIST, TABLE = (Tag(MARK + kind) for kind in ("text", "number", "list", "table"))
+
+
+def _shape(value: object) -> str | None:
+    kinds = ((str, TEXT), (int, NUMBER), ((list, tuple), LIST), (Mapping, TABLE))
+    found = (tag.tag for kind, tag in kinds if isinstance(value, kind) and not isinstance(value, bool))
+    return next(found, None)
+
+
+def one_of(kinds: str) -> Discriminator:
+    """Tell what is written apart by its shape; `kinds` says in plain words what it may be."""
+    return Discriminator(_shape, custom_error_type="shape", custom_error_message=f"is neither {kinds}")
 
 
 class ContradictionError(ValueError):
@@ -55,9 +88,20 @@ class Section(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_number(cls, value: Any, info: ValidationInfo) -> Any:
+        """true is not the number 1: `k = true` would promise next to nothing."""
+        name = info.field_name or ""
+        if isinstance(value, bool) and cls.model_fields[name].annotation is not bool:
+            raise ValueError(f"{plain_text(value)} is no value of {name}")
+        return value
 
-Rule = Annotated[int, Field(ge=1, strict=True)]
-Successors = Rule | list[PlainText] | dict[str, Exact]
+
+Successors = Annotated[
+    Annotated[int, Field(ge=1), NUMBER] | Annotated[list[PlainText], LIST] | Annotated[dict[str, Exact], TABLE],
+    one_of("a list of values, a table of values with chances, nor the number of a rule"),
+]
 
 
 class Values(Section):
@@ -70,7 +114,13 @@ class Values(Section):
     """
 
     change: Literal["never", "freely", "transitions"] | None = None
-    transitions: str | dict[str, Successors] | None = None
+    transitions: (
+        Annotated[
+            Annotated[str, TEXT] | Annotated[dict[str, Successors], TABLE],
+            one_of("the name of a file, a table of values, nor a rule such as { level = 1 }"),
+        ]
+        | None
+    ) = None
     closure: Literal["refuse", "transitive", "one-step"] = "refuse"
 
     @property
@@ -117,7 +167,9 @@ class Guarantee(Section):
     protect: Annotated[tuple[PlainText, ...], Field(min_length=1)] | None = None
     compromised: Annotated[int, Field(ge=0)] = 1
     tau: Annotated[Share, Field(gt=0)] | None = None
-    refill: Annotated[int, Field(ge=1)] | Literal["never"] = "never"
+    refill: Annotated[
+        Annotated[int, Field(ge=1), NUMBER] | Annotated[Literal["never"], TEXT], one_of('a whole number nor "never"')
+    ] = "never"
     n: Annotated[int, Field(ge=1)] | None = None
     p: Share | None = None
     L: Annotated[int, Field(ge=1)] | None = None  # the paper's name

@@ -15,7 +15,7 @@ from reveil.ledger.ledger import Ledger
 from reveil.policy import Policy
 from reveil.read import read_table
 from reveil.remember import history_of
-from reveil.verify import Truth, Verification, check_table, published_columns, verify
+from reveil.verify import GROUP, Truth, Verification, check_table, grouped, published_columns, verify
 
 
 def recheck(ledger: Ledger, policy: Policy, number: int | None) -> Mapping[int, Verification | ReveilError]:
@@ -67,6 +67,8 @@ def check_published(published: Any, policy: Policy) -> Certificate:
             for name in missing
         ]
         raise InputError(faults)
+    if grouped(table, policy) and not table[GROUP].dtype.is_integer():  # others may call their groups A and B
+        table = table.with_columns(pl.col(GROUP).rank("dense"))
     quasi = table.with_columns(pl.col(name).cast(pl.String) for name in policy.named("quasi"))
     return _certificate(check_table(quasi, None, policy, History()), policy)
 

@@ -531,9 +531,10 @@ def test_places_of_the_population_are_not_those_of_the_table(tmp_path: Path) -> 
         "guarantee": {"model": "presence", "population": str(tmp_path / "all.csv"), "delta_max": 0.9},
         "method": {"recode": "sets"},
     }
-    with pytest.raises(InputError, match=r"column 'town' of the population.*\(1 row\)"):
+    with pytest.raises(InputError, match=r"column 'town' of the population.*\(1 row: no. 2\)"):
         reveil.anonymize(people.head(1), policy)
-    with pytest.raises(InputError, match=r"column 'town':.*\(2 rows: no. 2 and 1 more\)"):
+    both = r"column 'town':.*\(1 row: no. 2\).*\n.*column 'town' of the population:.*\(1 row: no. 2\)"
+    with pytest.raises(InputError, match=both):
         reveil.anonymize(people, policy)
     policy["columns"]["town"]["hierarchy"] = hierarchy
     assert reveil.anonymize(people.head(1), policy).certificate.holds
@@ -662,3 +663,38 @@ def test_an_insensitive_column_that_names_rows_would_break_a_promise_about_a_ser
         reveil.open_series(policy, home=tmp_path / "home").publish(table)
     assert not (tmp_path / "home").exists()
     reveil.open_series(policy, home=tmp_path / "home").publish(table.with_columns(pl.col("cost") // 10))
+
+
+ONE_FAULT = {
+    "values.transitions.a": {"values": {"change": "transitions", "transitions": {"a": "b"}}},
+    "values.transitions.a.b": {"values": {"change": "transitions", "transitions": {"a": {"b": "often"}}}},
+    "values.transitions.level": {"values": {"change": "transitions", "transitions": {"level": 0}}},
+    "values.transitions.a.1": {"values": {"change": "transitions", "transitions": {"a": ["b", ["c"]]}}},
+    "values.transitions": {"values": {"change": "transitions", "transitions": 5}},
+    "columns.age.cuts.1": {"columns": {"age": {"role": "quasi", "cuts": [[1, 2], 3]}}},
+    "columns.age.cuts": {"columns": {"age": {"role": "quasi", "cuts": 5}}},
+    "columns.age.hierarchy": {"columns": {"age": {"role": "quasi", "hierarchy": ["a"]}}},
+    "columns.age.weight": {"columns": {"age": {"role": "quasi", "weight": float("inf")}}},
+    "columns.age": {"columns": {"age": 5}},
+    "guarantee.k": {"guarantee": {"k": True}},
+    "guarantee.refill": {"guarantee": {"model": "compromise-safety", "m": 3, "refill": 2.5}},
+    "guarantee.protect": {"guarantee": {"model": "global", "l": 2, "strategy": "greedy", "protect": []}},
+}
+
+
+@pytest.mark.parametrize("place", ONE_FAULT)
+def test_a_slip_in_the_policy_is_one_fault_in_plain_words(place: str) -> None:
+    usual = {"columns": {"age": "quasi"}, "guarantee": {"k": 2}}
+    with pytest.raises(InputError) as refusal:
+        reveil.load_policy({**usual, **ONE_FAULT[place]})
+    (fault,) = refusal.value.faults
+    assert fault.where == f"policy, {place}"
+    for word in ("constrained", "function", "Input should", "Tuple", "instance of", "valid"):
+        assert word not in str(fault)
+
+
+def test_groups_of_others_may_have_names() -> None:
+    rules = {"columns": {"age": "quasi", "ill": "sensitive"}, "guarantee": {"k": 2}}
+    table = pl.DataFrame({"age": ["2*"] * 4, "ill": ["flu", "cold"] * 2, "group": ["A", "A", "B", "B"]})
+    assert reveil.check(table, rules).holds
+    assert not reveil.check(table.with_columns(group=pl.Series(["A", "A", "A", "B"])), rules).holds

@@ -298,6 +298,24 @@ def test_the_budget_cannot_be_raised(tmp_path: Path) -> None:
     assert reveil.spent(policy(), home).spent == Fraction(3, 10)
 
 
+def test_what_was_spent_is_told_under_the_recorded_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An edit of the policy cannot raise the budget; it can be looked up, and counting refuses."""
+    home = tmp_path / "home"
+    reveil.count(people(), policy(), home=home)
+    before = reveil.spent(policy(), home).to_dict()
+    bins = {"sex": ["F", "M", "X"], "age": [18, 65]}
+    for change in ({"bins": bins}, {"epsilon": 9}, {"contributions": 2}, {"epsilon": None, "rho": 1, "delta": "1e-6"}):
+        edited = policy()
+        edited["dp"] = {name: value for name, value in {**edited["dp"], **change}.items() if value is not None}
+        assert reveil.spent(edited, home).to_dict() == before
+        _, changes = api.look_back(edited, home)
+        assert {fault.code for fault in changes} == {"R502"}
+        with pytest.raises(InputError, match="R502"):
+            reveil.count(people(), edited, home=home)
+    renamed = {**policy(), "series": {"name": "another"}}
+    assert reveil.spent(renamed, home).series == before["series"]
+
+
 def test_spending_cannot_be_edited_away(tmp_path: Path) -> None:
     home = tmp_path / "home"
     reveil.count(people(), policy(), home=home)
@@ -402,8 +420,8 @@ def test_what_a_stop_left_is_finished_and_said(tmp_path: Path, monkeypatch: pyte
         with pytest.raises(KeyboardInterrupt):
             reveil.count(people(), policy(), home=home)
     assert not list((home / "releases").iterdir())
-    assert api.settle(policy(), home) == ["Release 1 was recorded but not yet revealed; it is revealed now."]
-    assert api.settle(policy(), home) == []
+    assert api.look_back(policy(), home)[0] == ["Release 1 was recorded but not yet revealed; it is revealed now."]
+    assert api.look_back(policy(), home) == ([], [])
     assert reveil.spent(policy(), home).spent == Fraction(3, 10)
     assert (home / "releases" / "0001" / "public" / "both.csv").exists()
 

@@ -1,10 +1,8 @@
 """Counts instead of rows: noisy ones under differential privacy (count, spent)."""
 
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reveil.commands.options import POLICY, Home, Json, PolicyFile, Quiet, Source, app
+from reveil.commands.options import POLICY, Home, Json, PolicyFile, Quiet, Source, app, say_changes, say_settled
 from reveil.words import agree, some
 
 if TYPE_CHECKING:
@@ -18,8 +16,9 @@ def count(
     """One more release of noisy counts under the budget of the policy's [dp]; spent before it is revealed."""
     from reveil import terminal
     from reveil.dp.api import count as make
+    from reveil.dp.api import look_back
 
-    _say_settled(policy, home, quiet)
+    say_settled(look_back(policy, home)[0], quiet)
     with terminal.progress(quiet) as show:
         made = make(source, policy, home=home, progress=show)
     if json:
@@ -41,9 +40,12 @@ def count(
 def spent(policy: PolicyFile = POLICY, home: Home = None, json: Json = False, quiet: Quiet = False) -> None:
     """What a series of noisy counts has spent of its budget, and what is left."""
     from reveil import terminal
+    from reveil.dp.api import look_back
     from reveil.dp.api import spent as look
 
-    _say_settled(policy, home, quiet)
+    settled, changes = look_back(policy, home)
+    say_changes(policy, changes)
+    say_settled(settled, quiet)
     found = look(policy, home)
     if json:
         terminal.say_json(found.to_dict())
@@ -52,15 +54,6 @@ def spent(policy: PolicyFile = POLICY, home: Home = None, json: Json = False, qu
     if rows:
         terminal.say(terminal.table(("no", "made (UTC)", found.measure, "tables"), rows))
     _show(found)
-
-
-def _say_settled(policy: Path, home: Path | None, quiet: bool) -> None:
-    """What a crash had left is finished or cleared away first; said on stderr, as with any series."""
-    from reveil.dp.api import settle
-
-    for sentence in settle(policy, home):
-        if not quiet:
-            sys.stderr.write(sentence + "\n")
 
 
 def _show(found: "Spent") -> None:

@@ -12,6 +12,7 @@ import typer
 
 if TYPE_CHECKING:
     from reveil.certificate import Certificate
+    from reveil.errors import Fault
     from reveil.publish import Series
     from reveil.release import Release
 
@@ -45,17 +46,27 @@ def series_so_far(policy: Path, home: Path | None, quiet: bool) -> "Series":
     from reveil.publish import look_back
 
     series, changes = look_back(policy, home)
+    say_changes(policy, changes)
+    return _said(series, quiet)
+
+
+def say_changes(policy: Path, changes: "list[Fault]") -> None:
+    """Looking back is done under the recorded policy, and says so on stderr."""
     if changes:
         lines = [f"Note: {policy} is not the policy of this series. It is read under the recorded one:"]
         lines += [f"  {fault.message}" for fault in changes]
         sys.stderr.write("\n".join([*lines, "Publishing refuses this change: reveil explain R502", ""]))
-    return _said(series, quiet)
 
 
 def _said(series: "Series", quiet: bool) -> "Series":
-    for sentence in series.settled if not quiet else ():
-        sys.stderr.write(sentence + "\n")
+    say_settled(series.settled, quiet)
     return series
+
+
+def say_settled(sentences: list[str], quiet: bool) -> None:
+    """What a crash had left is finished or cleared away first; said on stderr."""
+    for sentence in sentences if not quiet else ():
+        sys.stderr.write(sentence + "\n")
 
 
 def show_release(release: "Release", json: bool, quiet: bool) -> None:

@@ -19,9 +19,9 @@ import polars as pl
 
 from reveil.dp import mechanism
 from reveil.dp.counting import bound, cells, exact_text, grid, read
-from reveil.dp.policy import Budget, Counting
+from reveil.dp.policy import Budget, Counting, Terms, recorded_terms
 from reveil.emit import emit
-from reveil.errors import Fault, GuaranteeError, InfeasibleError, TamperedError, stop_if
+from reveil.errors import Fault, GuaranteeError, InfeasibleError, InputError, TamperedError, stop_if
 from reveil.ledger import store
 from reveil.ledger.ledger import Ledger
 from reveil.ledger.record import GENESIS, Head, Record
@@ -109,21 +109,42 @@ class Counted:
 
 
 def spent(policy: CountingLike, home: str | Path | None = None) -> Spent:
-    """What a series of counts has spent of its budget; an edited ledger or file of a release is refused."""
+    """What a series of counts has spent of its budget; an edited ledger or file of a release is refused.
+
+    A policy that was edited since is read for its series only: what people were promised is what was recorded.
+    """
     rules = load_as(Counting, policy)
     place = _home(rules, home)
-    ledger = None if vacant(place) else _open(rules, place)
-    if ledger is not None and (faults := ledger.check()):
+    ledger = None if vacant(place) else _settled(Ledger.open(place))
+    past = [] if ledger is None else ledger.records()
+    if ledger is None or not past:
+        _refuse_idle(rules.dp)
+        return _spent(rules.series.name, rules.dp, [])
+    if faults := ledger.check():
         raise TamperedError(faults)
-    past = _past(rules, ledger)
-    return _spent(rules, past, _epsilon(rules.dp, _scales(past)))
+    changed = bool(_changes(ledger, rules))
+    return _spent(ledger.series, recorded_terms(ledger.policy or {}) if changed else rules.dp, past)
 
 
-def settle(policy: CountingLike, home: str | Path | None = None) -> list[str]:
-    """Finish or clear away what a crash left, and say what was done. `count` and `spent` do so too, in silence."""
+def look_back(policy: CountingLike, home: str | Path | None = None) -> tuple[list[str], list[Fault]]:
+    """Finish or clear away what a crash left, and say what was done; and where this is not the recorded policy.
+
+    `count` and `spent` settle it too, in silence.
+    """
     rules = load_as(Counting, policy)
     place = _home(rules, home)
-    return [] if vacant(place) else _ledger(rules, place).settle()
+    if vacant(place):
+        return [], []
+    ledger = Ledger.open(place)
+    return ledger.settle(), _changes(ledger, rules)
+
+
+def _changes(ledger: Ledger, rules: Counting) -> list[Fault]:
+    """Where the policy is not the recorded one; a home of rows, which has no budget, is refused."""
+    if ledger.policy is not None and "dp" not in ledger.policy:
+        message = f"the series {ledger.series!r} publishes rows, and has no budget"
+        raise InputError(Fault("R502", f"home '{ledger.home}'", message, "give the home of the counts with --home"))
+    return ledger.changes(rules.series.name, rules.fixed())
 
 
 def count(
@@ -148,7 +169,9 @@ def count(
     mechanism.opendp()
     place = _home(rules, home)
     ledger = None if vacant(place) else _open(rules, place)
-    past = _past(rules, ledger)
+    past = [] if ledger is None else ledger.records()
+    if not past:
+        _refuse_idle(rules.dp)
     head = past[-1].head if past else GENESIS
     scales = _afford(rules.dp, past)
     privacy, epsilon = _privacy(rules.dp, scales), _epsilon(rules.dp, [*_scales(past), *scales])
@@ -164,7 +187,8 @@ def count(
     finally:
         ledger.discard(staged)
     path = ledger.reveal(record.number)
-    return Counted(tables, privacy, record.number, path, left_out, _spent(rules, [*past, record], epsilon))
+    budget = _spent(rules.series.name, rules.dp, [*past, record], epsilon)
+    return Counted(tables, privacy, record.number, path, left_out, budget)
 
 
 def _home(rules: Counting, home: str | Path | None) -> Path:
@@ -172,25 +196,22 @@ def _home(rules: Counting, home: str | Path | None) -> Path:
 
 
 def _open(rules: Counting, home: Path) -> Ledger:
-    """The ledger, settled, with its chain checked: what was spent may not be edited away."""
-    ledger = _ledger(rules, home)
+    """The ledger to count in; another policy than the recorded one is refused."""
+    return _settled(Ledger.create_or_open(home, series=rules.series.name, policy=rules.fixed()))
+
+
+def _settled(ledger: Ledger) -> Ledger:
+    """Settled, with its chain checked: what was spent may not be edited away."""
     ledger.settle()
     if faults := ledger.check([]):
         raise TamperedError(faults)
     return ledger
 
 
-def _past(rules: Counting, ledger: Ledger | None) -> list[Record]:
-    """What was counted so far. Bins that nothing counts are refused at the beginning; later they stay as they are."""
-    past = [] if ledger is None else ledger.records()
-    if not past:
-        remedy = "count it, or leave its bins out: the first release fixes them"
-        stop_if([Fault("R201", "dp.bins", f"bins of {name!r} are counted nowhere", remedy) for name in rules.dp.idle])
-    return past
-
-
-def _ledger(rules: Counting, home: Path) -> Ledger:
-    return Ledger.create_or_open(home, series=rules.series.name, policy=rules.fixed())
+def _refuse_idle(budget: Budget) -> None:
+    """Bins that nothing counts are refused at the beginning; later they stay as they are."""
+    remedy = "count it, or leave its bins out: the first release fixes them"
+    stop_if([Fault("R201", "dp.bins", f"bins of {name!r} are counted nowhere", remedy) for name in budget.idle])
 
 
 def _afford(budget: Budget, past: list[Record]) -> list[float]:
@@ -223,7 +244,7 @@ def _scales(past: list[Record]) -> list[float]:
     return [scale for record in past for scale in record.facts["scales"]]
 
 
-def _epsilon(budget: Budget, scales: list[float]) -> float | None:
+def _epsilon(budget: Terms, scales: list[float]) -> float | None:
     """All of this noise in the words of (epsilon, delta), for a policy with a delta."""
     return None if budget.delta is None else mechanism.epsilon_at(budget.contributions, scales, budget.delta)
 
@@ -285,8 +306,8 @@ def _record(ledger: Ledger, staged: Path, head: Head, rules: Counting, scales: l
     return ledger.record(staged, on=head, facts=facts)
 
 
-def _spent(rules: Counting, past: list[Record], epsilon: float | None) -> Spent:
-    budget = rules.dp
+def _spent(series: str, budget: Terms, past: list[Record], epsilon: float | None = None) -> Spent:
+    """`epsilon`, where it is not known yet, is added up from all noise so far."""
     releases = tuple(
         {
             "number": record.number,
@@ -298,4 +319,5 @@ def _spent(rules: Counting, past: list[Record], epsilon: float | None) -> Spent:
     )
     words = STATEMENT if budget.measure == "epsilon" else GAUSSIAN
     statement = words.format(contributions=budget.contributions, budget=exact_text(budget.total))
-    return Spent(rules.series.name, budget.measure, budget.total, _gone(past), releases, statement, epsilon)
+    epsilon = _epsilon(budget, _scales(past)) if epsilon is None else epsilon
+    return Spent(series, budget.measure, budget.total, _gone(past), releases, statement, epsilon)

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from datetime import date
 from fractions import Fraction
 from itertools import pairwise
 from math import prod
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
 from reveil.hierarchies.scales import date_label, fraction_text
 from reveil.policy import Column, DateLevel, Publication
-from reveil.promise import ContradictionError, Exact, Section
+from reveil.promise import MARK, ContradictionError, Exact, Section
 
 MISSING, OTHER = "(missing)", "(other)"
 CELLS = 1_000_000  # of one table of counts
@@ -55,14 +56,43 @@ class Marginal(Section):
     spend: Part  # of the budget, in each release
 
 
-class Budget(Section):
+def _bin_shape(value: object) -> str:
+    """Texts, or numbers (which may be written as texts, if one at least is not)."""
+    texts = isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value)
+    return MARK + ("texts" if texts else "numbers")
+
+
+Bins = Annotated[
+    Annotated[tuple[str, ...], Field(min_length=1), Tag(MARK + "texts")]
+    | Annotated[tuple[Exact, ...], Field(min_length=1), Tag(MARK + "numbers")],
+    Discriminator(_bin_shape),
+]
+
+
+class Terms(Section):
     """`epsilon` (pure differential privacy) or `rho` (zero-concentrated, with the `delta` to state it at)."""
 
     epsilon: Whole | None = None
     rho: Whole | None = None
     delta: Chance | None = None
     contributions: Annotated[int, Field(ge=1, le=ROWS)] = 1
-    bins: dict[str, Annotated[tuple[str, ...], Field(min_length=1)] | Annotated[tuple[Exact, ...], Field(min_length=1)]]
+
+    @property
+    def measure(self) -> Literal["epsilon", "rho"]:
+        return "epsilon" if self.epsilon is not None else "rho"
+
+    @property
+    def total(self) -> Fraction:
+        """The budget of the series, in its own measure."""
+        found = self.epsilon if self.epsilon is not None else self.rho
+        assert found is not None
+        return found
+
+
+class Budget(Terms):
+    """What people are promised over the whole series, and what is counted in each release."""
+
+    bins: dict[str, Bins]
     counts: Annotated[tuple[Marginal, ...], Field(min_length=1)]
 
     @model_validator(mode="after")
@@ -86,17 +116,6 @@ class Budget(Section):
     def idle(self) -> list[str]:
         """Columns whose bins are counted nowhere. A series that has begun keeps them: its bins are fixed."""
         return [name for name in self.bins if not any(name in count.by for count in self.counts)]
-
-    @property
-    def measure(self) -> Literal["epsilon", "rho"]:
-        return "epsilon" if self.epsilon is not None else "rho"
-
-    @property
-    def total(self) -> Fraction:
-        """The budget of the series, in its own measure."""
-        found = self.epsilon if self.epsilon is not None else self.rho
-        assert found is not None
-        return found
 
     @property
     def each(self) -> Fraction:
@@ -200,3 +219,8 @@ class Counting(Publication):
         everything = self.to_dict()
         dp = {name: value for name, value in everything["dp"].items() if name != "counts"}
         return {"series": everything["series"], "columns": everything["columns"], "dp": dp}
+
+
+def recorded_terms(fixed: Mapping[str, Any]) -> Terms:
+    """The promise that a series was recorded with (`Counting.fixed`), whatever the policy file says by now."""
+    return Terms.model_validate({name: fixed["dp"][name] for name in Terms.model_fields})
