@@ -130,7 +130,7 @@ COLUMNS = {"id": "identifier", "age": "quasi", "illness": "sensitive"}
         ({"l": 2, "strategy": "greedy", "diversity": "entropy"}, "freely", "diversity does nothing"),
         ({"l": 2, "strategy": "greedy"}, "never", "Where values persist it is no bound"),
         ({"l": 2, "strategy": "greedy"}, None, 'needs values.change = "freely"'),
-        ({"l": 2, "strategy": "greedy", "protect": []}, "freely", "at least 1 item"),
+        ({"l": 2, "strategy": "greedy", "protect": []}, "freely", "protect: is empty"),
     ],
 )
 def test_policies_that_promise_what_cannot_be_kept_are_refused(guarantee, change, words):

@@ -6,6 +6,7 @@ import json
 import sqlite3
 import sys
 from fractions import Fraction
+from math import nextafter
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from typer.testing import CliRunner
 import reveil
 from reveil.cli import app
 from reveil.dp import api, mechanism
-from reveil.dp.counting import bound, cells, grid, read
+from reveil.dp.counting import _places, bound, cells, grid, read
 from reveil.dp.policy import Counting
 from reveil.errors import ConflictError, GuaranteeError, InfeasibleError, InputError, TamperedError
 from reveil.policy import load_as
@@ -133,6 +134,27 @@ def test_large_whole_numbers_have_bins_of_their_own() -> None:
     rules = policy({"name": "n", "by": ["age"], "spend": 1}, columns={"who": "identifier", "age": "quasi"})
     rules["dp"]["bins"] = {"age": cuts}
     assert list(exact(table, rules, "n").values()) == [0, 50, 50, 50, 50, 0, 1]
+
+
+CUTS = [
+    "0",
+    "0.1",
+    "0.3",
+    "0.10000000000000000001",
+    "0.09999999999999999999",
+    "9007199254740993",
+    "1e30",
+    "1" + "0" * 400,
+]
+DECIMALS = [0.0, -0.0, 0.1, 0.3, nextafter(0.1, 1), nextafter(0.1, 0), 2.0**53, 2.0**53 + 2, 1e30, -1e30, 1e308, None]
+
+
+@given(st.lists(st.sampled_from(DECIMALS), min_size=1), st.sets(st.sampled_from(CUTS), min_size=1))
+def test_decimals_are_in_the_bins_that_they_are_written_for(values: list[float | None], cuts: set[str]) -> None:
+    """0.1 means the decimal, not the float next to it; and a cut may lie between two floats."""
+    bins = tuple(sorted(map(Fraction, cuts)))
+    wanted = [len(bins) + 1 if v is None else sum(cut <= Fraction(str(v)) for cut in bins) for v in values]
+    assert _places(pl.Series(values, dtype=pl.Float64), bins).tolist() == wanted
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from("FMX")), min_size=1, max_size=30), st.integers(1, 3))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import ceil
+from math import ceil, inf, nextafter
 from typing import Any
 
 import numpy as np
@@ -84,10 +84,23 @@ def _places(column: pl.Series, bins: tuple[Any, ...]) -> NDArray[np.int64]:
         steps = [max(ceil(cut), -most - 1) for cut in bins if cut <= most]
         places = np.searchsorted(np.array(steps, dtype=np.int64), column.fill_null(0).to_numpy(), side="right")
         return np.where(column.is_null().to_numpy(), len(bins) + 1, places)
-    ladder = np.array([float(cut) for cut in bins])
+    ladder = np.array([_least_float(cut) for cut in bins])
     numbers = column.cast(pl.Float64).fill_null(np.nan).to_numpy()
     places = np.searchsorted(ladder, numbers, side="right")
     return np.where(np.isnan(numbers), len(bins) + 1, places)
+
+
+def _least_float(cut: Fraction) -> float:
+    """The least float that, written as a decimal, is not below the cut.
+
+    >>> _least_float(Fraction("0.1")), _least_float(Fraction("0.10000000000000000001")) > 0.1
+    (0.1, True)
+    """
+    try:
+        near = float(cut)
+    except OverflowError:
+        return inf if cut > 0 else -inf
+    return near if Fraction(str(near)) >= cut else nextafter(near, inf)
 
 
 def grid(marginal: Marginal, budget: Budget, counts: NDArray[np.int64]) -> pl.DataFrame:
