@@ -196,10 +196,7 @@ def _as_plain(data: bytes, look: Dialect) -> pl.DataFrame | None:
     """
     begin = data.find(b"\n") + 1
     ends = b"\r\n" if data[:begin].endswith(b"\r\n") else b"\n"
-    if len(ends) > 1:
-        alike = data.count(b"\r") == data.count(b"\n") == data.count(ends)
-    else:
-        alike = b"\r" not in data
+    alike = data.count(b"\r") == data.count(b"\n") == data.count(ends) if len(ends) > 1 else b"\r" not in data
     if not look.whole or b'"' in data or not alike:
         return None
     kinds: dict[str, Any] = dict.fromkeys(look.names, pl.String) | dict.fromkeys(look.whole, pl.Int64)
