@@ -92,7 +92,7 @@ class Cell:
         dated = isinstance(self.low, datetime.date) or isinstance(self.high, datetime.date)
         if isinstance(value, datetime.date) and not dated:
             return self._names_period_of(value)
-        point = _point(text, None)
+        point = value if type(value) is int else _point(text, None)
         if point is None or isinstance(point, datetime.date) != dated:
             return False
         return point in self.values or (self.kind == "interval" and self._between(point))
@@ -133,6 +133,8 @@ def exact_number(text: str) -> int | Fraction | None:
     >>> exact_number("-5"), exact_number("0.1"), exact_number("2.0"), exact_number("x")
     (-5, Fraction(1, 10), 2, None)
     """
+    if text.isascii() and text.isdigit():
+        return int(text)
     if not _PLAIN_NUMBER.fullmatch(text):
         return None
     number = Fraction(text)

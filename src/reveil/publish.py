@@ -20,8 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from reveil.certificate import Certificate, certify
+from reveil.covering import Held
 from reveil.emit import count_counterfeits, emit
 from reveil.encode import Encoded, encode
 from reveil.errors import Fault, InfeasibleError, InputError, ReveilError, stop_if
@@ -162,12 +164,19 @@ def truth_of(d: Draft) -> Truth:
         name: pl.DataFrame({"value": d.frame[name]}).group_by("value").len("rows").cast({"rows": pl.Int64})
         for name in d.policy.named("sensitive")
     }
-    members = None
+    members, quasi = None, None
     if d.encoded.persons is not None:
+        quasi = {tree.name: _held(d, n, kept) for n, tree in enumerate(d.encoded.quasi)}
         held = {name: d.frame[name].filter(pl.Series(kept)) for name in d.policy.named("sensitive")}
         members = pl.DataFrame({"person": d.encoded.persons[kept], "group": d.plan.groups[kept], **held})
     signatures = signatures_of(d.encoded, d.plan, d.policy)
-    return Truth(d.encoded.rows, d.plan.withheld, values, members, signatures)
+    return Truth(d.encoded.rows, d.plan.withheld, values, members, quasi, signatures)
+
+
+def _held(d: Draft, number: int, kept: NDArray[np.bool_]) -> Held:
+    tree, rows = d.encoded.quasi[number], np.flatnonzero(kept)
+    values = d.frame[tree.name].gather(rows)
+    return Held(values, pl.Series(tree.leaves, dtype=values.dtype, strict=False), d.encoded.positions[rows, number])
 
 
 def anonymize(

@@ -19,6 +19,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from reveil.covering import Held, uncovered
 from reveil.encode import taxonomy
 from reveil.errors import Fault, GuaranteeError, InputError, stop_if
 from reveil.guarantees.contract import Background, Verdict, View
@@ -44,6 +45,7 @@ class Truth:
     withheld: int
     values: Mapping[str, pl.DataFrame] = field(default_factory=dict)  # sensitive column -> value, rows in the input
     members: pl.DataFrame | None = None  # series: person, group (>= 0) and, by sensitive column, their value
+    quasi: Mapping[str, Held] | None = None  # the quasi-identifiers of the members
     signatures: pl.DataFrame | None = None  # priors: group (>= 0) and, by prior, the signature of each person
 
 
@@ -123,9 +125,11 @@ def check_table(
     found.append(_uniform(table, view, policy))
     if counterfeits is not None:
         found.append(_counterfeits(groups, view, counterfeits))
+    known = background(policy)
     if truth is not None:
         found += _compare(table, view, truth)
-    verdicts = [verdict for judge in judges(policy, background(policy)) for verdict in judge.judge(view, history)]
+        found += _covered(view, truth, policy, known.hierarchies)
+    verdicts = [verdict for judge in judges(policy, known) for verdict in judge.judge(view, history)]
     sizes = tuple(np.sort(view.sizes()).tolist())
     invented = int(view.counterfeits.sum())
     return Verification(
@@ -135,12 +139,15 @@ def check_table(
 
 def _labels(view: View, policy: Policy) -> dict[str, int]:
     """How many different cells each quasi-identifier shows; rows of a class show the same, but for an anatomy's."""
-    shown = view.quasi
-    if policy.method.publish != "anatomy" and len(view.classes):
-        model = np.zeros(view.count, dtype=np.int64)
-        model[view.classes] = np.arange(len(view.classes))  # one row of each class
-        shown = shown[model]
+    shown = view.quasi if policy.method.publish == "anatomy" else _by_class(view)
     return shown.select(pl.all().n_unique()).row(0, named=True) if shown.width else {}
+
+
+def _by_class(view: View) -> pl.DataFrame:
+    """The cells of one row of each class."""
+    model = np.zeros(view.count, dtype=np.int64)
+    model[view.classes] = np.arange(len(view.classes))
+    return view.quasi[model] if len(view.classes) else view.quasi
 
 
 def published_columns(policy: Policy) -> list[str]:
@@ -340,6 +347,22 @@ def _held(table: pl.DataFrame, view: View, truth: Truth, name: str) -> Check:
         f"{some(lacking, 'value')} of members {agree(lacking, 'is', 'are')} not among those that their group shows"
     )
     return Check(f"values of {name!r} by group", lacking == 0, finding)
+
+
+def _covered(view: View, truth: Truth, policy: Policy, stated: Mapping[str, Hierarchy]) -> list[Check]:
+    """Cells must be true: behind those of a group are the values of its members. An anatomy shows them as they are."""
+    if not truth.quasi or view.members is None or view.members["class"].min() == -1:  # a wrong number of members
+        return []
+    classes, people = view.members["class"], pl.DataFrame([held.values for held in truth.quasi.values()])
+    if policy.method.publish == "anatomy":
+        shown = view.quasi.with_columns(pl.Series(GROUP, view.classes)).hash_rows().sort()
+        given = people.select(view.quasi.columns).cast(view.quasi.schema).with_columns(classes.alias(GROUP))
+        same = shown.equals(given.hash_rows().sort())
+        return [Check("quasi-identifiers", same, "each group shows those of its members")]
+    wrong = uncovered(_by_class(view), classes.to_numpy(), truth.quasi, {**_texts(policy, people), **stated})
+    untrue = ", ".join(f"{name!r} of {some(rows, 'member')}" for name, rows in wrong.items() if rows)
+    finding = f"not true: {untrue}" if untrue else "each covers the values of its group's members"
+    return [Check("cells", not untrue, finding)]
 
 
 def background(policy: Policy) -> Background:

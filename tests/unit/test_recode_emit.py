@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from polars.testing import assert_frame_equal
 
 import reveil
+from reveil import publish
 from reveil.emit import count_counterfeits, emit
 from reveil.encode import encode, positions_of
 from reveil.errors import GuaranteeError
@@ -26,7 +27,7 @@ from reveil.notation import parse_cell
 from reveil.plan.contract import Plan, silent
 from reveil.policy import Policy, load_policy
 from reveil.publish import draft
-from reveil.recode import recode
+from reveil.recode import Part, Recoded, recode
 from reveil.roles import prepare
 from reveil.verify import Truth, check_table, read_published, verify
 
@@ -126,6 +127,52 @@ def same_rows(table: pl.DataFrame, groups: NDArray[np.int32], frame: pl.DataFram
             if group >= 0:
                 text = shown[group][number]
                 assert read[text].covers(value), (name, value, text)
+
+
+@pytest.mark.parametrize("form", ["nodes", "sets"])
+@pytest.mark.parametrize("missing", [False, True], ids=["complete", "missing"])
+def test_the_verifier_finds_cells_that_are_not_true(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, missing: bool
+) -> None:
+    """Each column by itself: all groups show what another group shows, so that nothing else is wrong."""
+    policy = policy_for(tmp_path, list(KINDS), method={"recode": form})
+    table = people(missing)
+    right = reveil.open_series(policy, home=tmp_path / "right").publish(table, seed=1).table
+    write = publish.emit
+    telling = [name for name in policy.named("quasi") if right[name].n_unique() > 1]
+    assert len(telling) > 5
+    for name in telling:
+
+        def exchanged(tables: dict[str, Recoded], *rest: Any, column: str = name) -> None:
+            shown, *others = tables["table"].parts
+            moved = shown.cells.with_columns(pl.col(column).reverse())
+            write({"table": Recoded((Part(moved, shown.index), *others))}, *rest)
+
+        monkeypatch.setattr(publish, "emit", exchanged)
+        with pytest.raises(GuaranteeError) as refused:
+            reveil.open_series(policy, home=tmp_path / "wrong").publish(table, seed=1)
+        assert f"cells: not true: {name!r} of" in str(refused.value)
+
+
+def test_the_verifier_finds_an_anatomy_that_is_not_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    policy = load_policy(
+        {
+            "columns": {"id": "identifier", "age": "quasi", "ill": "sensitive"},
+            "guarantee": {"model": "l-diversity", "k": 2, "l": 2},
+            "method": {"publish": "anatomy"},
+        }
+    )
+    table = pl.DataFrame({"id": range(8), "age": range(8), "ill": list("abcdabcd")})
+    reveil.open_series(policy, home=tmp_path / "right").publish(table)
+    write = publish.emit
+
+    def exchanged(tables: dict[str, pl.DataFrame], *rest: Any) -> None:
+        quasi = tables["qit"].sort("group").with_columns(pl.col("age").reverse())
+        write({**tables, "qit": quasi}, *rest)
+
+    monkeypatch.setattr(publish, "emit", exchanged)
+    with pytest.raises(GuaranteeError, match="quasi-identifiers"):
+        reveil.open_series(policy, home=tmp_path / "wrong").publish(table)
 
 
 @pytest.mark.parametrize("form", ["nodes", "sets"])

@@ -12,6 +12,7 @@ import polars as pl
 from markupsafe import Markup
 
 from reveil.certificate import Certificate
+from reveil.encode import taxonomy
 from reveil.errors import InputError
 from reveil.explain import explain
 from reveil.guarantees.contract import Verdict
@@ -113,11 +114,15 @@ class Source:
 
     @cached_property
     def texts(self) -> set[str]:
-        """The different values of the input's text columns that are quasi-identifiers or sensitive."""
-        known = (*self.policy.named("quasi"), *self.policy.named("sensitive"))
-        names = [name for name in known if self.frame.schema[name] == pl.String]
+        """The values of text columns that are quasi-identifiers or sensitive; all that a stated hierarchy has."""
+        columns = {
+            name: self.policy.columns[name] for role in ("quasi", "sensitive") for name in self.policy.named(role)
+        }
+        stated = {name: spec.hierarchy for name, spec in columns.items() if spec.hierarchy is not None}
+        known = {str(leaf) for name, tree in stated.items() for leaf in taxonomy(name, tree, self.policy.folder)}
+        names = [name for name in columns if name not in stated and self.frame.schema[name] == pl.String]
         found = self.frame.select(pl.col(names).drop_nulls().unique().implode())  # all columns at the same time
-        return {value for name in names for value in found[name].item()}
+        return known | {value for name in names for value in found[name].item()}
 
 
 def contents(source: Source) -> tuple[Content, Content]:
