@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
@@ -23,14 +23,15 @@ class Held:
     """A column of the input; and, to save looking for them, its different values in rising order as others say."""
 
     values: pl.Series
-    said: pl.Series
+    said: Sequence[Hashable]
     index: NDArray[np.int32]  # which of them each row is said to have
 
     def numbered(self) -> tuple[pl.Series, NDArray[np.int64]]:
         """Different values and which of them each row has. What was said is taken only if it gives the column."""
-        rising = self.values.dtype == pl.String or self.said.is_sorted()
-        if rising and self.said.gather(self.index).equals(self.values):
-            return self.said, self.index.astype(np.int64)
+        said = pl.Series(self.said, dtype=self.values.dtype, strict=False)
+        rising = said.dtype == pl.String or said.is_sorted()
+        if rising and said.gather(self.index).equals(self.values):
+            return said, self.index.astype(np.int64)
         return ranked(self.values)
 
 
@@ -41,7 +42,7 @@ def uncovered(
 
     `shown` are the cells by class, `classes` the class of each member.
 
-    >>> ages = Held(pl.Series([21, 30, 99]), pl.Series([21, 30, 99]), np.arange(3, dtype=np.int32))
+    >>> ages = Held(pl.Series([21, 30, 99]), [21, 30, 99], np.arange(3, dtype=np.int32))
     >>> uncovered(pl.DataFrame({"age": ["[20-29]", "*"]}), np.array([0, 0, 1]), {"age": ages}, {})
     {'age': 1}
     """

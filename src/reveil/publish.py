@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from reveil.certificate import Certificate, certify
 from reveil.covering import Held
@@ -159,24 +158,23 @@ def write_release(d: Draft, folder: Path, history: History, number: int | None, 
 
 def truth_of(d: Draft) -> Truth:
     """What was put in, for the verifier to compare with what came out."""
-    kept = d.plan.groups >= 0
     values = {
         name: pl.DataFrame({"value": d.frame[name]}).group_by("value").len("rows").cast({"rows": pl.Int64})
         for name in d.policy.named("sensitive")
     }
     members, quasi = None, None
     if d.encoded.persons is not None:
-        quasi = {tree.name: _held(d, n, kept) for n, tree in enumerate(d.encoded.quasi)}
-        held = {name: d.frame[name].filter(pl.Series(kept)) for name in d.policy.named("sensitive")}
-        members = pl.DataFrame({"person": d.encoded.persons[kept], "group": d.plan.groups[kept], **held})
+        kept = np.flatnonzero(d.plan.groups >= 0)
+        everybody = len(kept) == d.encoded.rows  # then nothing need be copied
+        rows, frame = (slice(None), d.frame) if everybody else (kept, d.frame[kept])
+        held = {name: frame[name] for name in d.policy.named("sensitive")}
+        members = pl.DataFrame({"person": d.encoded.persons[rows], "group": d.plan.groups[rows], **held})
+        quasi = {
+            tree.name: Held(frame[tree.name], tree.leaves, d.encoded.positions[rows, number])
+            for number, tree in enumerate(d.encoded.quasi)
+        }
     signatures = signatures_of(d.encoded, d.plan, d.policy)
     return Truth(d.encoded.rows, d.plan.withheld, values, members, quasi, signatures)
-
-
-def _held(d: Draft, number: int, kept: NDArray[np.bool_]) -> Held:
-    tree, rows = d.encoded.quasi[number], np.flatnonzero(kept)
-    values = d.frame[tree.name].gather(rows)
-    return Held(values, pl.Series(tree.leaves, dtype=values.dtype, strict=False), d.encoded.positions[rows, number])
 
 
 def anonymize(

@@ -125,26 +125,23 @@ def check_table(
     found.append(_uniform(table, view, policy))
     if counterfeits is not None:
         found.append(_counterfeits(groups, view, counterfeits))
-    known = background(policy)
+    known, shown = background(policy), view.quasi if policy.method.publish == "anatomy" else _by_class(view)
     if truth is not None:
         found += _compare(table, view, truth)
-        found += _covered(view, truth, policy, known.hierarchies)
+        found += _covered(view, shown, truth, policy, known.hierarchies)
     verdicts = [verdict for judge in judges(policy, known) for verdict in judge.judge(view, history)]
     sizes = tuple(np.sort(view.sizes()).tolist())
     invented = int(view.counterfeits.sum())
-    return Verification(
-        tuple(found), tuple(verdicts), table.height, view.count, invented, sizes, labels=_labels(view, policy)
-    )
+    return Verification(tuple(found), tuple(verdicts), table.height, view.count, invented, sizes, labels=_labels(shown))
 
 
-def _labels(view: View, policy: Policy) -> dict[str, int]:
-    """How many different cells each quasi-identifier shows; rows of a class show the same, but for an anatomy's."""
-    shown = view.quasi if policy.method.publish == "anatomy" else _by_class(view)
+def _labels(shown: pl.DataFrame) -> dict[str, int]:
+    """How many different cells each quasi-identifier shows."""
     return shown.select(pl.all().n_unique()).row(0, named=True) if shown.width else {}
 
 
 def _by_class(view: View) -> pl.DataFrame:
-    """The cells of one row of each class."""
+    """The cells of one row of each class: but for an anatomy's, all its rows show the same."""
     model = np.zeros(view.count, dtype=np.int64)
     model[view.classes] = np.arange(len(view.classes))
     return view.quasi[model] if len(view.classes) else view.quasi
@@ -349,17 +346,19 @@ def _held(table: pl.DataFrame, view: View, truth: Truth, name: str) -> Check:
     return Check(f"values of {name!r} by group", lacking == 0, finding)
 
 
-def _covered(view: View, truth: Truth, policy: Policy, stated: Mapping[str, Hierarchy]) -> list[Check]:
+def _covered(
+    view: View, shown: pl.DataFrame, truth: Truth, policy: Policy, stated: Mapping[str, Hierarchy]
+) -> list[Check]:
     """Cells must be true: behind those of a group are the values of its members. An anatomy shows them as they are."""
     if not truth.quasi or view.members is None or view.members["class"].min() == -1:  # a wrong number of members
         return []
     classes, people = view.members["class"], pl.DataFrame([held.values for held in truth.quasi.values()])
     if policy.method.publish == "anatomy":
-        shown = view.quasi.with_columns(pl.Series(GROUP, view.classes)).hash_rows().sort()
-        given = people.select(view.quasi.columns).cast(view.quasi.schema).with_columns(classes.alias(GROUP))
-        same = shown.equals(given.hash_rows().sort())
+        given = people.select(shown.columns).cast(shown.schema).with_columns(classes.alias(GROUP))
+        rows = shown.with_columns(pl.Series(GROUP, view.classes)).hash_rows().sort()
+        same = rows.equals(given.hash_rows().sort())
         return [Check("quasi-identifiers", same, "each group shows those of its members")]
-    wrong = uncovered(_by_class(view), classes.to_numpy(), truth.quasi, {**_texts(policy, people), **stated})
+    wrong = uncovered(shown, classes.to_numpy(), truth.quasi, {**_texts(policy, people), **stated})
     untrue = ", ".join(f"{name!r} of {some(rows, 'member')}" for name, rows in wrong.items() if rows)
     finding = f"not true: {untrue}" if untrue else "each covers the values of its group's members"
     return [Check("cells", not untrue, finding)]

@@ -37,4 +37,5 @@ def said_about(values: pl.Series, rng) -> list[Held]:  # type: ignore[no-untyped
     rng.shuffle(order)
     back = np.argsort(order).astype(np.int32)
     lie = np.array([rng.randrange(len(said)) for _ in index], dtype=np.int32)
-    return [Held(values, said, index), Held(values, said.gather(order), back[index]), Held(values, said, lie)]
+    known = said.to_list()
+    return [Held(values, known, index), Held(values, [known[p] for p in order], back[index]), Held(values, known, lie)]
