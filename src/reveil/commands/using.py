@@ -136,9 +136,11 @@ def demo(
 @app.command()
 def bench(
     name: Annotated[str, typer.Argument(help="Which benchmark: the name of a script in bench/.")] = "single",
+    words: Annotated[list[str] | None, typer.Argument(help="What that script takes: see its first lines.")] = None,
 ) -> None:
     """Measure Reveil on this machine, as ratios within one run. Needs a checkout of the source."""
     import runpy
+    import sys
 
     folder = Path(__file__).resolve().parents[3] / "bench"
     script = folder / f"{name}.py"
@@ -148,4 +150,5 @@ def bench(
             or "none here; benchmarks need a source checkout"
         )
         raise InputError(Fault("R220", f"benchmark {name!r}", "is not there", f"use one of: {known}"))
+    sys.argv = [str(script), *(words or ())]
     runpy.run_path(str(script), run_name="__main__")
