@@ -133,11 +133,14 @@ def _records(data: bytes, mark: str, strict: bool = False) -> Iterator[tuple[int
         csv.field_size_limit(limit)
 
 
-def _sample(data: bytes, mark: str) -> tuple[list[list[str]], float]:
-    """The first records, and the share that is as wide as the header; 0 when that is one field."""
-    cut = data if len(data) <= SAMPLE_BYTES else data[: data.rfind(b"\n", 0, SAMPLE_BYTES) + 1] or data
-    records = [record for _, record, _ in _records(cut, mark) if record] or [[""]]
-    if len(cut) < len(data) and len(records) > 2:
+def _first_lines(data: bytes) -> bytes:
+    return data if len(data) <= SAMPLE_BYTES else data[: data.rfind(b"\n", 0, SAMPLE_BYTES) + 1] or data
+
+
+def _sample(lines: bytes, mark: str, more: bool) -> tuple[list[list[str]], float]:
+    """The records of the first lines, and the share that is as wide as the header; 0 when that is one field."""
+    records = [record for _, record, _ in _records(lines, mark) if record] or [[""]]
+    if more and len(records) > 2:
         records.pop()  # it may end inside quotation marks
     width = len(records[0])
     return records, sum(len(record) == width for record in records) / len(records) if width > 1 else 0.0
@@ -164,8 +167,10 @@ def _dialect(data: bytes, where: str, options: ReadOptions) -> Dialect:
     given, faults = options.delimiter, []
     if given is not None and (len(given) != 1 or not given.isascii() or given in '"\r\n\0'):
         raise refusal("R106", where, f"the delimiter {given!r} is not one plain character", "pass , ; | or a tab")
-    samples = {mark: _sample(data, mark) for mark in {*DELIMITERS, given or ","}}
-    best = max(DELIMITERS, key=lambda mark: (samples[mark][1], len(samples[mark][0][0])))
+    first = _first_lines(data)
+    present = [mark for mark in DELIMITERS if mark.encode() in first] or [","]
+    samples = {mark: _sample(first, mark, len(first) < len(data)) for mark in {*present, given or ","}}
+    best = max(present, key=lambda mark: (samples[mark][1], len(samples[mark][0][0])))
     mark = given or (best if samples[best][1] else ",")
     _check_header(data, where, mark)
     header, *records = samples[mark][0]
