@@ -170,6 +170,7 @@ def test_cuts(values, levels, missing):
         (lambda: scales.ordered("x", ["a", "b", "[a-b]"], False), "R304", "[a-b]"),
         (lambda: scales.ordered("x", ["a", "a"], False), "R202", "twice"),
         (lambda: scales.prefixes("x", ["476**"], [3], False), "R304", "476**"),
+        (lambda: scales.prefixes("x", ["4*60"], [2], False), "R304", "4*60"),
         (lambda: scales.flat("x", ["*", "a"], False), "R304", "'*'"),
         (lambda: arx_paths("a;;*\nb;x;*\n", "x"), "R303", "empty"),
         (lambda: arx_paths("a;x;*\nb;y\n", "x"), "R303", "fields"),

@@ -190,10 +190,10 @@ def prefixes(name: str, values: Sequence[str], lengths: Sequence[int], missing: 
     if list(lengths) != sorted(set(lengths), reverse=True) or not lengths or lengths[-1] < 1:
         remedy = "write the lengths to keep in falling order, such as [4, 3, 2]"
         raise InputError(Fault("R202", f"column {name!r}, prefixes", f"{list(lengths)} do not fall", remedy))
-    starred = [value for value in values if value.endswith("*")]
+    starred = [value for value in values if "*" in value]
     if starred:
         message = (
-            f"{some(len(starred), 'value ends', 'values end')} in * as if shortened: "
+            f"{some(len(starred), 'value has', 'values have')} a * as if shortened: "
             f"{', '.join(map(repr, starred[:5]))}"
         )
         raise InputError(Fault("R304", f"column {name!r}, prefixes", message, "give the full codes"))
