@@ -64,7 +64,7 @@ def test_beliefs_are_those_of_all_worlds(case, data):
     assert m.observed is o and found.decided.all()
     shown = defaultdict(dict)
     for option in np.nonzero(found.state.alive)[0]:
-        a = int(m.opt_app[option])
+        a = m.app_of(option)
         key = int(o.persons[int(o.app_person[a])]), int(o.app_release[a])
         shown[key][o.values[m.cell_value[m.opt_cell[option]]]] = float(found.share[option])
     expected = enumerated(cohort, chance, known)

@@ -17,12 +17,12 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from reveil.audit.certain import State
 from reveil.audit.model import Model
 from reveil.audit.observed import I64, Bools
+from reveil.audit.options import best_links, count_of, having, lacking, sole
 from reveil.audit.score import Score
 
 Z = 1.959964
@@ -122,8 +122,11 @@ class _Sight:
     def there(self) -> Bools:
         """Targets who are surely in the release."""
         s, m = self.found.state, self.m
-        absent = np.bincount(m.opt_app[s.alive & (m.cell_value[m.opt_cell] < 0)], minlength=len(m.app_factor)) > 0
-        return ~absent[self.targets]
+        if m.observed.app_sure.all():
+            return np.ones(len(self.targets), dtype=bool)
+        nothing = np.full(len(m.app_factor), -1, dtype=np.int64)
+        absent = s.alive & having(m.opt_start, m.opt_cell, m.cell_value, nothing)
+        return np.asarray(count_of(m.opt_start, absent)[self.targets] == 0)
 
     @cached_property
     def shown(self) -> I64:
@@ -131,7 +134,7 @@ class _Sight:
         m, o = self.m, self.m.observed
         if o.located:
             return self.distinct[self.home]
-        pairs = m.opt_app * (len(o.values) + 1) + m.cell_value[m.opt_cell] + 1
+        pairs = m.by_option(np.arange(len(m.app_factor))) * (len(o.values) + 1) + m.cell_value[m.opt_cell] + 1
         pairs = np.unique(pairs[m.cell_value[m.opt_cell] >= 0])
         return np.bincount(pairs // (len(o.values) + 1), minlength=len(m.app_factor))[self.targets]
 
@@ -248,27 +251,14 @@ class _Sight:
         follows = follows[o.app_person[follows] == o.app_person[follows - 1]]
         if m.change != "never" or not o.located or not len(follows):
             return None
-        weight = np.where(alive, self.found.share, 0.0)
-        lacking = np.isnan(weight)
-        weight[lacking] = (1 / self.found.state.open_options)[m.opt_app[lacking]]
-        before, chosen = self._earlier_option(), np.zeros(len(m.app_factor), dtype=bool)
+        chosen = np.zeros(len(m.app_factor), dtype=bool)
         chosen[follows] = True
-        now = np.nonzero(chosen[m.opt_app] & (before >= 0) & (weight > 0))[0]
-        each = weight[now] / m.cell_cap[m.opt_cell[now]]
-        pairs = pl.DataFrame({"row": m.opt_cell[before[now]], "next": m.opt_cell[now], "right": each})
-        best = pairs.group_by("row", "next").agg(pl.col("right").sum()).group_by("row").agg(pl.col("right").max())
+        lists = (m.opt_start, m.opt_cell, m.cell_value, m.cell_cap)
+        right = best_links(m.factor_start, m.factor_apps, chosen, *lists, alive, self.found.share)
         n = len(follows)
-        rate = min(1.0, float(best["right"].sum()) / n)
+        rate = min(1.0, right / n)
         meaning = "of a row, the row of the same person in the next release is named"
         return Attack("linkability", rate, self._any_row(follows), n, *wilson(rate, n), meaning)
-
-    def _earlier_option(self) -> I64:
-        """For each option, the one with the same value in the appearance before, or -1."""
-        m, size = self.m, len(self.m.observed.values)
-        key = m.opt_app * size + m.cell_value[m.opt_cell]  # sorted: cells of a group are in order of their values
-        at = np.minimum(np.searchsorted(key, key - size), len(key) - 1)
-        found: I64 = np.where(key[at] == key - size, at, -1)
-        return found
 
     def _most(self) -> float:
         return float(np.mean(2 * self.top[self.home] > self.rows[self.home])) if len(self.home) else 0.0
@@ -284,18 +274,12 @@ class _Sight:
 
     def _vanished(self) -> Bools:
         m, o = self.m, self.m.observed
-        size = len(o.values) + 1
-        key = o.app_person[m.opt_app] * size + m.cell_value[m.opt_cell] + 1
-        keys, count = np.unique(key[m.cell_value[m.opt_cell] >= 0], return_counts=True)
-        often = np.diff(o.person_start)
-        lacking = np.zeros(o.people, dtype=bool)
-        lacking[(keys // size)[count < often[keys // size]]] = True
-        return lacking[o.app_person[self.targets]]
+        found: Bools = lacking(o.person_start, m.opt_start, m.opt_cell, m.cell_value, len(o.values))
+        return found[o.app_person[self.targets]]
 
     def _likely(self) -> Bools:
-        best = np.zeros(len(self.m.app_factor))
-        np.maximum.at(best, self.m.opt_app, np.nan_to_num(self.found.share))
-        return best[self.targets] > 0.5
+        likely = count_of(self.m.opt_start, self.found.share > 0.5)
+        return likely[self.targets] > 0
 
 
 def _within_a_quarter(values: Sequence[Any]) -> tuple[I64, I64] | None:
@@ -314,10 +298,7 @@ def _within_a_quarter(values: Sequence[Any]) -> tuple[I64, I64] | None:
 
 def only_value(m: Model, alive: Bools) -> I64:
     """The only value that is left to each appearance; -1 where there are several, or perhaps none."""
-    value = m.cell_value[m.opt_cell]
-    most = np.maximum.reduceat(np.where(alive, value, -1), m.opt_start[:-1])
-    least = np.minimum.reduceat(np.where(alive, value, len(m.observed.values)), m.opt_start[:-1])
-    found: I64 = np.where(most == least, most, -1)
+    found: I64 = sole(m.opt_start, m.opt_cell, m.cell_value, alive)
     return found
 
 
@@ -332,8 +313,7 @@ def chain_only(m: Model) -> Bools:
 def exhausted(m: Model) -> Bools:
     """What is left after taking known people's rows out of their groups, and intersecting (ct-pvr)."""
     state = State.start(m)
-    open_options = np.add.reduceat(state.alive.astype(np.int64), m.opt_start[:-1])
-    fixed = state.alive & (open_options == 1)[m.opt_app]
+    fixed = state.alive & m.by_option(state.open_options == 1)
     taken = np.bincount(m.opt_cell[fixed], minlength=len(m.cell_cap))
     state.alive &= fixed | (taken < m.cell_cap)[m.opt_cell]
     state.narrow(chains_only=True)

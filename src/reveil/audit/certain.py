@@ -19,6 +19,7 @@ from scipy.sparse.csgraph import connected_components
 from reveil.audit.filters import EQUAL, KNOWN, OPEN, Marks, Shape, propagate
 from reveil.audit.model import Model
 from reveil.audit.observed import I64, Bools
+from reveil.audit.options import count_of
 from reveil.errors import Fault, InputError
 
 
@@ -58,7 +59,7 @@ class State:
         return cls(
             model,
             model.possible.copy(),
-            np.where(model.possible, OPEN, KNOWN).astype(np.uint8),
+            np.where(model.possible, np.uint8(OPEN), np.uint8(KNOWN)),
             np.full(options, -1, dtype=np.int32),
             np.zeros(options, dtype=np.int32),
             np.full(len(model.app_factor), -1, dtype=np.int64),
@@ -127,7 +128,7 @@ class State:
     def open_options(self) -> I64:
         """Open options of each appearance; kept until something goes."""
         if self._open is None or self._open[0] != self.clock:
-            self._open = self.clock, np.add.reduceat(self.alive.astype(np.int64), self.model.opt_start[:-1])
+            self._open = self.clock, count_of(self.model.opt_start, self.alive)
         return self._open[1]
 
     @property
@@ -135,7 +136,7 @@ class State:
         """Rows of each cell that are not taken by people with nothing left to choose; kept until something goes."""
         if self._free is None or self._free[0] != self.clock:
             m = self.model
-            fixed = self.alive & (self.open_options == 1)[m.opt_app]
+            fixed = self.alive & m.by_option(self.open_options == 1)
             self._free = self.clock, m.cell_cap - np.bincount(m.opt_cell[fixed], minlength=len(m.cell_cap))
         return self._free[1]
 

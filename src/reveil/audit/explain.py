@@ -191,7 +191,7 @@ class _Teller:
 
     def _names(self, option: int) -> tuple[str, str, int]:
         m, o = self.state.model, self.state.model.observed
-        app = int(m.opt_app[option])
+        app = m.app_of(option)
         value = int(m.cell_value[m.opt_cell[option]])
         return str(o.persons[int(o.app_person[app])]), str(o.values[value]) if value >= 0 else "absent", app
 

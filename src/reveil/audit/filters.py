@@ -28,7 +28,7 @@ class Shape(NamedTuple):
     never: bool
     person_start: I64
     opt_start: I64
-    opt_cell: I64
+    opt_cell: I32
     cell_value: I64
     cell_cap: I64
     cell_low: I64
@@ -199,7 +199,7 @@ def match_all(
     base: int,
     k: int,
     opt_start: I64,
-    opt_cell: I64,
+    opt_cell: I32,
     cell_cap: I64,
     cell_low: I64,
     alive: Bools,
@@ -238,7 +238,7 @@ def augment(
     start: int,
     base: int,
     opt_start: I64,
-    opt_cell: I64,
+    opt_cell: I32,
     cell_cap: I64,
     alive: Bools,
     match: I64,
@@ -284,7 +284,7 @@ def pull(
     base: int,
     k: int,
     opt_start: I64,
-    opt_cell: I64,
+    opt_cell: I32,
     cell_low: I64,
     alive: Bools,
     match: I64,
@@ -326,7 +326,7 @@ def reachable(
     base: int,
     k: int,
     opt_start: I64,
-    opt_cell: I64,
+    opt_cell: I32,
     cell_cap: I64,
     cell_low: I64,
     alive: Bools,

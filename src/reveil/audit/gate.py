@@ -108,9 +108,9 @@ class _Numbers:
 
     def called(self, seen: Observed) -> Observed:
         """Whoever was asked about by an identifier is called so in all that is said; all others stay numbers."""
-        names = pl.Series(seen.persons.to_list(), dtype=pl.String)
-        for number, identifier in self.asked.items():
-            names[number] = identifier
+        if not self.asked:
+            return seen
+        names = seen.persons.clone().scatter(list(self.asked), list(self.asked.values()))
         return replace(seen, persons=names)
 
 

@@ -17,9 +17,10 @@ from reveil.audit.linear import equalities
 from reveil.audit.lumped import count_lumped, lump
 from reveil.audit.model import Model
 from reveil.audit.observed import I64, Bools
+from reveil.audit.options import carry_over
 from reveil.audit.search import Found, search
-from reveil.audit.uniform import Floats, uniform_shares
-from reveil.audit.worlds import compiled, lasting_choices
+from reveil.audit.uniform import Floats, enter_uniform
+from reveil.audit.worlds import EFFORT, compiled, lasting_choices
 
 Progress = Callable[[str, float], None]
 MANY = 500  # components
@@ -97,34 +98,41 @@ def _settle(found: Inference, end: float, world: I64 | None, people: Sequence[in
         _equate(found, np.ones(state.model.factors, dtype=bool), end)
     settled = state.fixed_people()
     seen = np.zeros(len(state.alive), dtype=bool)
-    while True:
-        progress("worlds", 0.0)
-        news = _near_worlds(state, end, world, people, settled, seen)
-        found.loose = np.zeros(state.model.factors, dtype=bool)
-        news = _equate(found, _unsettled(state, settled), end) or news
-        settled |= state.fixed_people()
-        if not news or time.process_time() > end:
-            return settled
+    begun = False
+    for effort in EFFORT:  # equalities come before the long searches, which may take all the time there is
+        news = True
+        while news and time.process_time() < end:
+            progress("worlds", 0.0)
+            gone = _near_worlds(state, end, world, people, settled, seen, effort)
+            progress("equalities", 0.0)
+            news = _equate(found, gone if begun else _unsettled(state, settled), end) or bool(gone.any())
+            settled |= state.fixed_people()
+            begun = True
+    return settled
 
 
 def _equate(found: Inference, factors: Bools, end: float) -> bool:
     """Equalities in the components of these factors, as often as something new follows from them. Says whether anything
     did. Where it was too much work, the factors of the component are marked as loose."""
     state, news = found.state, False
-    m, o = state.model, state.model.observed
     while factors.any() and (left := end - time.process_time()) > 0:
         label = state.components()
         groups = np.bincount(label[label >= 0], minlength=1)
         many = (label >= 0) & (groups[label] > 1)  # the filter of a single one is complete
         wanted = np.isin(label, label[factors & many])
         closure = equalities(state, label, wanted, left / 2)
-        found.loose |= np.isin(label, closure.left)
+        found.loose[wanted] = np.isin(label[wanted], closure.left)
         changed = state.equate(closure.found)
-        factors = np.zeros(m.factors, dtype=bool)
-        factors[m.app_factor[changed[o.app_person]]] = True
+        factors = _around(state, label, changed)
         news = news or bool(changed.any())
     found.loose |= factors
     return news
+
+
+def _around(state: State, label: I64, people: Bools) -> Bools:
+    """Factors of the components of these people."""
+    factors = state.model.app_factor[people[state.model.observed.app_person]]
+    return np.isin(label, label[factors]) & (label >= 0)
 
 
 def _unsettled(state: State, settled: Bools) -> Bools:
@@ -136,30 +144,33 @@ def _unsettled(state: State, settled: Bools) -> Bools:
 
 
 def _near_worlds(
-    state: State, end: float, world: I64 | None, people: Sequence[int] | None, settled: Bools, seen: Bools
-) -> bool:
-    """Worlds next to a known one (found, where none is given) in components that are not settled; says whether
-    anything was excluded. Enters who is settled, and options that were seen in a world."""
-    m = state.model
+    state: State, end: float, world: I64 | None, people: Sequence[int] | None, settled: Bools, seen: Bools, effort: int
+) -> Bools:
+    """Worlds next to a known one (found, where none is given) in components that are not settled; says in which factors
+    something was excluded. Enters who is settled, and options that were seen in a world."""
+    m, nowhere = state.model, np.zeros(state.model.factors, dtype=bool)
     choices = lasting_choices(state, _unsettled(state, settled))
     if not len(choices.person):
-        return False
+        return nowhere
     if world is not None:
         choices.begin_with(world, m.cell_value[m.opt_cell[choices.label]])
     elif not choices.place(end):
-        return False
+        return nowhere
     choices.seen |= seen[choices.label]
-    choices.settle(end, None if people is None else np.isin(choices.person, np.array(people)))
+    choices.settle(end, None if people is None else np.isin(choices.person, np.array(people)), (effort,))
     seen[choices.label[choices.seen]] = True
     settled[choices.person[~choices.open_people]] = True
     dead = np.nonzero(choices.dead)[0]
+    if not len(dead):
+        return nowhere
+    label = state.components()
     for i in dead:
         state.remove(int(choices.label[i]), SEARCH, int(choices.person[choices.owner[i]]))
-    if len(dead):
-        changed = np.zeros(m.observed.people, dtype=bool)
-        changed[choices.person[choices.owner[dead]]] = True
-        state.narrow(np.zeros(m.factors, dtype=bool), changed)
-    return bool(len(dead))
+    changed = np.zeros(m.observed.people, dtype=bool)
+    changed[choices.person[choices.owner[dead]]] = True
+    gone = _around(state, label, changed)
+    state.narrow(nowhere, changed)
+    return gone
 
 
 def _components(
@@ -179,7 +190,7 @@ def _components(
     alone = np.zeros(state.model.factors, dtype=bool)
     if state.model.change != "transitions":
         alone[[factors[0] for factors in parts if len(factors) == 1]] = True
-    found.share, uniform = uniform_shares(state, alone)
+    uniform = enter_uniform(state, alone, found.share)
     doubtful = _unsettled(state, settled) & ~alone
     known = [not doubtful[part].any() for part in parts]
     for number, at in enumerate(np.argsort(known, kind="stable").tolist()):
@@ -210,16 +221,10 @@ def _fill_shares(found: Inference) -> None:
     """What was counted, by option; and where values never change, the same for all appearances of a person."""
     m, o, state = found.model, found.model.observed, found.state
     _enter(found, found.posterior)
-    found.share[state.alive & (state.open_options == 1)[m.opt_app]] = 1.0
+    found.share[state.alive & m.by_option(state.open_options == 1)] = 1.0
     if m.change == "never" and m.implied.any():
-        size = len(o.values) + 1
-        key = o.app_person[m.opt_app] * size + m.cell_value[m.opt_cell] + 1
-        have = ~np.isnan(found.share)
-        keys, first = np.unique(key[have], return_index=True)
-        lack = np.nonzero(~have & state.alive)[0]
-        at = np.minimum(np.searchsorted(keys, key[lack]), len(keys) - 1)
-        hit = keys[at] == key[lack] if len(keys) else np.zeros(len(lack), dtype=bool)
-        found.share[lack[hit]] = found.share[have][first[at[hit]]]
+        lists = (o.person_start, m.opt_start, m.opt_cell, m.cell_value)
+        carry_over(*lists, state.alive, found.share, len(o.values))
 
 
 def _enter(found: Inference, beliefs: Belief) -> None:

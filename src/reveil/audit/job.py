@@ -16,6 +16,7 @@ from reveil.audit.knowledge import Adversary
 from reveil.audit.minimal import minimality
 from reveil.audit.model import Model, build
 from reveil.audit.observed import I64, Observed
+from reveil.audit.options import count_of, having
 from reveil.audit.outcome import WORST, Audit
 from reveil.audit.places import attack
 from reveil.audit.score import Score, score
@@ -120,8 +121,8 @@ class Job:
         if truth is None or model.change != "never" or (truth < 0).any():
             return False
         lasting = truth == truth[o.person_start[o.app_person]]
-        chosen = model.possible & (model.cell_value[model.opt_cell] == truth[model.opt_app])
-        shown = np.bincount(model.opt_app[chosen], minlength=len(truth)) == 1
+        chosen = model.possible & having(model.opt_start, model.opt_cell, model.cell_value, truth)
+        shown = count_of(model.opt_start, chosen) == 1
         taken = np.bincount(model.opt_cell[chosen], minlength=len(model.cell_cap)) <= model.cell_cap
         return bool(o.located and lasting.all() and shown.all() and taken.all())
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from reveil.audit.certain import Equality, State
 from reveil.audit.observed import I64, Bools
+from reveil.audit.options import sums_of
 from reveil.audit.sparse import PRIME, Echelon, combine, eliminate, failing, fill_in, rational
 
 SPEED = 10_000_000  # multiplications in a second, about
@@ -89,9 +90,7 @@ def _domains(state: State, people: I64, rng: np.random.Generator) -> I64:
     """A number for the set of values that are open to each of these people (equal sets, equal numbers)."""
     m, o = state.model, state.model.observed
     salt = rng.integers(0, 1 << 54, len(o.values))  # a sum over a few hundred values stays below 2^63
-    share = np.where(state.alive, salt[m.cell_value[m.opt_cell]], 0)
-    sums = np.add.reduceat(share, m.opt_start[:-1])
-    found: I64 = sums[o.person_start[people]]
+    found: I64 = sums_of(o.person_start[people], m.opt_start, m.opt_cell, m.cell_value, state.alive, salt)
     return found
 
 

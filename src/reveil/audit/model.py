@@ -22,7 +22,8 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from reveil.audit.knowledge import Adversary, Change
-from reveil.audit.observed import I64, Bools, Observed
+from reveil.audit.observed import I32, I64, Bools, Observed
+from reveil.audit.options import having
 from reveil.errors import Fault, InputError
 from reveil.promise import plain_text
 from reveil.words import some_people
@@ -42,7 +43,7 @@ class Model:
     known: frozenset[int]  # people with a value that the adversary knows from elsewhere
     pinned: dict[int, int]  # appearance -> known value
     opt_start: I64
-    opt_cell: I64
+    opt_cell: I32  # by far the longest array of numbers
     possible: Bools
     cell_value: I64  # -1 absent
     cell_group: I64  # -1 absent
@@ -70,9 +71,12 @@ class Model:
             table[value, [other for other, weight in others.items() if weight > 0]] = True
         return table
 
-    @cached_property
-    def opt_app(self) -> I64:
-        return np.repeat(np.arange(len(self.app_factor)), np.diff(self.opt_start))
+    def by_option(self, of_app: NDArray[Any]) -> NDArray[Any]:
+        """What is said of appearances, for each of their options."""
+        return np.repeat(of_app, np.diff(self.opt_start))
+
+    def app_of(self, option: int) -> int:
+        return int(np.searchsorted(self.opt_start, option, side="right")) - 1
 
     @cached_property
     def implied(self) -> Bools:
@@ -126,7 +130,7 @@ def _factors(o: Observed) -> tuple[I64, int]:
     return label.astype(np.int64), int(count)
 
 
-def _lists(o: Observed, factor_of_group: I64, factors: int) -> dict[str, I64]:
+def _lists(o: Observed, factor_of_group: I64, factors: int) -> dict[str, Any]:
     """Cells by factor (each factor's absent cell last, where somebody may be absent), options and factor members."""
     factor = factor_of_group[o.cell_group]
     low = np.where(o.group_fakes[o.cell_group] == 0, o.cell_rows, 0) if not o.located else np.zeros_like(o.cell_rows)
@@ -162,7 +166,7 @@ def _lists(o: Observed, factor_of_group: I64, factors: int) -> dict[str, I64]:
 @njit(cache=True, nogil=True)
 def list_options(
     cand_start: I64, cand_group: I64, sure: Bools, factor: I64, cell_start: I64, place: I64, absent: I64
-) -> tuple[I64, I64]:
+) -> tuple[I64, I32]:
     """The cells that each appearance may have."""
     apps = len(cand_start) - 1
     start = np.zeros(apps + 1, dtype=np.int64)
@@ -171,7 +175,7 @@ def list_options(
         for i in range(cand_start[a], cand_start[a + 1]):
             size += cell_start[cand_group[i] + 1] - cell_start[cand_group[i]]
         start[a + 1] = start[a] + size
-    cells = np.empty(start[apps], dtype=np.int64)
+    cells = np.empty(start[apps], dtype=np.int32)
     for a in range(apps):
         o = start[a]
         for i in range(cand_start[a], cand_start[a + 1]):
@@ -221,10 +225,9 @@ def _weighed(o: Observed, adversary: Adversary) -> list[tuple[int, Mapping[str, 
 
 
 def _with_possible(m: Model) -> Model:
-    possible = np.ones(len(m.opt_cell), dtype=bool)
-    for a, value in m.pinned.items():
-        span = slice(m.opt_start[a], m.opt_start[a + 1])
-        possible[span] = m.cell_value[m.opt_cell[span]] == value
+    wanted = np.full(len(m.app_factor), -1, dtype=np.int64)
+    wanted[list(m.pinned)] = list(m.pinned.values())
+    possible = m.by_option(wanted < 0) | having(m.opt_start, m.opt_cell, m.cell_value, wanted)
     for person, row in m.priors.items():
         first, last = m.observed.person_start[person], m.observed.person_start[person + 1]
         for a in range(first, last if m.change == "freely" else min(last, first + 1)):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from reveil.audit.observed import I64, Bools
+from reveil.audit.observed import I32, I64, Bools
 
 FOUND, NONE, UNKNOWN = 1, 0, -1
 DEEPEST = 400  # people moved at once
@@ -21,9 +21,9 @@ class Puzzle(NamedTuple):
     owner: I64  # of each choice
     start: I64
     path_start: I64
-    path: I64
+    path: I32
     user_start: I64  # choices that take cell c: users[user_start[c]:user_start[c + 1]]
-    users: I64
+    users: I32
     rows: I64
     single: bool
     token: I64
@@ -181,7 +181,7 @@ def release(first: int, token: I64, chosen: I64, locked: Bools, busy: I64, locks
 
 
 @njit(cache=True, nogil=True)
-def put_back(f: int, path_start: I64, path: I64, chosen: I64, load: I64, frames: I64) -> None:
+def put_back(f: int, path_start: I64, path: I32, chosen: I64, load: I64, frames: I64) -> None:
     p, old = frames[f, MOVER], frames[f, OLD]
     for x in range(path_start[chosen[p]], path_start[chosen[p] + 1]):
         load[path[x]] -= 1

@@ -17,6 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 I64 = NDArray[np.int64]
+I32 = NDArray[np.int32]
 Bools = NDArray[np.bool_]
 Group = tuple[Sequence[Hashable], Sequence[Hashable]]  # people known to be in it, values shown
 

@@ -135,7 +135,7 @@ def _infer_places(
 
 def _without_places(found: Inference, model: Model, real: Bools, cohorts: Cohorts, even: Bools) -> Inference:
     """What follows for people alone. `even`: cohorts in which each row is everybody's with the same chance."""
-    o, large, kept = model.observed, found.state, real[found.model.opt_app]
+    o, large, kept = model.observed, found.state, found.model.by_option(real)
     state = State(
         model, large.alive[kept], large.why[kept], large.where[kept], large.when[kept], large.match[real], large.clock,
         large.equal,
@@ -143,9 +143,10 @@ def _without_places(found: Inference, model: Model, real: Bools, cohorts: Cohort
     home = cohorts.of_group[o.cand_group]
     decided, share = found.decided[real], found.share[kept]
     decided[even[home]] = True
-    rows = even[home][model.opt_app]
-    share[rows] = (model.cell_cap[model.opt_cell] / o.group_rows[o.cand_group][model.opt_app])[rows]
-    share[cohorts.refilled[home][model.opt_app] & (state.open_options > 1)[model.opt_app]] = np.nan
+    rows = model.by_option(even[home])
+    size = model.by_option(o.group_rows[o.cand_group])
+    share[rows] = model.cell_cap[model.opt_cell[rows]] / size[rows]
+    share[model.by_option(cohorts.refilled[home] & (state.open_options > 1))] = np.nan
     number = np.cumsum(real) - 1
     exact = {
         (int(number[a]), v): p

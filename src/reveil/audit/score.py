@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from reveil.audit.infer import Inference
 from reveil.audit.observed import I64, Bools
+from reveil.audit.options import likeliest
 
 
 @dataclass(frozen=True)
@@ -62,19 +63,23 @@ class Score:
     def options(self) -> pl.DataFrame:
         """Open values by appearance: app, value, probability (nan: not computed)."""
         m, s = self.inference.model, self.inference.state
-        keep = np.nonzero(s.alive & self.looked[m.opt_app])[0]
-        frame = pl.DataFrame(
-            {"app": m.opt_app[keep], "value": m.cell_value[m.opt_cell[keep]], "p": self.inference.share[keep]}
-        )
+        keep = s.alive & m.by_option(self.looked)
+        apps = m.by_option(np.arange(len(self.looked), dtype=np.int32))[keep]
+        values = m.cell_value.astype(np.int32)[m.opt_cell[keep]]
+        frame = pl.DataFrame({"app": apps, "value": values, "p": self.inference.share[keep]})
         if m.observed.located:
             return frame
         return frame.group_by("app", "value").agg(pl.col("p").sum()).sort("app", "value")
 
     @cached_property
     def top(self) -> pl.DataFrame:
-        """By appearance: how many values are open, which (if one), and the highest probability."""
-        value = pl.col("value").first()
-        return self.options.group_by("app", maintain_order=True).agg(pl.len().alias("open"), value, pl.col("p").max())
+        """By appearance: how many values are open, which (if one), the highest probability, and that of the truth."""
+        m, s = self.inference.model, self.inference.state
+        truth = np.full(len(self.looked), -2, dtype=np.int64) if self.truth is None else self.truth
+        lists = (m.opt_start, m.opt_cell, m.cell_value)
+        found = likeliest(*lists, s.alive, self.inference.share, truth, len(m.observed.values))
+        frame = pl.DataFrame(dict(zip(("open", "value", "p", "of_truth"), found, strict=True)))
+        return frame.with_row_index("app").filter(pl.Series(self.looked) & (frame["open"] > 0))
 
     @property
     def certain_apps(self) -> I64:
@@ -193,8 +198,8 @@ class Score:
     def counts(self, promise: Fraction | None) -> dict[str, Any]:
         m, o = self.inference.model, self.inference.model.observed
         known = np.fromiter(m.known, dtype=np.int64, count=len(m.known))
-        others = ~np.isin(o.app_person[self.top["app"].to_numpy()], known)
-        apps, p = self.top["app"].to_numpy()[others], self.top["p"].to_numpy()[others]
+        others = self.top.filter(pl.Series(~np.isin(o.app_person[self.top["app"].to_numpy()], known)))
+        apps, p = others["app"].to_numpy(), others["p"].to_numpy()
         bound = None if promise is None else float(promise)
         undecided = np.nonzero(~self.inference.decided & self.looked)[0]
         return {
@@ -204,17 +209,9 @@ class Score:
             "highest": None if not len(p) or np.isnan(p).all() else float(np.nanmax(p)),
             "without_belief": self._people(apps[np.isnan(p)]),
             "undecided": self._people(undecided),
-            "posterior_of_truth": self._truth(apps),
+            "posterior_of_truth": others["of_truth"].drop_nans().mean(),
             "risk": self.risk,
         }
-
-    def _truth(self, apps: I64) -> float | None:
-        """The mean probability of the true value, over those not known."""
-        if self.truth is None or not len(apps):
-            return None
-        true = pl.DataFrame({"app": apps, "value": self.truth[apps]})
-        found = true.join(self.options, on=["app", "value"], how="inner")["p"].fill_nan(None)
-        return None if found.null_count() == len(found) else float(found.mean())  # type: ignore[arg-type]
 
 
 def score(found: Inference, truth: I64 | None, people: Sequence[int] | None) -> Score:

@@ -55,9 +55,11 @@ def _public(folder: Path, column: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     else:
         tables = (read_table(file) for name, file in files.items() if name.startswith("st"))
         counts = next(t for t in tables if column in t.columns).rename({"count": "\0rows"})
-    texts = pl.Series("value", [plain_text(value) for value in counts[column]], dtype=pl.String)
-    plain = counts.select(pl.col("group").cast(pl.Int64), pl.col("\0rows").cast(pl.Int64).alias("rows"), texts)
-    return plain, read_table(files["counterfeits"])
+    distinct = counts[column].unique()
+    texts = pl.Series([plain_text(value) for value in distinct], dtype=pl.String)
+    named = counts.join(pl.DataFrame({column: distinct, "\0value": texts}), on=column, nulls_equal=True)
+    plain = named.select(pl.col("group", "\0rows").cast(pl.Int64), "\0value")
+    return plain.rename({"\0rows": "rows", "\0value": "value"}), read_table(files["counterfeits"])
 
 
 def _counts(counts: pl.DataFrame, groups: int, number: int) -> pl.DataFrame:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from reveil.audit.certain import State
 from reveil.audit.exact import Problem
 from reveil.audit.moves import DEEPEST, FIELDS, FOUND, NONE, UNKNOWN, Puzzle, Trail, World, explore
-from reveil.audit.observed import I64, Bools
+from reveil.audit.observed import I32, I64, Bools
 
 EFFORT = (50, 1_000)  # moves tried for one choice, in rounds over all that is open
 AT_ONCE = 100_000  # moves between two looks at the clock, at least
@@ -35,7 +35,7 @@ class Choices:
     start: I64  # choices of person p: start[p] to start[p + 1]
     label: I64  # what each choice stands for
     path_start: I64
-    path: I64  # cells that choice i takes: path[path_start[i]:path_start[i + 1]]
+    path: I32  # cells that choice i takes: path[path_start[i]:path_start[i + 1]]
     rows: I64  # free rows of each cell
     single: bool  # two choices of a person never take the same cell
     token: I64  # the value of each choice, numbered within components
@@ -49,11 +49,9 @@ class Choices:
         return np.repeat(np.arange(len(self.person)), np.diff(self.start))
 
     @cached_property
-    def users(self) -> tuple[I64, I64]:
+    def users(self) -> tuple[I64, I32]:
         """Choices that take cell c: users[1][users[0][c]:users[0][c + 1]]."""
-        takes = np.repeat(np.arange(len(self.label)), np.diff(self.path_start))
-        order = np.argsort(self.path, kind="stable")
-        return np.searchsorted(self.path[order], np.arange(len(self.rows) + 1)).astype(np.int64), takes[order]
+        return users_of(self.path_start, self.path, len(self.rows))
 
     @property
     def open_people(self) -> Bools:
@@ -127,7 +125,8 @@ def fresh_trail(people: int, tokens: int, longest: int) -> Trail:
 def compiled() -> None:
     """Compile what the search needs, so that this does not count as time of the search."""
     none, zero, blank = np.zeros(0, dtype=np.int64), np.zeros(1, dtype=np.int64), np.zeros(0, dtype=bool)
-    nothing = Puzzle(none, zero, zero, none, zero, none, none, True, none, none)
+    path = np.zeros(0, dtype=np.int32)
+    nothing = Puzzle(none, zero, zero, path, zero, path, none, True, none, none)
     explore(none, False, nothing, World(none, none, blank, blank), fresh_trail(0, 0, 1), 1)
 
 
@@ -139,8 +138,7 @@ def lasting_choices(state: State, factors: Bools) -> Choices:
     label = state.components()
     wanted = np.isin(label, label[factors & (label >= 0)])
     people = np.unique(o.app_person[(state.open_options > 1) & (wanted & ~m.implied)[m.app_factor]])
-    fixed = state.alive & (state.open_options == 1)[m.opt_app]
-    rows = m.cell_cap - np.bincount(m.opt_cell[fixed], minlength=len(m.cell_cap))
+    rows = state.free_rows
     start, first_option, path_start, path = list_choices(
         people, o.person_start, m.app_factor, m.implied, m.opt_start, m.opt_cell, m.cell_value, state.alive
     )
@@ -148,10 +146,11 @@ def lasting_choices(state: State, factors: Bools) -> Choices:
     first = path[path_start[:-1]]
     name = label[factor[first]] * len(o.values) + m.cell_value[first]
     _, token = np.unique(name, return_inverse=True)
-    cells, where = np.unique(path, return_index=True)
-    taker = np.repeat(token, np.diff(path_start))[where]
+    taker = np.full(len(rows), -1, dtype=np.int64)
+    taker[path] = np.repeat(token, np.diff(path_start))  # the same of all who take it: its value, in its component
+    cells = np.nonzero(taker >= 0)[0]
     who = np.repeat(people, np.diff(start))
-    kind = alike(token, who, taker, factor[cells], rows[cells])
+    kind = alike(token, who, taker[cells], factor[cells], rows[cells])
     return _fresh(people, start, first_option, path_start, path, rows, True, token, kind)
 
 
@@ -182,7 +181,7 @@ def scrambled(numbers: NDArray[Any], salt: np.uint64, other: np.uint64) -> NDArr
 
 
 def _fresh(
-    person: I64, start: I64, label: I64, path_start: I64, path: I64, rows: I64, single: bool, token: I64, kind: I64
+    person: I64, start: I64, label: I64, path_start: I64, path: I32, rows: I64, single: bool, token: I64, kind: I64
 ) -> Choices:
     blank = np.zeros(len(label), dtype=bool)
     nobody = np.full(len(person), -1, dtype=np.int64)
@@ -199,12 +198,28 @@ def problem_choices(problem: Problem) -> Choices:
         np.concatenate([[0], np.cumsum([len(options) for options in problem.paths])]).astype(np.int64),
         np.arange(len(paths)),
         np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-        np.array([cells[c] for path in paths for c in path.cells], dtype=np.int64),
+        np.array([cells[c] for path in paths for c in path.cells], dtype=np.int32),
         np.array(list(problem.free.values()), dtype=np.int64),
         False,
         np.arange(len(paths)),
         np.arange(len(paths)),
     )
+
+
+@njit(cache=True, nogil=True)
+def users_of(path_start: I64, path: I32, cells: int) -> tuple[I64, I32]:
+    """The choices that take each cell, in order."""
+    start = np.zeros(cells + 1, dtype=np.int64)
+    for c in path:
+        start[c + 1] += 1
+    for c in range(cells):
+        start[c + 1] += start[c]
+    place, users = start[:-1].copy(), np.empty(len(path), dtype=np.int32)
+    for i in range(len(path_start) - 1):
+        for c in path[path_start[i] : path_start[i + 1]]:
+            users[place[c]] = i
+            place[c] += 1
+    return start, users
 
 
 @njit(cache=True, nogil=True)
@@ -214,10 +229,10 @@ def list_choices(
     app_factor: I64,
     implied: Bools,
     opt_start: I64,
-    opt_cell: I64,
+    opt_cell: I32,
     cell_value: I64,
     alive: Bools,
-) -> tuple[I64, I64, I64, I64]:
+) -> tuple[I64, I64, I64, I32]:
     """The open values of each person and the cells that each takes (start, label, path start, path)."""
     start = np.zeros(len(people) + 1, dtype=np.int64)
     size = 0
@@ -231,7 +246,7 @@ def list_choices(
         size += (start[n + 1] - start[n]) * apps
     label = np.empty(start[-1], dtype=np.int64)
     path_start = np.zeros(start[-1] + 1, dtype=np.int64)
-    path = np.empty(size, dtype=np.int64)
+    path = np.empty(size, dtype=np.int32)
     i, at = 0, 0
     for n in range(len(people)):
         first, last = person_start[people[n]], person_start[people[n] + 1]
