@@ -69,7 +69,8 @@ class History:
         """The code of each person's value at their most recent appearance, -1 for those never seen."""
         if self.members.is_empty():
             return np.full(len(persons), -1, dtype=np.int32)
-        latest = self.members.sort("release").group_by("person").agg(pl.col(column).last())
-        wanted = pl.DataFrame({"person": persons})
-        found = wanted.join(latest, on="person", how="left", maintain_order="left")[column]
-        return found.fill_null(-1).cast(pl.Int32).to_numpy()
+        members = self.members.select("release", "person", column).sort("release")
+        seen = members["person"].to_numpy()
+        latest = np.full(max(int(seen.max()), int(persons.max(initial=-1))) + 1, -1, dtype=np.int32)
+        latest[seen] = members[column].to_numpy()  # of several, the last one stays
+        return latest[persons]

@@ -131,7 +131,7 @@ def closed(found: Components, refilled: Refills) -> Flags:
     """Which components are closed cohorts."""
     t, good = found.trail, together(found, refilled)
     good[found.of_group[t.distinct() != t.rows]] = False
-    signature = t.signatures()
+    signature = t.signatures
     any_of = np.zeros(found.count, dtype=np.int64)
     any_of[found.of_group] = signature
     good[found.of_group[any_of[found.of_group] != signature]] = False

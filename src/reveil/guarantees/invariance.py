@@ -46,7 +46,7 @@ def uneven(series: Trail, m: int, repeated: bool) -> Flags:
 
 def changed(series: Trail) -> Flags:
     """Groups of the release at hand with somebody who was in a group with other values before."""
-    signature = series.signatures()[series.group]
+    signature = series.signatures[series.group]
     people = np.zeros(int(series.person.max(initial=-1)) + 1, dtype=np.int64) - 1
     current = series.group >= series.now
     people[series.person[current]] = signature[current]
@@ -79,7 +79,7 @@ class MInvariance:
         rows = series.rows[series.now :]
         distinct = series.distinct()[series.now :]
         worst = Fraction(1) if bad.any() else Fraction(1, int(distinct.min()))
-        details |= {"counterfeits": int(view.counterfeits.sum()), "signatures": len(np.unique(series.signatures()))}
+        details |= {"counterfeits": int(view.counterfeits.sum()), "signatures": len(np.unique(series.signatures))}
         return [self._verdict(poor, moved, worst, rows, details)]
 
     def _verdict(

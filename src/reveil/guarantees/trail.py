@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,7 @@ class Trail:
             self.book,
         )
 
+    @cached_property
     def signatures(self) -> Ints:
         """A number for each group's set of values: equal sets, and only those, have equal numbers."""
         sizes = self.distinct()
@@ -110,11 +112,12 @@ def _past(history: History, column: str) -> tuple[int, Trail]:
         none = np.empty(0, dtype=np.int64)
         return 0, Trail(none, none, none, none, none, none, none, none, 0)
     groups = history.groups.sort("release", "group").with_row_index("number")
-    keys = groups.select("release", "group", "number")
+    first = groups.group_by("release").agg(pl.col("number").min().cast(pl.Int64).alias("first"))
+    number = (pl.col("first") + pl.col("group")).alias("number")  # groups of a release are numbered from 0
     members = history.members.filter(pl.col("group") >= 0).select("person", "release", "group")
-    members = members.join(keys, on=["release", "group"], how="left", maintain_order="left")
+    members = members.join(first, on="release", how="left", maintain_order="left").with_columns(number)
     values = history.values.filter(pl.col("column") == column)
-    values = values.join(keys, on=["release", "group"], how="left").sort("number", "code")
+    values = values.join(first, on="release", how="left").with_columns(number).sort("number", "code")
     past = Trail(
         person=_ints(members["person"]),
         group=_ints(members["number"]),

@@ -144,10 +144,13 @@ class Catalog:
         with self._reading() as connection:
             return _head(connection)
 
-    def records(self) -> list[Record]:
-        """All records by number; an entry that cannot be read at all is reported, with all others like it."""
+    def records(self, number: int | None = None) -> list[Record]:
+        """All records by number, or just this one; entries that cannot be read at all are reported together."""
+        wanted = sa.select(_releases).order_by(_releases.c.number)
+        if number is not None:
+            wanted = wanted.where(_releases.c.number == number)
         with self._reading() as connection:
-            rows = connection.execute(sa.select(_releases).order_by(_releases.c.number)).all()
+            rows = connection.execute(wanted).all()
         records, faults = [], []
         for row in rows:
             try:

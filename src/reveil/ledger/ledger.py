@@ -279,12 +279,12 @@ class Ledger:
             return list(error.faults)
 
     def _find(self, number: int) -> Record:
-        records = self.records()
-        found = next((record for record in records if record.number == number), None)
-        if found is None:
+        found = self._catalog.records(number)
+        if not found:
+            records = self.records()
             known = f"it has releases 1 to {records[-1].number}" if records else "it has no release yet"
             raise InputError(Fault("R510", f"series '{self.series}'", f"there is no release {number}", known))
-        return found
+        return found[0]
 
 
 @contextmanager
