@@ -97,15 +97,16 @@ def _settle(found: Inference, end: float, world: I64 | None, people: Sequence[in
     if len(np.unique(state.components())) <= MANY:  # of more, only those that moving people does not settle
         _equate(found, np.ones(state.model.factors, dtype=bool), end)
     settled = state.fixed_people()
+    others = np.zeros(len(settled), dtype=bool) if people is None else ~np.isin(np.arange(len(settled)), people)
     seen = np.zeros(len(state.alive), dtype=bool)
     begun = False
     for effort in EFFORT:  # equalities come before the long searches, which may take all the time there is
         news = True
         while news and time.process_time() < end:
             progress("worlds", 0.0)
-            gone = _near_worlds(state, end, world, people, settled, seen, effort)
+            gone = _near_worlds(state, end, world, others, settled, seen, effort)
             progress("equalities", 0.0)
-            news = _equate(found, gone if begun else _unsettled(state, settled), end) or bool(gone.any())
+            news = _equate(found, gone if begun else _unsettled(state, settled | others), end) or bool(gone.any())
             settled |= state.fixed_people()
             begun = True
     return settled
@@ -144,12 +145,13 @@ def _unsettled(state: State, settled: Bools) -> Bools:
 
 
 def _near_worlds(
-    state: State, end: float, world: I64 | None, people: Sequence[int] | None, settled: Bools, seen: Bools, effort: int
+    state: State, end: float, world: I64 | None, others: Bools, settled: Bools, seen: Bools, effort: int
 ) -> Bools:
-    """Worlds next to a known one (found, where none is given) in components that are not settled; says in which factors
-    something was excluded. Enters who is settled, and options that were seen in a world."""
+    """Worlds next to a known one (found, where none is given) in components that are not settled, of people who were
+    asked about (not `others`); says in which factors something was excluded. Enters who is settled, and options that
+    were seen in a world."""
     m, nowhere = state.model, np.zeros(state.model.factors, dtype=bool)
-    choices = lasting_choices(state, _unsettled(state, settled))
+    choices = lasting_choices(state, _unsettled(state, settled | others))
     if not len(choices.person):
         return nowhere
     if world is not None:
@@ -157,7 +159,7 @@ def _near_worlds(
     elif not choices.place(end):
         return nowhere
     choices.seen |= seen[choices.label]
-    choices.settle(end, None if people is None else np.isin(choices.person, np.array(people)), (effort,))
+    choices.settle(end, ~others[choices.person], (effort,))
     seen[choices.label[choices.seen]] = True
     settled[choices.person[~choices.open_people]] = True
     dead = np.nonzero(choices.dead)[0]

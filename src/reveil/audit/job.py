@@ -57,7 +57,7 @@ class Options:
 
 def numbers_of(o: Observed, people: Sequence[object]) -> list[int]:
     """The numbers of people by their names."""
-    number = {str(name): n for n, name in enumerate(o.persons)}
+    number = {str(name): n for n, name in enumerate(o.persons)} if people else {}
     faults = [
         Fault("R721", f"person {str(p)!r}", "is in no release", "correct the name")
         for p in people
