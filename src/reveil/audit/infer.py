@@ -13,7 +13,7 @@ import numpy as np
 from reveil.audit.certain import State, no_world
 from reveil.audit.exact import Belief, Chain, Exact, Limits, Path, Problem, chains_of, count, problem_of
 from reveil.audit.filters import SEARCH
-from reveil.audit.linear import equalities
+from reveil.audit.linear import equalities, ready
 from reveil.audit.lumped import count_lumped, lump
 from reveil.audit.model import Model
 from reveil.audit.observed import I64, Bools
@@ -71,10 +71,13 @@ def infer(
     compiled()
     state = State.start(model)
     state.narrow()
+    lasting = model.change == "never" and model.observed.located
+    if lasting:
+        ready()
     start = time.process_time()
     found = Inference(state, np.ones(len(model.app_factor), dtype=bool), np.full(len(model.opt_cell), np.nan))
     settled = np.zeros(model.observed.people, dtype=bool)
-    if model.change == "never" and model.observed.located:
+    if lasting:
         settled = _settle(found, start + seconds, world, people, progress)
     _components(found, limits or Limits(), start + seconds, people, beliefs, settled, progress)
     _fill_shares(found)

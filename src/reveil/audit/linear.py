@@ -51,6 +51,17 @@ class Closure:
     left: I64
 
 
+def ready() -> None:
+    """Compile the elimination, so that this does not count as time of looking for equalities."""
+    start, column, blank = np.array([0, 2]), np.array([0, 1]), np.zeros(2, dtype=np.int64)
+    form = Echelon(*eliminate(start, column, np.array([1]), 2, 1)[0])
+    fill_in(form, blank)
+    failing(start, column, blank)
+    step_of = np.full(2, -1)
+    step_of[form.column] = 0
+    combine(form, step_of, 0, 1, np.zeros(2, dtype=np.int64), np.zeros(1, dtype=np.int64))
+
+
 def equalities(state: State, label: I64, factors: Bools, seconds: float, seed: int = 0) -> Closure:
     """Equal or determined people of the components (`label` says which) of these factors."""
     rng = np.random.default_rng(seed)
