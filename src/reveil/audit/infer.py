@@ -102,17 +102,16 @@ def _settle(found: Inference, end: float, world: I64 | None, people: Sequence[in
     settled = state.fixed_people()
     others = np.zeros(len(settled), dtype=bool) if people is None else ~np.isin(np.arange(len(settled)), people)
     seen = np.zeros(len(state.alive), dtype=bool)
-    begun = False
-    for effort in EFFORT:  # equalities come before the long searches, which may take all the time there is
-        news = True
-        while news and time.process_time() < end:
-            progress("worlds", 0.0)
-            gone = _near_worlds(state, end, world, others, settled, seen, effort)
-            progress("equalities", 0.0)
-            news = _equate(found, gone if begun else _unsettled(state, settled | others), end) or bool(gone.any())
-            settled |= state.fixed_people()
-            begun = True
-    return settled
+    turn = 0
+    while True:
+        progress("worlds", 0.0)
+        gone = _near_worlds(state, end, world, others, settled, seen, EFFORT[min(turn, len(EFFORT) - 1)])
+        progress("equalities", 0.0)  # before the long searches, which may take all the time there is
+        news = _equate(found, gone if turn else _unsettled(state, settled | others), end) or bool(gone.any())
+        settled |= state.fixed_people()
+        turn += 1
+        if time.process_time() > end or (turn >= len(EFFORT) and not news):
+            return settled
 
 
 def _equate(found: Inference, factors: Bools, end: float) -> bool:
