@@ -25,9 +25,10 @@ MARK = ".reveil-demo"  # only a folder that a demo made is ever removed
 
 def run(folder: Path, rows: int) -> None:
     """Simulate a hospital, publish three releases, verify them, attack them, and say where to look."""
+    hospital = Scenario(rows=rows, releases=3, values="never", seed=7)  # refused before the folder is made anew
     _renew(folder)
     with _compiling_ahead(folder / "compiled-ahead"):
-        _run(folder, rows)
+        _run(folder, hospital)
 
 
 @contextmanager
@@ -47,14 +48,10 @@ def _compiling_ahead(folder: Path) -> Iterator[None]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _run(folder: Path, rows: int) -> None:
+def _run(folder: Path, hospital: Scenario) -> None:
     say = terminal.say
     say("A hospital publishes its admissions every quarter. People come, go and return; a diagnosis stays.\n")
-    tables = [
-        p
-        for p in write(Scenario(rows=rows, releases=3, values="never", seed=7), folder / "input")
-        if "release" in p.name
-    ]
+    tables = [path for path in write(hospital, folder / "input") if "release" in path.name]
     series = open_series(folder / "input" / "reveil.toml", folder / "home")
     for table in tables:
         say(f"$ reveil publish {table.name}")

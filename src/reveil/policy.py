@@ -327,6 +327,8 @@ def _faults(kind: type[Publication], where: str, item: Mapping[str, Any]) -> lis
         message, remedy = f"{_shown(item)} is not allowed", f"use a number {word} {item['ctx'][name]}"
     elif item["type"] == "too_short":
         message, remedy = "is empty", "name at least one, or leave it out"
+    elif message.startswith("write a number"):
+        message, remedy = f"{_shown(item)} is not a number", message
     elif item["type"] == "shape":
         message = f"{_shown(item)} {message}"
     elif item["type"] in KINDS_OF_VALUE:

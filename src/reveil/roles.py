@@ -195,7 +195,12 @@ def _numbers(column: pl.Series, faults: list[Fault]) -> pl.Series:
             faults += _conversion_faults(column, whole, "number of 64 bits")
             return whole
     found = column.cast(pl.Float64, strict=False)
-    faults += _conversion_faults(column, found, "number")
+    wanted = "number"
+    if column.dtype == pl.String:
+        found = found.fill_nan(None)  # whether the text NaN means missing is for [input] nulls to say
+        long = (found.abs() >= 2**53) & column.str.contains(r"^[+-]?[0-9]+$")  # a float would have other digits
+        found, wanted = found.set(long, None), "number of 64 bits" if long.any() else wanted
+    faults += _conversion_faults(column, found, wanted)
     found = found.fill_nan(None)
     endless = found.is_infinite().fill_null(False)
     if endless.any():

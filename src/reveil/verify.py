@@ -94,6 +94,15 @@ class Verification:
             raise GuaranteeError(faults)
 
 
+def _unreadable(error: Exception) -> str:
+    """What a folder lacks, or why it cannot be read."""
+    if isinstance(error, FileNotFoundError) and error.filename:
+        return f"holds no {Path(error.filename).name}"
+    if isinstance(error, KeyError):
+        return f"its data package names no {error.args[0]!r}"
+    return f"cannot be read: {str(error).partition(chr(10))[0]}"
+
+
 def verify(public: Path, policy: Policy, history: History, truth: Truth | None = None) -> Verification:
     """Judge the public files of one release; `truth` adds checks against what was put in."""
     try:
@@ -102,8 +111,8 @@ def verify(public: Path, policy: Policy, history: History, truth: Truth | None =
             package, table, counterfeits = read_release(public, policy)
         hashes = hashing.result()
     except (OSError, ValueError, LookupError, TypeError, pl.exceptions.PolarsError) as error:
-        reason = str(error).partition("\n")[0]
-        fault = Fault("R603", f"release in {public}", f"cannot be read: {reason}", "restore it from a backup")
+        remedy = "name a release of this policy, or restore it from a backup"
+        fault = Fault("R603", f"release in {public}", _unreadable(error), remedy)
         raise InputError(fault) from None
     checks = [_files(hashes, package), _columns(table, policy)]
     if not all(check.holds for check in checks):

@@ -698,3 +698,35 @@ def test_groups_of_others_may_have_names() -> None:
     table = pl.DataFrame({"age": ["2*"] * 4, "ill": ["flu", "cold"] * 2, "group": ["A", "A", "B", "B"]})
     assert reveil.check(table, rules).holds
     assert not reveil.check(table.with_columns(group=pl.Series(["A", "A", "A", "B"])), rules).holds
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [("NaN", "number"), ("1_000", "number"), ("9" * 20, "number of 64 bits"), (f"{2**53 + 1}", "number of 64 bits")],
+)
+def test_a_text_that_would_be_another_number_is_refused(text: str, kind: str) -> None:
+    policy = {"columns": {"x": {"role": "quasi", "type": "number"}}, "guarantee": {"k": 1}}
+    with pytest.raises(InputError, match=rf"R218 column 'x': 1 value is not a {kind}: '{text}' \(1 row: no. 2\)"):
+        reveil.anonymize(pl.DataFrame({"x": ["0.5", text]}), policy)
+    whole = reveil.anonymize(pl.DataFrame({"x": ["7", f"{2**53 + 1}"]}), policy)
+    assert sorted(whole.table["x"]) == ["7", f"{2**53 + 1}"]
+
+
+def test_a_folder_that_is_no_release_says_what_it_lacks(tmp_path: Path) -> None:
+    policy = tmp_path / "k.toml"
+    policy.write_text('[columns]\nage = "quasi"\n[guarantee]\nk = 1\n')
+    for content, lacks in (
+        (None, "holds no datapackage.json"),
+        ('{"resources": []}', "its data package names no 'table'"),
+    ):
+        folder = tmp_path / f"folder{lacks[:3]}"
+        folder.mkdir()
+        if content:
+            (folder / "datapackage.json").write_text(content)
+        code, _, error = cli("verify", str(folder), "--policy", str(policy))
+        assert (code, lacks in error) == (2, True)
+
+
+def test_a_demo_of_nobody_leaves_no_folder(tmp_path: Path) -> None:
+    assert cli("demo", "--rows", "-1", "--folder", str(tmp_path / "demo"))[0] == 2
+    assert not (tmp_path / "demo").exists()

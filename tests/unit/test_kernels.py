@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from reveil.encode import Encoded, encode
 from reveil.errors import InfeasibleError
 from reveil.history import History
+from reveil.plan.budgets import purse
 from reveil.plan.contract import Plan, silent
 from reveil.plan.cutting import admit, candidates, cuts, mondrian, values
 from reveil.plan.cutting.trees import lay_end_to_end
@@ -98,6 +99,29 @@ def test_plain_python_gives_the_same_groups() -> None:
     compiled = cases()
     assert json.loads(plain.stdout) == compiled
     assert sum(isinstance(groups, list) for groups in compiled) > len(compiled) // 2
+
+
+def test_slices_are_assigned_where_arrays_are_in_named_tuples_too() -> None:
+    """Numba 0.68 was seen to leave `a[:] = ...` out of a kernel, the array being in a named tuple as well."""
+    encoded = encode(table_of(random_rows(1, 90), {"k": 2}), policy_of({"k": 2}))
+    trees = lay_end_to_end(encoded, policy_of({"k": 2}))
+    rows = np.ascontiguousarray(encoded.positions)
+    for t in (3, 90):  # row by row, and all at once
+        count = np.zeros(int(trees.first_leaf[-1]), dtype=np.int32)
+        for row in rows[:t]:
+            count[trees.first_leaf[:-1] + row] += 1
+        candidates.clear_counts(trees, rows, 0, t, count)
+        assert not count.any()
+    rng = np.random.default_rng(2)
+    ratio = 1 + rng.random((5, 4))
+    past = purse.Past(rng.integers(2, 9, 5) * 1.0, np.zeros(6, np.int64), np.zeros(0, np.int32), np.zeros(0), ratio)
+    target = purse.Target(np.array([1.0, 2.0]), np.array([2.0, 3.0]), np.array([True, False]))
+    visits, kind = rng.integers(-1, 5, (3, 8)).astype(np.int32), rng.integers(0, 2, 8)
+    found = [(np.full((8, 4), np.nan), np.full(8, np.nan)) for _ in range(2)]
+    for run, (need, worst) in zip((purse.fill_needs, purse.fill_needs.py_func), found, strict=True):
+        run(visits, past, target, kind, 0, 8, 10, need, worst)
+    np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-15)
+    np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-15)
 
 
 def test_wide_codes_give_the_same_groups_as_narrow_ones() -> None:
