@@ -193,8 +193,7 @@ def prefixes(name: str, values: Sequence[str], lengths: Sequence[int], missing: 
     starred = [value for value in values if "*" in value]
     if starred:
         message = (
-            f"{some(len(starred), 'value has', 'values have')} a * as if shortened: "
-            f"{', '.join(map(repr, starred[:5]))}"
+            f"{some(len(starred), 'value has', 'values have')} a * as if shortened: {', '.join(map(repr, starred[:5]))}"
         )
         raise InputError(Fault("R304", f"column {name!r}, prefixes", message, "give the full codes"))
     longest = max(map(len, values), default=0)
