@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import reveil
+from reveil.audit import takeovers
 from reveil.audit.api import audit
 from reveil.audit.job import promised
 from reveil.audit.knowledge import Adversary, Known
@@ -48,9 +50,8 @@ def enumerated(cohort, chance, known):
     return {key: {v: Fraction(w, total) for v, w in row.items()} for key, row in beliefs.items()}
 
 
-@MANY
-@given(cohorts(refilled=False), st.data())
-def test_beliefs_are_those_of_all_worlds(case, data):
+def compared(case, data):
+    """The audit's beliefs in a cohort, with up to two people known, are those of all worlds; how it was found."""
     cohort, chance = case
     worlds = sorted(evolving.worlds(cohort, chance))
     truth = dict(data.draw(st.sampled_from(worlds))[0])
@@ -72,23 +73,39 @@ def test_beliefs_are_those_of_all_worlds(case, data):
     for (a, v), share in found.posterior.items():
         key = int(o.persons[int(o.app_person[a])]), int(o.app_release[a])
         assert share == expected[key][o.values[v]]
+    return found.methods
 
 
 @MANY
-@given(cohorts(refilled=True))
-def test_refilled_cohorts_get_no_beliefs_but_what_is_certain(case):
-    cohort, chance = case
-    o = from_groups([[group] for group in cohort])
-    who = adversary(chance)
-    found, _ = attack(build(o, who), who, seconds=30)
-    possible = enumerated(cohort, chance, [])
-    refilled = {p for people, _ in cohort for p in people} > set(cohort[0][0])
-    for a in range(len(o.app_person)):
-        key = int(o.persons[int(o.app_person[a])]), int(o.app_release[a])
-        values = found.state.values_of(a)
-        assert {o.values[v] for v in values} >= set(possible[key])
-        mine = found.share[found.model.opt_start[a] : found.model.opt_start[a + 1]]
-        assert not refilled or len(values) == 1 or np.isnan(mine).all()
+@given(cohorts(refilled=False), st.data())
+def test_beliefs_are_those_of_all_worlds(case, data):
+    compared(case, data)
+
+
+@MANY
+@given(cohorts(refilled=True), st.data())
+def test_beliefs_with_newcomers_are_those_of_all_worlds(case, data):
+    compared(case, data)
+
+
+def test_newcomers_by_hand_and_where_it_is_too_much():
+    """B is known and leaves; of two places that are vacant then, C takes either. A stays at the other three rows."""
+    chance = {v: {v: 1} for v in "xyz"}
+    o = from_groups([[("AB", "xyz")], [("A", "xyz")], [("AC", "xyz")]])
+    who = adversary(chance, [((p, r), v) for p, r, v in [("B", 0, "x")]])
+    found = audit(o, adversary=who)
+    belief = {(p, r, v): share for p, r, v, share in found.posterior.iter_rows()}
+    assert belief["A", "3", "y"] == belief["A", "1", "z"] == pytest.approx(1 / 2)
+    assert belief["C", "3", "x"] == pytest.approx(1 / 2) and belief["C", "3", "y"] == pytest.approx(1 / 4)
+    assert found.inference.methods["taken over"] == 1 and found.summary["undecided"] == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(takeovers, "MOST_WAYS", 1)
+        less = audit(o, adversary=who)
+    assert less.summary["undecided"] == less.summary["without_belief"] == 2
+    odds = replace(who, priors={"A": {"x": Fraction(1), "y": Fraction(2), "z": Fraction(1)}})
+    assert audit(o, adversary=odds).summary["undecided"] == 2
+    with pytest.raises(InputError, match="R722"):
+        audit(from_groups([[("AB", "xyz")], [("A", "xxy")], [("AC", "xyz")]]), adversary=who)
 
 
 def test_a_counterfeit_that_goes_on_tells_nothing():

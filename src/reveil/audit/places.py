@@ -5,12 +5,14 @@ group of as many chains as it has rows, in all of its releases, and nothing of i
 as appearances of their own, belief is worked out with them, and they are taken out again.
 
 Where nobody of a cohort is known or has a prior, exchanging two places maps worlds to worlds of equal weight: each row
-is everybody's with the same chance. Where newcomers have taken over places, it is open who has whose; for these
-cohorts only what is certain is said.
+is everybody's with the same chance, also where newcomers have taken over places. Where somebody is known in a cohort
+with newcomers, it is open who has whose place; each way is equally likely, and all are counted (`takeovers.py`). Where
+there are too many ways, or somebody has a prior, its people are undecided.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,6 +28,7 @@ from reveil.audit.knowledge import Adversary
 from reveil.audit.model import Model, rebuilt
 from reveil.audit.observed import I64, Bools, Observed
 from reveil.audit.sample import Sampled, sample
+from reveil.audit.takeovers import enter_takeovers
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,26 +118,32 @@ def attack(
 
 
 def _infer_places(
-    model: Model, *, people: Sequence[int] | None = None, **how: Any
+    model: Model, *, people: Sequence[int] | None = None, seconds: float = 60.0, **how: Any
 ) -> tuple[Inference, Callable[[], Inference]]:
     """As `infer` with the places as people, and what makes it one without them."""
     o, cohorts = model.observed, cohorts_of(model.observed)
+    end = time.process_time() + seconds
     wide, real = with_places(o, cohorts)
     at = np.nonzero(real)[0]
     larger = rebuilt(model, wide, {int(at[a]): v for a, v in model.pinned.items()})
     told = np.zeros(o.people, dtype=bool)
     told[list(model.known | set(model.priors))] = True
     home = cohorts.of_group[o.cand_group]  # by appearance
-    touched = ~cohorts.closed
+    touched = ~(cohorts.closed | cohorts.refilled)
     touched[home[told[o.app_person]]] = True
     asked = set(np.unique(o.app_person[touched[home]]).tolist())
     asked = asked if people is None else asked & set(people)
-    found = infer(larger, people=sorted(asked), **how)
-    return found, lambda: _without_places(found, model, real, cohorts, ~touched)
+    found = infer(larger, people=sorted(asked), seconds=seconds, **how)
+    taken = np.zeros(len(touched), dtype=bool)
+    taken[home[np.isin(o.app_person, sorted(asked))]] = True
+    return found, lambda: _without_places(found, model, real, cohorts, ~touched, taken & cohorts.refilled, end)
 
 
-def _without_places(found: Inference, model: Model, real: Bools, cohorts: Cohorts, even: Bools) -> Inference:
-    """What follows for people alone. `even`: cohorts in which each row is everybody's with the same chance."""
+def _without_places(
+    found: Inference, model: Model, real: Bools, cohorts: Cohorts, even: Bools, taken: Bools, end: float
+) -> Inference:
+    """What follows for people alone. `even`: cohorts in which each row is everybody's with the same chance; `taken`:
+    those with newcomers in which it is not, of people who are looked at."""
     o, large, kept = model.observed, found.state, found.model.by_option(real)
     state = State(
         model, large.alive[kept], large.why[kept], large.where[kept], large.when[kept], large.match[real], large.clock,
@@ -146,17 +155,14 @@ def _without_places(found: Inference, model: Model, real: Bools, cohorts: Cohort
     rows = model.by_option(even[home])
     size = model.by_option(o.group_rows[o.cand_group])
     share[rows] = model.cell_cap[model.opt_cell[rows]] / size[rows]
-    share[model.by_option(cohorts.refilled[home] & (state.open_options > 1))] = np.nan
     number = np.cumsum(real) - 1
-    exact = {
-        (int(number[a]), v): p
-        for (a, v), p in found.posterior.items()
-        if real[a] and not cohorts.refilled[home[number[a]]]
-    }
+    exact = {(int(number[a]), v): p for (a, v), p in found.posterior.items() if real[a]}
     left = set(np.unique(found.model.observed.app_person[~real]).tolist())
     ever = {(p, v): chance for (p, v), chance in found.ever.items() if p not in left}
     methods = dict(found.methods)
     groups = np.bincount(cohorts.of_group[even[cohorts.of_group]], minlength=1)
     methods.pop("not looked at", None)
     methods["exchangeable"] = int((groups > 0).sum())
-    return Inference(state, decided, share, exact, ever, methods, found.pending)
+    whole = Inference(state, decided, share, exact, ever, methods, found.pending)
+    enter_takeovers(whole, cohorts.of_group, np.nonzero(taken)[0], end)
+    return whole

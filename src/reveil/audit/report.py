@@ -320,7 +320,10 @@ def _method(s: dict[str, Any]) -> Markup:
         "exact": "counted world by world",
         "possible": "shown by worlds next to a known one: what is possible is settled, beliefs are not",
         "search": "searched for worlds: what is possible is settled, beliefs are not",
+        "exchangeable": "closed cohorts in which nobody is known: each row is everybody's alike",
+        "taken over": "cohorts with newcomers, counted over all ways to give them places",
         "undecided": "not settled in time",
+        "equalities too much work": "of these, too large to look for everybody who must have the same value",
         "not looked at": "outside the people asked about",
     }
     rows = Markup("").join(
