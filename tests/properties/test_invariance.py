@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reveil.guarantees.correlation import HistoricalSafety, null_space
+from reveil.guarantees.correlation import HistoricalSafety, null_space, small_correlation
 from reveil.guarantees.invariance import MInvariance
 
 
@@ -146,6 +146,16 @@ def test_what_passes_transitively_forces_nobody_equal(series):
     verdicts = lasting.judged(HistoricalSafety(2, 2, "transitive", "illness"), series)
     if all(verdict.holds for verdict in verdicts):
         assert not oracle.forced_equal(series)
+
+
+def test_a_group_of_nobody_ties_nobody():
+    """All rows of a group may be counterfeits: nobody is in it, and there is nothing to tie."""
+    nobody = ([], 3, True)
+    assert small_correlation([nobody], 2) is False
+    assert small_correlation([nobody, nobody], 3) is False
+    union = [([0, 1, 2, 3], 0, True), ([4, 5, 6, 7], 0, True), ([0, 1, 4, 5], 0, True), ([2, 3, 6, 8], 0, True)]
+    assert small_correlation([nobody, *union], 2) is True  # the others are still looked at
+    assert small_correlation([nobody, *union[:3]], 2) is False
 
 
 def test_null_space_is_one():
