@@ -186,3 +186,12 @@ def test_pair_refuses_counts_that_make_no_sense() -> None:
     quasi = pl.DataFrame({"group": [0], "age": [1]})
     with pytest.raises(ValueError, match="a count of 'x' is not positive"):
         pair(quasi, {"x": pl.DataFrame({"group": [0, 0], "x": ["a", "b"], "count": [1, 0]})})
+
+
+def test_pair_counts_before_it_spreads() -> None:
+    """A count of billions is refused for what it is: it is not written out first."""
+    quasi = pl.DataFrame({"group": [0, 0], "age": [1, 2]})
+    for counts in ([10**15, 1], [2**62, 2**62], [2, 1], [1, None]):
+        table = pl.DataFrame({"group": [0, 0], "x": ["a", "b"], "count": counts}, schema_overrides={"count": pl.Int64})
+        with pytest.raises(ValueError, match="not positive" if None in counts else "differ in size"):
+            pair(quasi, {"x": table})

@@ -247,7 +247,8 @@ class _Sight:
         Of the groups that the people of a group go to, the likeliest for the row's value is chosen, and in it a row
         with the same value. Where there is no belief, all that is possible counts alike."""
         m, o, alive = self.m, self.m.observed, self.found.state.alive
-        follows = self.targets[self.targets > 0]
+        others = np.nonzero(~np.isin(o.app_person, np.array(sorted(m.known), dtype=np.int64)))[0]
+        follows = others[others > 0]  # of everybody, whoever is asked about: a row does not say whose it is
         follows = follows[o.app_person[follows] == o.app_person[follows - 1]]
         if m.change != "never" or not o.located or not len(follows):
             return None
