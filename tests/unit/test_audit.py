@@ -313,7 +313,7 @@ def test_what_is_too_much_work_is_said(monkeypatch):
         return linear.Closure([], np.unique(label[wanted]))
 
     monkeypatch.setattr(infer, "equalities", lazy)
-    monkeypatch.setattr(infer, "_near_worlds", lambda *_: False)
+    monkeypatch.setattr(infer, "_near_worlds", lambda state, *_, **__: np.zeros(state.model.factors, dtype=bool))
     monkeypatch.setattr(infer, "search", lambda *_: None)
     seen = from_groups([[("ABC", "xyz"), ("DEF", "xyz")], [("ABD", "xyz"), ("CEF", "xyz")]])
     found = infer.infer(build(seen, Adversary()), limits=Limits(people=0))
