@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 from dataclasses import replace
 from fractions import Fraction
@@ -384,3 +385,18 @@ def test_evolving_values_of_a_series_by_the_policys_relation(tmp_path):
     for (person, release), row in beliefs.items():
         for value, share in row.items():
             assert belief[f"#{person}", str(release + 1), value] == pytest.approx(float(share))
+
+
+def test_changes_are_tried_where_groups_overlap() -> None:
+    """Who may be in a group that is withheld need not be in another: the rest can still be given out."""
+    people = pl.DataFrame({"person": ["a", "b", "c", "d"], "age": [1, 2, 3, 4]})
+    table = pl.DataFrame({"age": ["[1-2]", "[1-3]", "[2-3]", "4"], "ill": ["flu", "flu", "flu", "cold"]})
+    found = reveil.audit([table], population=people, change="never")
+    told = {explanation.person: explanation.change for explanation in found.explanations}
+    labels = dict(zip(found.observed.group_label, ("4", "[1-2]", "[1-3]", "[2-3]"), strict=True))
+    places = {"a": ("[1-2]", "[1-3]"), "b": ("[1-2]", "[1-3]", "[2-3]"), "c": ("[1-3]", "[2-3]"), "d": ("4",)}
+    assert set(told) == set(places)
+    for person, change in told.items():
+        group = re.match(r"Withholding release 1 group (\d+) would have prevented this", change)
+        assert group is not None
+        assert labels[group[1]] in places[person]

@@ -370,23 +370,26 @@ def _enough(m: Model, who: Adversary, groups: list[int], app: int, value: int) -
 def _smallest_change(found: Inference, app: int, value: int, factors: list[int], who: Adversary) -> str:
     """The smallest that would have prevented this, each tried out: one group withheld, or a release not published."""
     m, o = found.model, found.model.observed
-    groups = sorted({_group(found.state, f) for f in factors}, key=lambda g: (-int(o.group_release[g]), g))
-    every = np.arange(len(o.group_release))
+    shown = {int(g) for f in factors for g in m.cell_group[m.cell_start[f] : m.cell_start[f + 1]] if g >= 0}
+    groups = sorted(shown, key=lambda g: (-int(o.group_release[g]), g))
+    every, needless = np.arange(len(o.group_release)), 0
     for group in groups[:TRIED]:
-        if _follows(m, who, every != group, app, value) is False:
+        follows = _follows(m, who, every != group, app, value)
+        if follows is False:
             where = o.group_name(group)
             alone = np.count_nonzero(o.cell_group == group) == 1
             way = "joining it with a group that shows other values" if alone else "keeping people in the same groups"
             return f"Withholding {where} would have prevented this; {way} usually costs less."
+        needless += follows is True
+    blame = "No single group is to blame" if needless == len(groups) else "No single group was found to blame"
     low, high = 0, len(o.releases)  # it does not follow from the first `low`; from the first `high` it does, or may
     while high - low > 1:
         middle = (low + high) // 2
         gone = _follows(m, who, o.group_release < middle, app, value) is False
         low, high = (middle, high) if gone else (low, middle)
     if low:
-        last = o.releases[low - 1]
-        return f"No single group is to blame: it did not follow up to release {last}. People must stay together."
-    return "No single group is to blame: groups must be larger, or people must stay together."
+        return f"{blame}: it did not follow up to release {o.releases[low - 1]}. People must stay together."
+    return f"{blame}: groups must be larger, or people must stay together."
 
 
 def _follows(m: Model, who: Adversary, groups: Bools, app: int, value: int) -> bool | None:
@@ -408,8 +411,3 @@ def _follows(m: Model, who: Adversary, groups: Bools, app: int, value: int) -> b
     if any(found.state.values_of(a) == {value} for a in mine):
         return True
     return False if found.decided[mine].all() and not late else None
-
-
-def _group(state: State, factor: int) -> int:
-    m = state.model
-    return int(np.max(m.cell_group[m.cell_start[factor] : m.cell_start[factor + 1]]))

@@ -77,8 +77,12 @@ class Observed:
         return np.logical_or.reduceat(groups[self.cand_group], self.cand_start[:-1])
 
     def only(self, groups: Bools) -> Observed:
-        """What the attacker would have if only these groups had been published; people keep their numbers."""
+        """What the attacker would have if only these groups had been published; people keep their numbers.
+
+        Who may be in one that is withheld need not be in any of these.
+        """
         keep, cands = self.appearances(groups), groups[self.cand_group]
+        sure = self.app_sure & np.logical_and.reduceat(cands, self.cand_start[:-1])
         number = np.cumsum(groups) - 1
         cells = groups[self.cell_group]
         sizes = np.add.reduceat(cands.astype(np.int64), self.cand_start[:-1])[keep]
@@ -88,7 +92,7 @@ class Observed:
             self.values,
             self.app_person[keep],
             self.app_release[keep],
-            self.app_sure[keep],
+            sure[keep],
             np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
             number[self.cand_group[cands]],
             self.group_release[groups],
