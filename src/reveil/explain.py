@@ -95,6 +95,21 @@ def entries() -> dict[str, Explanation]:
     return found
 
 
+def overview() -> str:
+    """All names by kind in a few lines; of the codes, which refusals print, only where they begin and end.
+
+    >>> print(overview().splitlines()[-1])
+    codes: R101 to R805, as refusals print them
+    """
+    names: dict[Kind, list[str]] = {}
+    for name, entry in entries().items():
+        names.setdefault(entry.kind, []).append(name)
+    codes = names.pop("code")
+    shape: dict[str, Any] = {"width": 100, "subsequent_indent": "  ", "break_on_hyphens": False}
+    lines = [fill(f"{kind}s: {', '.join(known)}", **shape) for kind, known in names.items()]
+    return "\n".join([*lines, f"codes: {min(codes)} to {max(codes)}, as refusals print them"])
+
+
 @cache
 def _by_any_name() -> dict[str, Explanation]:
     """By name and by all other names, as `_plain` writes them."""

@@ -277,6 +277,31 @@ def test_measure(work: Path) -> None:
     assert "R603" in err
 
 
+def test_measure_of_a_table_in_a_public_folder_counts_its_counterfeits(work: Path) -> None:
+    """The table of a release is read with what lies beside it; any other table by itself."""
+    public = work / ".reveil" / "releases" / "0001" / "public"
+    table = public / "table.csv"
+    lines = table.read_text().splitlines()
+    table.write_text("\n".join([*lines, lines[1], ""]))  # one invented row in the group of the first
+    (public / "counterfeits.csv").write_text(f"group,count\n{lines[1].partition(',')[0]},1\n")
+    asked = ("one.csv", "--queries", "0", "--json")
+    code, out, err = cli("measure", str(table), *asked)
+    assert code == 0, err
+    assert json.loads(out)["counterfeits"] == 1
+    assert out == cli("measure", str(public), *asked)[1] == cli("measure", str(public.parent), *asked)[1]
+    for content in ('{"resources": []}', "[]", "no JSON"):
+        (public / "datapackage.json").write_text(content)
+        code, out, _ = cli("measure", str(table), *asked)
+        assert (code, "R703" in out) == (2, True), content
+
+
+def test_explain_alone_lists_what_can_be_asked() -> None:
+    code, out, _ = cli("explain")
+    assert code == 0
+    assert "guarantees: k-anonymity" in out and "linkability" in out
+    assert json.loads(cli("explain", "--json")[1])["linkability"] == "attack"
+
+
 def test_every_code_of_these_tests_is_explained() -> None:
     for code in (
         "R101",

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
 import tomllib
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 import reveil
 from reveil.errors import InputError
-from reveil.explain import Explanation, entries, explain
+from reveil.explain import Explanation, entries, explain, overview
 from reveil.promise import MODELS
+from reveil.utility.measure import Utility
 
 SOURCE = Path(reveil.__file__).parent
 # The words of section 2 of the design, and those a report uses.
@@ -81,6 +84,55 @@ def test_every_word_is_explained(word: str) -> None:
     entry = explain(word)
     assert entry.plain.endswith(".")
     assert entry.exact
+
+
+def names_of_attacks() -> set[str]:
+    """What `made(...)` and `Attack(...)` are called with, or the `name` that they are given."""
+    found: set[str] = set()
+    for file in sorted((SOURCE / "audit").glob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            value = None
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("self.made", "Attack"):
+                value = node.args[0]
+            elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in ("name", "NAME"):
+                value = node.value
+            texts = [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
+            found |= {str(text.value) for text in texts if isinstance(text, ast.Constant)}
+    return found
+
+
+def test_every_attack_is_explained_as_an_attack() -> None:
+    names = names_of_attacks()
+    assert {"record linkage", "update-graph pruning", "joint updates", "linkability", "minimality"} <= names
+    for name in names:
+        assert explain(name).kind == "attack", name
+        assert explain(name).exact and explain(name).limits, name
+
+
+def test_every_figure_of_an_audit_is_explained() -> None:
+    """The labels of the summary: two spaces, words, and a number or the first words of a sentence after it."""
+    source = (SOURCE / "audit" / "report.py").read_text(encoding="utf-8")
+    labels = set(re.findall(r'"  ([a-z][a-z0-9/ ]+?) +\{', source))
+    assert {"exposed with certainty", "guessed above 1/2", "highest belief", "undecided"} <= labels
+    for label in labels:
+        assert explain(label).kind == "word", label
+
+
+def test_every_measure_is_explained() -> None:
+    for field in fields(Utility):
+        if field.name != "rows":
+            assert explain(field.name).exact, field.name
+    for printed in ("NCP", "entropy", "classes", "discernibility", "suppressed", "counterfeit", "COUNT queries"):
+        assert explain(printed).exact, printed
+
+
+def test_overview_names_everything_in_a_few_lines() -> None:
+    text = overview()
+    assert [line.partition(":")[0] for line in text.splitlines() if line[0] != " "] == [
+        "guarantees", "attacks", "measures", "words", "codes",
+    ]  # fmt: skip
+    assert all(name in text for name, entry in entries().items() if entry.kind != "code")
+    assert len(text.splitlines()) < 25 and max(map(len, text.splitlines())) <= 100
 
 
 def test_every_entry_is_whole() -> None:

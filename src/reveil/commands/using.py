@@ -73,17 +73,23 @@ def _show_utility(found: "Utility") -> None:
 
 @app.command()
 def explain(
-    name: Annotated[str, typer.Argument(help="An error code, a guarantee, or a word of a report.")], json: Json = False
+    name: Annotated[
+        str | None, typer.Argument(help="An error code, a guarantee, or a word of a report. Default: list them.")
+    ] = None,
+    json: Json = False,
 ) -> None:
     """What an error code, a guarantee or a word means, in plain words."""
     from reveil import terminal
+    from reveil.explain import entries, overview
     from reveil.explain import explain as look_up
 
-    found = look_up(name)
-    if json:
-        terminal.say_json(found.to_dict())
+    if name is None and json:
+        terminal.say_json({entry.name: entry.kind for entry in entries().values()})
+    elif name is None:
+        terminal.say(overview())
     else:
-        terminal.say(str(found))
+        found = look_up(name)
+        terminal.say_json(found.to_dict()) if json else terminal.say(str(found))
 
 
 @app.command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,16 +26,18 @@ class Opened:
 
 
 def open_published(source: Any) -> Opened:
-    """Open a file, a frame, a release folder (or its public half), or a `Release`.
+    """Open a file, a frame, a release folder (or its public half, or the table in it), or a `Release`.
 
     >>> open_published(pl.DataFrame({"age": ["[20-29]"]})).table.height
     1
     """
     if hasattr(source, "certificate") and hasattr(source, "table"):  # a Release
         return Opened(source.table, source.counterfeits, source.values)
-    if not isinstance(source, (str, Path)) or not Path(source).is_dir():
+    if not isinstance(source, (str, Path)):
         return Opened(read_table(source))
-    path = Path(source)
+    path = Path(source).parent if _in_release(Path(source)) else Path(source)
+    if not path.is_dir():
+        return Opened(read_table(source))
     public = path / "public" if (path / "public").is_dir() else path
     files = {file.stem: file for file in sorted(public.iterdir()) if file.suffix in (".csv", ".parquet")}
     if QUASI in files:
@@ -43,6 +46,17 @@ def open_published(source: Any) -> Opened:
         raise InputError(Fault("R603", f"folder {path}", "holds no published table", "name a release folder or a file"))
     fakes = files.get("counterfeits")
     return Opened(read_published(files["table"]), None if fakes is None else pl.read_csv(fakes))
+
+
+def _in_release(file: Path) -> bool:
+    """Whether a file is the table of people in a public folder, where its counterfeits or values lie beside it."""
+    package = file.parent / "datapackage.json"
+    if file.stem not in ("table", QUASI) or not (file.is_file() and package.is_file()):
+        return False
+    try:
+        return file.name in {resource["path"] for resource in json.loads(package.read_bytes())["resources"]}
+    except (ValueError, KeyError, TypeError):  # somebody else's file of that name
+        return False
 
 
 def _anatomy(public: Path, files: Mapping[str, Path]) -> Opened:
