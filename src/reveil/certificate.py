@@ -15,6 +15,7 @@ from typing import Any
 from reveil.policy import Policy
 from reveil.promise import SINGLE_RELEASE
 from reveil.verify import Verification
+from reveil.words import some
 
 PARTS = ("reveil", "polars", "pyarrow", "numpy", "numba", "scipy", "sqlalchemy", "pydantic")
 
@@ -86,7 +87,7 @@ def certify(
         verdicts=tuple(verdict.to_dict() for verdict in verification.verdicts),
         checks=tuple(check.to_dict() for check in verification.checks),
         assumptions=tuple(assumptions(policy)),
-        limits=tuple(limits(policy, release)),
+        limits=tuple(limits(policy, release, verification.alone)),
         hashes=dict(hashes),
         versions={"python": platform.python_version(), **{part: version(part) for part in PARTS}},
         withheld=dict(reasons),
@@ -103,21 +104,28 @@ def assumptions(policy: Policy) -> list[str]:
         "A missing value is a value of its own.",
     ]
     insensitive = policy.named("insensitive")
-    if insensitive:
+    if insensitive and policy.promises_series and policy.method.publish != "anatomy":
+        found.append(f"Published, but dealt out anew within each group: {', '.join(insensitive)}.")
+    elif insensitive:
         found.append(f"Published unchanged, because they tell nobody anything: {', '.join(insensitive)}.")
     if policy.values.change == "never":
         found.append("A person's sensitive value never changes; this was checked against the earlier releases.")
     return found
 
 
-def limits(policy: Policy, release: int | None) -> list[str]:
-    """What the guarantees do not give."""
+def limits(policy: Policy, release: int | None, alone: int = 0) -> list[str]:
+    """What the guarantees do not give; `alone` groups have one real row besides counterfeits."""
     found = ["Nothing here protects people against those who learn their values in another way."]
     model = policy.guarantee.model
     if policy.method.publish == "anatomy":
         found.append(
             "Exact quasi-identifiers are published: everybody can see who is in the table and find their row. Only "
             "which value of its group a row has is hidden."
+        )
+    if alone and policy.method.publish != "anatomy":
+        found.append(
+            f"In {some(alone, 'group')} one person is left beside counterfeits, whose number is published: the "
+            "generalised cells of such a group are that person's own. Their value stays hidden."
         )
     if model in SINGLE_RELEASE and release is not None:
         found.append(

@@ -1,7 +1,8 @@
 """A plan becomes published columns: every row shows the generalised values of its group.
 
 Numbers show an interval, taxonomies a node, or (recode = "sets") the set of values that the group has. Counterfeits
-take the generalised values of their group and are rows like any other.
+take the generalised values of their group and are rows like any other. In a series, insensitive cells do not stay with
+the sensitive value of their row: rows could be known again by them in the next release, and counterfeits told apart.
 """
 
 from __future__ import annotations
@@ -55,6 +56,9 @@ def recode(
     sources = np.concatenate([kept, _model_rows(kept, plan, rng)])
     shuffled = rng.permutation(len(sources))
     groups = np.concatenate([plan.groups[kept], plan.counterfeit_groups])[shuffled]
+    lent = sources[shuffled]
+    if policy.promises_series and policy.named("insensitive"):
+        lent = _dealt(lent, groups, rng)
     labels = group_labels(encoded, plan, policy)
     shown = [pl.Series(GROUP, np.arange(plan.count))] if group_column else []
     parts = []
@@ -69,7 +73,7 @@ def recode(
             codes = np.concatenate([encoded.codes[kept, number], _fake_codes(plan, number)])[shuffled]
             parts.append(decode(encoded.sensitive[number], codes, frame[name].dtype))
         elif spec.role == "insensitive":
-            parts.append(Part(frame.select(name), sources[shuffled]))
+            parts.append(Part(frame.select(name), lent))
     parts += [Part(pl.DataFrame(shown), groups)] if shown else []
     return Recoded(tuple(parts))
 
@@ -101,6 +105,14 @@ def decode(column: Sensitive, codes: NDArray[np.int32], dtype: pl.DataType) -> P
 
 def _fake_codes(plan: Plan, number: int) -> Codes:
     return plan.counterfeit_codes[:, number] if plan.counterfeits else np.empty(0, dtype=np.int32)
+
+
+def _dealt(sources: NDArray[np.int64], groups: Codes, rng: np.random.Generator) -> NDArray[np.int64]:
+    """The sources of each group, dealt out anew among its rows."""
+    order = rng.permutation(len(sources))
+    dealt = np.empty_like(sources)
+    dealt[np.argsort(groups, kind="stable")] = sources[order[np.argsort(groups[order], kind="stable")]]
+    return dealt
 
 
 def _model_rows(kept: NDArray[np.int64], plan: Plan, rng: np.random.Generator) -> NDArray[np.int64]:

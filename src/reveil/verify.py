@@ -71,6 +71,7 @@ class Verification:
     classes: int
     counterfeits: int
     sizes: tuple[int, ...] = field(repr=False)  # of the classes, ascending
+    alone: int = 0  # classes of one real row and counterfeits
     hashes: Mapping[str, str] = field(default_factory=dict, repr=False)  # SHA-256 of the files that were judged
     labels: Mapping[str, int] = field(default_factory=dict, repr=False)  # different cells of each quasi-identifier
 
@@ -116,7 +117,7 @@ def verify(public: Path, policy: Policy, history: History, truth: Truth | None =
         raise InputError(fault) from None
     checks = [_files(hashes, package), _columns(table, policy)]
     if not all(check.holds for check in checks):
-        return Verification(tuple(checks), (), table.height, 0, 0, (), hashes)
+        return Verification(tuple(checks), (), table.height, 0, 0, (), hashes=hashes)
     return replace(check_table(table, counterfeits, policy, history, truth, checks), hashes=hashes)
 
 
@@ -139,9 +140,10 @@ def check_table(
         found += _compare(table, view, truth)
         found += _covered(view, shown, truth, policy, known.hierarchies)
     verdicts = [verdict for judge in judges(policy, known) for verdict in judge.judge(view, history)]
-    sizes = tuple(np.sort(view.sizes()).tolist())
-    invented = int(view.counterfeits.sum())
-    return Verification(tuple(found), tuple(verdicts), table.height, view.count, invented, sizes, labels=_labels(shown))
+    sizes, fakes = view.sizes(), view.counterfeits
+    alone = int(np.count_nonzero((fakes > 0) & (sizes - fakes == 1)))
+    counts = (table.height, view.count, int(fakes.sum()), tuple(np.sort(sizes).tolist()))
+    return Verification(tuple(found), tuple(verdicts), *counts, alone, labels=_labels(shown))
 
 
 def _labels(shown: pl.DataFrame) -> dict[str, int]:

@@ -415,6 +415,43 @@ def test_the_verifier_sees_strange_and_changed_files(by_hand: tuple[Path, Policy
     assert not verify(public, policy, History(), truth).holds
 
 
+def test_insensitive_cells_do_not_stay_with_values_under_a_promise_about_a_series() -> None:
+    """Beside the same value in each release they would tell which row is whose, and which is a counterfeit."""
+    columns = {"id": "identifier", "age": "quasi", "ward": "insensitive", "bed": "insensitive", "ill": "sensitive"}
+    promise = {"values": {"change": "never"}, "guarantee": {"model": "m-invariance", "m": 3}}
+    policy = load_policy({"columns": columns, **promise})
+    frame = pl.DataFrame(
+        {"id": range(6), "age": range(6), "ward": list("uvwxyz"), "bed": [1, 2, 3, 4, 5, 6], "ill": list("abcabc")}
+    )
+    encoded, plan = encode(frame, policy), Plan(np.repeat([0, 1], 3).astype(np.int32), "by hand")
+    beside: Counter[tuple[str, str]] = Counter()
+    for seed in range(300):
+        table = recode(frame, encoded, plan, policy, np.random.default_rng(seed), group_column=True).table
+        assert [sorted(part["ward"]) for _, part in table.sort("group").group_by("group", maintain_order=True)] == [
+            ["u", "v", "w"],
+            ["x", "y", "z"],
+        ]
+        assert set(table.select("ward", "bed").rows()) == set(frame.select("ward", "bed").rows())  # of one person
+        beside.update(table.select("ill", "ward").rows())
+    assert len(beside) == 18
+    assert all(70 < count < 130 for count in beside.values())  # a third of the time each
+
+
+def test_one_person_left_beside_counterfeits_is_told(tmp_path: Path) -> None:
+    policy = {
+        "columns": {"id": "identifier", "age": "quasi", "ill": "sensitive"},
+        "values": {"change": "never"},
+        "guarantee": {"model": "compromise-safety", "m": 3, "compromised": 1, "refill": "never"},
+    }
+    table = pl.DataFrame({"id": range(6), "age": range(6), "ill": list("abcabc")})
+    series = reveil.open_series(policy, home=tmp_path / "home")
+    assert not [limit for limit in series.publish(table, seed=1).certificate.limits if "one person is left" in limit]
+    group = series.releases[0].groups
+    rest = [row for row in range(6) if group[row] != group[0] or row == 0]
+    limits = series.publish(table[rest], seed=2).certificate.limits
+    assert [limit.split(" one person")[0] for limit in limits if "one person is left" in limit] == ["In 1 group"]
+
+
 def test_numbers_of_counterfeits_may_be_fractions_of_the_past() -> None:
     """A counterfeit repeats 1.5 of an earlier release amid whole numbers."""
     policy = load_policy({"columns": {"age": "quasi", "cost": "sensitive"}, "guarantee": {"k": 2}})

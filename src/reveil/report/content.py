@@ -265,7 +265,7 @@ def _columns(source: Source, names: Sequence[str], *, internal: bool) -> tuple[C
             ColumnLine(
                 name=name,
                 role={"quasi": "quasi-identifier", "drop": "dropped"}.get(spec.role, spec.role),
-                technique=discreet.technique(spec, schema.get(name), policy.method, internal=internal),
+                technique=discreet.technique(spec, schema.get(name), policy, internal=internal),
                 labels=labels.get(name),
                 weight=spec.weight if spec.role == "quasi" else None,
                 loss=source.loss.columns.get(name),

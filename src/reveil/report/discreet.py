@@ -108,20 +108,22 @@ def _written(value: Any) -> str:
     return ", ".join(_written(item) for item in value[:LISTED]) + more
 
 
-def technique(spec: Column, dtype: pl.DataType | None, method: Method, *, internal: bool) -> str:
+def technique(spec: Column, dtype: pl.DataType | None, policy: Policy, *, internal: bool) -> str:
     """How a column was treated, in the words of the trade and in plain ones."""
-    if method.publish == "anatomy" and spec.role in ANATOMY:
+    anatomy = policy.method.publish == "anatomy"
+    if anatomy and spec.role in ANATOMY:
         return ANATOMY[spec.role]
+    lent = "dealt out anew within each group" if policy.promises_series and not anatomy else "as it is"
     fixed = {
         "identifier": "removed; remembered only as a keyed hash",
         "drop": "removed",
         "sensitive": "published as it is",
-        "insensitive": "published as it is; taken to tell nobody anything",
+        "insensitive": f"published {lent}; taken to tell nobody anything",
     }
     if spec.role in fixed:
         return fixed[spec.role]
     way = next((way for way in WAYS if getattr(spec, way) is not None), None)
-    text = _generalised(spec, way, dtype, method)
+    text = _generalised(spec, way, dtype, policy.method)
     if internal and way not in (None, "levels") and not isinstance(getattr(spec, way), dict):
         return f"{text} ({way} {_written(getattr(spec, way))})"
     return text
@@ -162,7 +164,7 @@ def public_policy(policy: Policy, dtypes: Mapping[str, pl.DataType]) -> dict[str
         "columns": {
             name: {
                 "role": policy.columns[name].role,
-                "technique": technique(policy.columns[name], dtypes.get(name), policy.method, internal=False),
+                "technique": technique(policy.columns[name], dtypes.get(name), policy, internal=False),
             }
             for name in public_columns(policy)
         },
