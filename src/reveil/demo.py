@@ -13,7 +13,6 @@ from typing import Any
 import polars as pl
 
 from reveil import terminal
-from reveil.audit.report import MORE_KNOWN
 from reveil.plan.contract import Progress, silent
 from reveil.plan.cutting import mondrian
 from reveil.publish import open_series
@@ -73,8 +72,8 @@ def _run(folder: Path, hospital: Scenario) -> None:
     with terminal.progress(False) as show:
         found_by = series.audit(share="0.04", worst=0, limit=5.0, progress=show)
         say(f"  {found_by!r}")
-        if found_by.summary["above_promise"]:
-            say(f"  {MORE_KNOWN}")
+        for text in found_by.verdict:
+            say(f"  {text}")
         say(
             "\nThe same kind of people published in three ways; people exposed after each release, with nobody known to"
         )

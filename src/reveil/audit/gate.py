@@ -139,7 +139,7 @@ def _fault(column: str, found: Audit) -> Fault:
     message = (
         f"with this release, {some_people(s['exposed'])} {agree(s['exposed'], 'is', 'are')} exposed with certainty and "
         f"{s['above_promise']:,} {agree(s['above_promise'], 'is', 'are')} above the promise. "
-        f"{s['adversary']} Nothing was recorded or revealed"
+        f"{' '.join((*found.verdict, s['adversary']))} Nothing was recorded or revealed"
     )
     return Fault(
         "R728", f"audit of {column!r}", message, "choose a guarantee for series, or turn [audit] gate off", s["exposed"]

@@ -21,6 +21,7 @@ from reveil.audit.outcome import WORST, Audit
 from reveil.audit.places import attack
 from reveil.audit.score import Score, score
 from reveil.audit.tables import value_kinds
+from reveil.audit.terms import allowed
 from reveil.errors import Fault, InputError
 from reveil.policy import Policy
 from reveil.promise import exact, lowest_tau
@@ -90,12 +91,15 @@ class Job:
             model, self.who, seconds=self.options.limit, samples=self.options.samples, seed=self.options.seed,
             progress=self.progress, limits=Limits(witnessed=fits), people=people, world=world,
         )  # fmt: skip
-        scored = score(found, self.truth, people)
+        stated = self.options.promise is not None  # then it is a bound for this adversary, whoever is known
+        promise = promised(self.options.promise, self.policy)
+        terms = None if stated or promise is None or self.policy is None else allowed(self.policy)
+        scored = score(found, self.truth, people, terms)
         trend, first = self._trend(pins, people)
         return Audit(
-            self.seen, self.who, found, scored, self._attacks(scored), promised(self.options.promise, self.policy),
+            self.seen, self.who, found, scored, self._attacks(scored), promise,
             self._draws(len(scored.exposed_people), people), trend, sampled, self.options.worst, first, self.policy,
-            tuple(people or ()),
+            tuple(people or ()), terms,
         )  # fmt: skip
 
     def _draws(self, first: int, people: list[int] | None) -> tuple[int, ...]:

@@ -43,6 +43,7 @@ class Audit:
     exposed_first: Mapping[int, str] = field(default_factory=dict)  # person's number -> release
     policy: Policy | None = None
     asked: tuple[int, ...] = ()  # people who were asked about, by number
+    allowed: int | None = None  # people who may be known in the terms of the promise; None: it has no terms
 
     @property
     def certain(self) -> pl.DataFrame:
@@ -56,12 +57,38 @@ class Audit:
 
     @property
     def holds(self) -> bool:
-        """Nobody is certain but those who were known, and nobody is above what was promised."""
-        return bool(self.summary["exposed"] == 0 and self.summary["above_promise"] == 0)
+        """Nobody is certain but those who were known, and nobody is above what was promised within its terms."""
+        s = self.summary
+        return bool(s["exposed"] == 0 and s["above_promise"] == s["beyond_promise"])
+
+    @property
+    def verdict(self) -> tuple[str, ...]:
+        """Who is exposed or above the promise in sentences, and whether the promise speaks of them."""
+        s, said = self.summary, []
+        if s["exposed"] and self.allowed is not None:
+            said.append(self._told(s["exposed"], s["exposed_beyond"], "exposed with certainty"))
+        if s["above_promise"]:
+            said.append(self._told(s["above_promise"], s["beyond_promise"], f"above {s['promise']}"))
+        return tuple(said)
+
+    def _told(self, count: int, outside: int, what: str) -> str:
+        text = f"{some_people(count)} {agree(count, 'is', 'are')} {what}"
+        if self.allowed is None:
+            return f"{text}, the highest belief that was stated to be allowed."
+        if not outside:
+            return f"{text}, though no more people are known than the promise allows for."
+        where = "in groups that link them with somebody who is known"
+        if self.allowed:
+            known = f"{some_people(self.allowed)} {agree(self.allowed, 'is', 'are')} known"
+            where = f"in groups of which, over all releases, more than {known}"
+        if outside < count:
+            return f"{text}, {outside:,} of them {where}: the promise does not speak of these, but of the others."
+        return f"{text}, {'' if count == 1 else 'all of them '}{where}: the promise does not speak of this."
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """Counts: people, exposed, above 1/2 and above the promise, undecided, and how components were settled."""
+        """Counts: people, exposed, above 1/2, above the promise (and of these, those of whom it does not speak),
+        undecided, and how components were settled."""
         o = self.observed
         return {
             "releases": len(o.releases),
@@ -84,7 +111,9 @@ class Audit:
         g = None if self.policy is None else self.policy.guarantee
         if g is None or g.model != "global" or self.promise is None:
             return {}
-        return {"above_promise": self.score.linked(float(self.promise), g.protects)}
+        above = self.score.linked(float(self.promise), g.protects)
+        outside = set(self.observed.app_person[self.score.beyond].tolist())
+        return {"above_promise": len(above), "beyond_promise": len(above & outside)}
 
     @cached_property
     def classes(self) -> tuple[tuple[str, int], ...]:
@@ -131,13 +160,21 @@ class Audit:
 
     def __repr__(self) -> str:
         s = self.summary
-        count, what = s["exposed"], "exposed with certainty"
+        count, outside, what = s["exposed"], s["exposed_beyond"], "exposed with certainty"
         if not count:
-            count, what = s["above_promise"], "above the promise"
+            count, outside, what = s["above_promise"], s["beyond_promise"], "above the promise"
         found = f"{count:,} of {some_people(s['people'])} {agree(count, 'is', 'are')} {what}"
-        found = "nobody is exposed" if self.holds else found
+        found = f"{found}{self.in_terms(count, outside)}" if count else "nobody is exposed"
         undecided = f", {s['undecided']:,} undecided" if s["undecided"] else ""
         return f"<Audit of {some(s['releases'], 'release')}, {some(s['rows'], 'row')}: {found}{undecided}>"
+
+    def in_terms(self, count: int, outside: int) -> str:
+        """Whether so many people are within the terms of the promise, to be put after their number."""
+        if self.allowed is None or not count:
+            return ""
+        if outside in (0, count):
+            return f", {'beyond' if outside else 'within'} the promise's terms"
+        return f", {outside:,} of them beyond the promise's terms"
 
     def _repr_html_(self) -> str:
         rows = "".join(

@@ -19,8 +19,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from reveil.audit.certain import State
 from reveil.audit.infer import Inference, Progress, infer
@@ -29,6 +27,7 @@ from reveil.audit.model import Model, rebuilt
 from reveil.audit.observed import I64, Bools, Observed
 from reveil.audit.sample import Sampled, sample
 from reveil.audit.takeovers import enter_takeovers
+from reveil.audit.terms import linked
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,9 +43,7 @@ class Cohorts:
 def cohorts_of(o: Observed) -> Cohorts:
     """The cohorts of a series in which everybody's group is known."""
     group, groups = o.cand_group, len(o.group_release)
-    first = group[o.person_start[o.app_person]]
-    links = coo_array((np.ones(len(group)), (first, group)), shape=(groups, groups))
-    count, label = connected_components(links, directed=False)
+    count, label = linked(o)
     order = np.lexsort((o.group_release, label))
     turn = np.empty(groups, dtype=np.int64)  # which of its cohort's groups it is
     turn[order] = np.arange(groups) - np.searchsorted(label[order], label[order])
@@ -64,7 +61,7 @@ def cohorts_of(o: Observed) -> Cohorts:
     good[mine[until - since != end[there] - start[there]]] = False
     fresh = np.zeros(count, dtype=bool)
     fresh[mine[since > 0]] = True
-    return Cohorts(label.astype(np.int64), good & ~fresh, good & fresh)
+    return Cohorts(label, good & ~fresh, good & fresh)
 
 
 def with_places(o: Observed, cohorts: Cohorts) -> tuple[Observed, Bools]:

@@ -23,7 +23,6 @@ from reveil.words import agree, some, some_people
 MOST_BOXES, MOST_NAMES = 4, 8  # of a picture: groups of a release, people or values of a group
 WIDTH = 110  # of a line on the terminal
 CRITERIA = ("singling out", "linkability", "inference")
-MORE_KNOWN = "(where more people of one group are known than the promise allows for, it says nothing)"
 UNDECIDED = (
     "Undecided: counting was too long and the search found no end in time. They may or may not be exposed; raise the "
     "limit, or name people to look at them alone."
@@ -43,8 +42,7 @@ def lines(found: Audit, *, external: bool = False) -> str:
     ]
     if s["promise"] is not None:
         out.append(f"  above the promise {s['promise']:<6} {s['above_promise']:,}")
-    if s["promise"] is not None and s["above_promise"] and s["known"] > 1:
-        out.append(f"    {MORE_KNOWN}")
+    out += [fill(text, WIDTH, initial_indent="    ", subsequent_indent="    ") for text in found.verdict]
     if s["highest"] is not None:
         out.append(f"  highest belief           {s['highest']:.4f}")
     if s["posterior_of_truth"] is not None:
@@ -173,10 +171,12 @@ def _sections(found: Audit, external: bool) -> list[Markup]:
     s = found.summary
     count = s["exposed"] or s["above_promise"]
     what = "exposed" if s["exposed"] else "above the promise"
-    verdict = f"{some_people(count)} {agree(count, 'is', 'are')} {what}." if count else "Nobody was found exposed."
+    terms = found.in_terms(count, s["exposed_beyond"] if s["exposed"] else s["beyond_promise"])
+    verdict = f"{some_people(count)} {agree(count, 'is', 'are')} {what}{terms}."
+    verdict = verdict if count else "Nobody was found exposed."
     sections = [
         Markup('<section class="decision{}"><h2>{}</h2><p>{}</p></section>').format(
-            "" if found.holds else " broken", verdict, s["adversary"]
+            "" if found.holds else " broken", verdict, " ".join((*found.verdict, s["adversary"]))
         ),
         _tiles(found),
         _advice(found),
@@ -215,7 +215,11 @@ def _tiles(found: Audit) -> Markup:
     tiles = [
         (f"{s['exposed']:,}", f"of {_among(found)} exposed with certainty"),
         (f"{s['above_half']:,}", "guessed with more than one half"),
-        (f"{s['above_promise']:,}" if s["promise"] else "–", f"above the promise {s['promise'] or '(none stated)'}"),
+        (
+            f"{s['above_promise']:,}" if s["promise"] else "–",
+            f"above the promise {s['promise'] or '(none stated)'}"
+            f"{found.in_terms(s['above_promise'], s['beyond_promise'])}",
+        ),
         ("–" if s["highest"] is None else f"{s['highest']:.3f}", "highest belief in anybody's value"),
     ]
     return Markup('<div class="tiles">{}</div>').format(
@@ -251,6 +255,13 @@ def _advice(found: Audit) -> Markup:
         text = "For this adversary nothing follows with certainty. Ask whether anybody could know more than is assumed."
     elif found.holds:
         text = "Nothing was found, but not everybody was settled. Do not rely on this before they are."
+    elif s["exposed_beyond"] == s["exposed"] and s["beyond_promise"] == s["above_promise"]:
+        text = (
+            "This adversary knows more people than the promise allows for. If anybody could know so many, publish "
+            "under a promise that allows for more known people."
+        )
+    elif not s["exposed"]:
+        text = "Nobody is certain, but guesses are better than promised. Publish nothing more before it is clear why."
     else:
         text = (
             "What is published cannot be taken back. Do not add a release that regroups these people; read below why "

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from reveil.audit.infer import Inference
 from reveil.audit.observed import I64, Bools
 from reveil.audit.options import likeliest
+from reveil.audit.terms import beyond
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ class Score:
     inference: Inference
     truth: I64 | None
     looked: Bools  # appearances that were asked about
+    beyond: Bools  # appearances of which the promise does not speak: too many people are known
 
     @cached_property
     def targets(self) -> I64:
@@ -170,11 +172,15 @@ class Score:
     def _people(self, apps: I64) -> int:
         return len(np.unique(self.inference.model.observed.app_person[apps]))
 
-    def linked(self, bound: float, protects: Callable[[object], bool]) -> int:
+    def _all_beyond(self, apps: I64) -> int:
+        """People whose appearances among these are all beyond the terms of the promise."""
+        return self._people(apps) - self._people(apps[~self.beyond[apps]])
+
+    def linked(self, bound: float, protects: Callable[[object], bool]) -> set[int]:
         """People who are linked to a protected value in some release with more than this chance."""
         values, known = self.inference.model.observed.values, self.inference.model.known
         above = {p for (p, v), share in self.ever.items() if share > bound + SMALL and protects(values[v])}
-        return len(above - known)
+        return above - known
 
     @cached_property
     def risk(self) -> dict[str, float]:
@@ -200,12 +206,14 @@ class Score:
         known = np.fromiter(m.known, dtype=np.int64, count=len(m.known))
         others = self.top.filter(pl.Series(~np.isin(o.app_person[self.top["app"].to_numpy()], known)))
         apps, p = others["app"].to_numpy(), others["p"].to_numpy()
-        bound = None if promise is None else float(promise)
+        above = apps[p > (np.inf if promise is None else float(promise) + SMALL)]
         undecided = np.nonzero(~self.inference.decided & self.looked)[0]
         return {
             "exposed": len(self.exposed_people),
+            "exposed_beyond": self._all_beyond(np.intersect1d(self.certain_apps, apps)),
             "above_half": self._people(apps[p > 0.5 + SMALL]),
-            "above_promise": 0 if bound is None else self._people(apps[p > bound + SMALL]),
+            "above_promise": self._people(above),
+            "beyond_promise": self._all_beyond(above),
             "highest": None if not len(p) or np.isnan(p).all() else float(np.nanmax(p)),
             "without_belief": self._people(apps[np.isnan(p)]),
             "undecided": self._people(undecided),
@@ -214,8 +222,10 @@ class Score:
         }
 
 
-def score(found: Inference, truth: I64 | None, people: Sequence[int] | None) -> Score:
+def score(found: Inference, truth: I64 | None, people: Sequence[int] | None, allowed: int | None = None) -> Score:
+    """`allowed`: how many people may be known in the terms of the promise (None: it has no such terms)."""
     looked: NDArray[np.bool_] = np.ones(len(found.model.app_factor), dtype=bool)
     if people is not None:
         looked = np.isin(found.model.observed.app_person, list(people))
-    return Score(found, truth, looked)
+    none: Bools = np.zeros(len(looked), dtype=bool)
+    return Score(found, truth, looked, none if allowed is None else beyond(found.model, allowed))
