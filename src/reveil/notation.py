@@ -106,7 +106,7 @@ class Cell:
     def _names_period_of(self, value: datetime.date) -> bool:
         """`2026` alone is a number or a category at first sight; against a date it is a year."""
         day = value.date() if isinstance(value, datetime.datetime) else value
-        periods = (_period(text) for text in (*self.values, self.text) if isinstance(text, str))
+        periods = (_period(str(item)) for item in (*self.values, self.text) if isinstance(item, str | int))
         return any(first <= day <= last for first, last in filter(None, periods))
 
 

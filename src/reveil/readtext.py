@@ -158,7 +158,8 @@ class Dialect:
 
 def _check_header(data: bytes, where: str, mark: str) -> None:
     """An open quotation mark in the header would swallow rows: Polars goes on to the next mark, wherever that is."""
-    line, _, wrong = next((found for found in _records(data, mark) if found[1] or found[2]), (1, [], ""))
+    records = _records(data, mark, strict=True)
+    line, _, wrong = next((found for found in records if found[1] or found[2]), (1, [], ""))
     if wrong:
         raise _broken(where, line, wrong)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import io
 import json
 import re
@@ -400,3 +401,16 @@ def test_changes_are_tried_where_groups_overlap() -> None:
         group = re.match(r"Withholding release 1 group (\d+) would have prevented this", change)
         assert group is not None
         assert labels[group[1]] in places[person]
+
+
+def test_a_population_that_fits_nothing_is_refused() -> None:
+    people = pl.DataFrame({"person": ["a", "b"], "age": [1, 2]})
+    with pytest.raises(reveil.ReveilError, match="R724 population: nobody in it fits any group"):
+        reveil.audit([pl.DataFrame({"age": ["[30-39]"] * 2, "ill": ["flu", "cold"]})], population=people)
+
+
+def test_years_of_a_set_are_matched_with_birthdays() -> None:
+    born = [datetime.date(2001, 1, 5), datetime.date(2003, 2, 2)]
+    table = pl.DataFrame({"born": ["{2001,2003}"] * 2, "ill": ["flu", "flu"]})
+    found = reveil.audit([table], population=pl.DataFrame({"person": ["a", "b"], "born": born}))
+    assert found.summary["exposed"] == 2

@@ -308,3 +308,9 @@ def test_a_long_column_is_read_by_its_distinct_texts() -> None:
     cells, _ = parse_column(column)
     assert time.perf_counter() - start < 2
     assert len(cells) == 3500
+
+
+def test_years_of_a_set_are_periods_of_days() -> None:
+    days = [datetime.date(2001, 1, 5), datetime.date(2002, 1, 5), datetime.date(2003, 2, 2)]
+    for text, covered in (("{2001,2003}", [True, False, True]), ("{,2001}", [True, False, False])):
+        assert [parse_cell(text).covers(day) for day in days] == covered

@@ -437,6 +437,15 @@ def test_insensitive_cells_do_not_stay_with_values_under_a_promise_about_a_serie
     assert all(70 < count < 130 for count in beside.values())  # a third of the time each
 
 
+def test_sets_of_periods_cover_their_days(tmp_path: Path) -> None:
+    for level in ("month", "quarter", "year", "decade"):
+        columns = {"id": "identifier", "day": {"role": "quasi", "type": "date", "levels": [level]}, "ill": "sensitive"}
+        policy = {"columns": columns, "guarantee": {"k": 4}, "method": {"recode": "sets"}}
+        days = [datetime.date(1999 + 3 * n, 1 + n % 12, 7) if n % 5 else None for n in range(20)]
+        table = pl.DataFrame({"id": range(20), "day": days, "ill": list("abcd") * 5})
+        assert reveil.open_series(policy, home=tmp_path / level).publish(table, seed=1).certificate.holds
+
+
 def test_one_person_left_beside_counterfeits_is_told(tmp_path: Path) -> None:
     policy = {
         "columns": {"id": "identifier", "age": "quasi", "ill": "sensitive"},

@@ -188,7 +188,7 @@ def _refuse_misfits(fakes: pl.DataFrame, shown: pl.DataFrame) -> None:
     real = pl.col("rows").fill_null(0) - pl.col("count")
     bad = fakes.join(rows, on=GROUP, how="left").filter((real < 0) | (pl.col("count") < 0))
     if bad.height:
-        labels = ", ".join(bad[GROUP].sort()[:3])
+        labels = ", ".join(bad[GROUP].fill_null("without a number").sort()[:3])
         message = f"the released table has not so many rows in {agree(bad.height, 'group', 'groups')} {labels}"
         remedy = "give the counts of this release; its table must have a column `group`"
         raise InputError(Fault("R704", "counterfeits", message, remedy))
@@ -239,6 +239,10 @@ def _matched(
         base += len(labels)
         if presence == "known" or columns.release is not None:
             _refuse_unmatched(lines, rows, columns, number)
+    if not any(part.height for part in memberships):  # a notation that is not understood must not look like safety
+        message = "nobody in it fits any group of the released tables"
+        remedy = "check that both have the same columns, units and notation; give hierarchies for labels"
+        raise InputError(Fault("R724", "population", message, remedy, people.height))
     labels_of = [str(n + 1) for n in range(len(read))]
     seen = assemble(labels_of, names, values, pl.concat(memberships), pl.concat(groups), pl.concat(cells))
     apps = pl.DataFrame({"\0person": seen.app_person, "\0release": seen.app_release}).cast({"\0release": pl.Int32})

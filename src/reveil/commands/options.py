@@ -1,7 +1,7 @@
 """What all commands share: where they register, their options, and how releases are shown.
 
-Modules of commands have plain annotations (no `from __future__ import annotations`): the command line reads them at
-every start, and texts would have to be evaluated first.
+Modules of commands have plain annotations (no `from __future__ import annotations`): the command line reads them when
+one of their commands starts, and texts would have to be evaluated first.
 """
 
 import sys
@@ -38,7 +38,9 @@ def series_of(policy: Path, home: Path | None, quiet: bool) -> "Series":
     """The series to publish in."""
     from reveil.publish import open_series
 
-    return _said(open_series(policy, home), quiet)
+    series = open_series(policy, home)
+    say_settled(series.settled, quiet)
+    return series
 
 
 def series_so_far(policy: Path, home: Path | None, quiet: bool) -> "Series":
@@ -47,7 +49,8 @@ def series_so_far(policy: Path, home: Path | None, quiet: bool) -> "Series":
 
     series, changes = look_back(policy, home)
     say_changes(policy, changes)
-    return _said(series, quiet)
+    say_settled(series.settled, quiet)
+    return series
 
 
 def say_changes(policy: Path, changes: "list[Fault]") -> None:
@@ -56,11 +59,6 @@ def say_changes(policy: Path, changes: "list[Fault]") -> None:
         lines = [f"Note: {policy} is not the policy of this series. It is read under the recorded one:"]
         lines += [f"  {fault.message}" for fault in changes]
         sys.stderr.write("\n".join([*lines, "Publishing refuses this change: reveil explain R502", ""]))
-
-
-def _said(series: "Series", quiet: bool) -> "Series":
-    say_settled(series.settled, quiet)
-    return series
 
 
 def say_settled(sentences: list[str], quiet: bool) -> None:
