@@ -30,6 +30,10 @@ BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "
 INTEGER = r"^-?(?:0|[1-9][0-9]*)$"
 # An exponent needs a point or a sign: 1.5e3 and 1e-05 are numbers, 12E5 may well be a code.
 FLOAT = r"^-?(?:(?:0|[1-9][0-9]*)?\.[0-9]+(?:[eE][+-]?[0-9]+)?|(?:0|[1-9][0-9]*)(?:[eE][+-][0-9]+)?)$"
+THOUSANDS = (  # beyond doubt: 1,234 alone may be a number with three decimals
+    r"^-?[1-9][0-9]{0,2}(?:(?:\.[0-9]{3})+,[0-9]+|(?:,[0-9]{3})+\.[0-9]+|(?:\.[0-9]{3}){2,}|(?:,[0-9]{3}){2,}"
+    r"|(?:[ '’\u00a0\u202f][0-9]{3})+[.,][0-9]+)$"
+)
 DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 
 
@@ -43,6 +47,20 @@ class ReadOptions:
     nulls: tuple[str, ...] = ("",)
     query: str | None = None
     sheet: str | None = None
+
+
+def about_thousands(texts: pl.Series) -> str | None:
+    """How to write numbers instead, where some have thousands separators. It shows no value: policies quote it.
+
+    >>> about_thousands(pl.Series(["99,50", "1.250,00"]))
+    'thousands separators are not read: write 8206,72 instead of 8.206,72'
+    """
+    found = texts.filter(texts.str.contains(THOUSANDS))
+    if found.is_empty():
+        return None
+    mark = re.sub("[0-9-]", "", found[0])[0]
+    decimal = "." if mark in ",'’" else ","
+    return f"thousands separators are not read: write 8206{decimal}72 instead of 8{mark}206{decimal}72"
 
 
 def refusal(code: str, where: str, message: str, remedy: str, rows: int | None = None) -> InputError:

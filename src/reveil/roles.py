@@ -16,7 +16,7 @@ from reveil.dates import Order, read_days
 from reveil.errors import Fault, brief, stop_if
 from reveil.policy import Column, ColumnType, Policy, Publication
 from reveil.read import read_table
-from reveil.readtext import ReadOptions
+from reveil.readtext import ReadOptions, about_thousands
 from reveil.words import some
 
 RESERVED = ("group", "person", "release")  # what the columns of a series' releases and of its memory are called
@@ -236,6 +236,8 @@ def _conversion_faults(column: pl.Series, found: pl.Series, wanted: str) -> list
     message = f"{some(many, 'value is', 'values are')} not a {wanted}: {shown}{', ...' if many > 5 else ''}"
     remedy = "correct them, or name them under [input] nulls if they mean missing"
     remedy += "; dates are best written as yyyy-mm-dd" if "date" in wanted else '; or set type = "category"'
+    if "number" in wanted and (advice := about_thousands(lost.cast(pl.String))):
+        remedy = f"{advice}; {remedy}"
     return [Fault("R218", f"column {column.name!r}", message, remedy, lost.len(), first_rows(wrong))]
 
 

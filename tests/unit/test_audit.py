@@ -260,6 +260,21 @@ def test_progress_is_for_terminals(tmp_path):
     assert isinstance(bad.exception, InputError) and bad.exception.exit_code == 2
 
 
+def test_presence_is_said_on_the_command_line(tmp_path):
+    """Whoever fits no group is refused where everybody is said to be there."""
+    (tmp_path / "one.csv").write_text("age,illness\n2*,flu\n2*,cold\n", encoding="utf-8")
+    (tmp_path / "who.csv").write_text("name,age\nAnn,21\nBob,28\n", encoding="utf-8")
+    call = ["audit", str(tmp_path / "one.csv"), "--population", str(tmp_path / "who.csv"), "--presence"]
+    sure, unsure = (json.loads(CliRunner().invoke(app, [*call, how, "--json"]).stdout) for how in ("known", "unknown"))
+    assert ["table linkage" in {a["name"] for a in found["attacks"]} for found in (sure, unsure)] == [False, True]
+    with (tmp_path / "who.csv").open("a", encoding="utf-8") as file:
+        file.write("Cid,55\n")
+    refused = CliRunner().invoke(app, [*call, "known"]).exception
+    assert [fault.code for fault in refused.faults] == ["R724"]
+    assert CliRunner().invoke(app, [*call, "unknown"]).exception is None
+    assert CliRunner().invoke(app, [*call, "perhaps"]).exit_code == 2
+
+
 def test_progress_on_a_terminal(tmp_path, monkeypatch):
     """A bar on stderr says what is being done; the answer on stdout is the same."""
     (tmp_path / "one.csv").write_text("age,illness\n2*,flu\n2*,cold\n", encoding="utf-8")

@@ -701,6 +701,26 @@ def test_groups_of_others_may_have_names() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "way_out"),
+    [
+        ("8.206,72", "write 8206,72 instead of 8.206,72"),
+        ("-12.345.678", "write 8206,72 instead of 8.206,72"),
+        ("1,234,567.5", "write 8206.72 instead of 8,206.72"),
+        ("8'206.72", "write 8206.72 instead of 8'206.72"),
+        ("1,234", None),
+        ("192.168.1.1", None),
+    ],
+)
+def test_thousands_separators_are_not_read_and_the_way_out_says_so(text: str, way_out: str | None) -> None:
+    policy = {"columns": {"x": {"role": "quasi", "type": "number"}}, "guarantee": {"k": 1}}
+    with pytest.raises(InputError, match="R218") as refusal:
+        reveil.anonymize(pl.DataFrame({"x": ["512", text]}), policy)
+    (fault,) = refusal.value.faults
+    assert ("thousands" in fault.remedy) == (way_out is not None)
+    assert (way_out or "") in fault.remedy
+
+
+@pytest.mark.parametrize(
     ("text", "kind"),
     [("NaN", "number"), ("1_000", "number"), ("9" * 20, "number of 64 bits"), (f"{2**53 + 1}", "number of 64 bits")],
 )

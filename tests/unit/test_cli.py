@@ -155,6 +155,7 @@ def test_history_and_show(work: Path) -> None:
     assert "checked: rows: 12 rows published" in out
     assert "assumed:" in out
     assert json.loads(cli("show", "1", "--json")[1])["certificate"]["holds"] is True
+    assert cli("show") == cli("show", "1")
     code, _, err = cli("show", "7")
     assert code == 2
     assert "R510" in err
@@ -275,6 +276,11 @@ def test_measure(work: Path) -> None:
     code, _, err = cli("measure", str(work / ".reveil"), "one.csv")
     assert code == 2
     assert "R603" in err
+
+
+def test_presence_is_for_released_tables(work: Path) -> None:
+    code, _, err = cli("audit", "--presence", "unknown")
+    assert (code, "R732  presence" in err) == (2, True)
 
 
 def test_measure_of_a_table_in_a_public_folder_counts_its_counterfeits(work: Path) -> None:

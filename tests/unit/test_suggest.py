@@ -17,6 +17,7 @@ import reveil
 from reveil.encode import encode
 from reveil.errors import InputError
 from reveil.policy import Policy, load_policy
+from reveil.read import read_table
 from reveil.roles import prepare
 from reveil.simulation.scenario import Scenario
 from reveil.simulation.simulate import simulate
@@ -488,3 +489,17 @@ def test_simulated_tables_get_the_roles_they_were_made_with(shape: Any) -> None:
         assert policy.columns[column].role == "quasi"
     assert shape == "census" or policy.named("sensitive") == intended.named("sensitive")
     assert_usable(frame, policy)
+
+
+def test_numbers_with_thousands_separators_are_pointed_out(tmp_path: Path) -> None:
+    """In the reason, without showing a value; written as it says, the column is one of numbers."""
+    pay = ["8.206,72", "912,50", "1.030.000,00", "77"] * 5
+    found = one("gehalt", pay)
+    assert found.role == "sensitive"
+    assert "write 8206,72 instead of 8.206,72" in found.reason
+    assert "1.030" not in found.reason
+    for other in (["8.206,72 EUR", "a few"] * 10, ["512,5", "1,234"] * 10, ["01.02.2024", "03.12.2023"] * 10):
+        assert "thousands" not in one("x", other).reason
+    file = tmp_path / "pay.csv"
+    file.write_text("\n".join(["id;gehalt", *(f"{n};{text.replace('.', '')}" for n, text in enumerate(pay))]))
+    assert read_table(file)["gehalt"].dtype == pl.Float64

@@ -161,7 +161,7 @@ def history(policy: PolicyFile = POLICY, home: Home = None, json: Json = False, 
 
 @app.command()
 def show(
-    number: Annotated[int, typer.Argument(help="Number of the release.")],
+    number: Annotated[int | None, typer.Argument(help="Number of the release. Default: the latest.")] = None,
     policy: PolicyFile = POLICY,
     home: Home = None,
     json: Json = False,
@@ -173,13 +173,12 @@ def show(
 
     series = series_so_far(policy, home, quiet)
     records = {record.number: record for record in series.ledger.records()}
-    if number not in records:
-        raise InputError(
-            Fault(
-                "R510", f"release {number}", f"is not in this series (it has {list(records)})", "see `reveil history`"
-            )
-        )
-    release = Release.load(series.ledger, records[number])
+    wanted = max(records, default=None) if number is None else number
+    if wanted not in records:
+        where = "the latest release" if wanted is None else f"release {wanted}"
+        message = f"is not in this series (it has {list(records)})"
+        raise InputError(Fault("R510", where, message, "see `reveil history`"))
+    release = Release.load(series.ledger, records[wanted])
     show_release(release, json, False)
     if not json:
         for check in release.certificate.checks:

@@ -1,7 +1,7 @@
 """What an adversary makes of releases: audit, and the odds that are known beforehand."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -33,6 +33,9 @@ def audit(
     population: Annotated[
         Path | None, typer.Option(help="Who has which quasi-identifiers; a column `release` says when.")
     ] = None,
+    presence: Annotated[
+        Literal["auto", "known", "unknown"], typer.Option(help="Whether all of the population are in the releases.")
+    ] = "auto",
     sensitive: Annotated[str | None, typer.Option(help="The sensitive column to look at.")] = None,
     adversary: Annotated[
         Path | None, typer.Option(help="TOML file: change, transitions, priors, compromised, share.")
@@ -71,7 +74,7 @@ def audit(
         "sensitive": sensitive, "adversary": adversary, "change": change, "compromised": compromised or (),
         "transitions": transitions, "share": share, "draws": draws, "publisher": publisher, "promise": promise,
         "limit": limit, "samples": samples, "people": people or None, "worst": 5 if worst is None else worst,
-        "seed": seed,
+        "seed": seed, "presence": presence,
     }  # fmt: skip
     with terminal.progress(quiet) as show:
         if tables:

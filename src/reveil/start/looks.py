@@ -18,6 +18,7 @@ import polars as pl
 
 from reveil.dates import read_days
 from reveil.policy import Role
+from reveil.readtext import THOUSANDS, about_thousands
 from reveil.words import some
 
 Confidence = Literal["sure", "likely", "guess"]
@@ -79,6 +80,7 @@ ISO_DATE = r"^\d{4}-\d{2}-\d{2}(?:$|[T ]\d{2}:\d{2})"  # with or without a time
 PACKED_DATE = r"^(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])$"
 SLASHED_DATE = r"^\d{4}/\d{1,2}/\d{1,2}$"
 LOCAL_DATE = r"^\d{1,2}[./-]\d{1,2}[./-](?:\d{4}|\d{2})$"
+LOCAL_NUMBER = rf"{THOUSANDS}|^-?[0-9]+(?:[.,][0-9]+)?$"
 DATE_SHAPES = (ISO_DATE, PACKED_DATE, SLASHED_DATE, LOCAL_DATE)
 
 
@@ -203,8 +205,10 @@ def _facts(values: pl.Series, kind: Kind) -> Facts:
 
 
 def advise(look: Look) -> Advice:
-    """The first rule that knows the column decides."""
-    return next(advice for rule in RULES if (advice := rule(look)) is not None)
+    """The first rule that knows the column decides; numbers that are not read as numbers are pointed out."""
+    found = next(advice for rule in RULES if (advice := rule(look)) is not None)
+    how = about_thousands(look.sample) if look.kind == "text" and look.shaped(LOCAL_NUMBER) else None
+    return found._replace(reason=f"{found.reason} As numbers: {how}.") if how else found
 
 
 def _unusable(look: Look) -> Advice | None:
