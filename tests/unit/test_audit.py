@@ -7,6 +7,7 @@ import io
 import json
 import re
 import sys
+import tempfile
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -429,3 +430,21 @@ def test_years_of_a_set_are_matched_with_birthdays() -> None:
     table = pl.DataFrame({"born": ["{2001,2003}"] * 2, "ill": ["flu", "flu"]})
     found = reveil.audit([table], population=pl.DataFrame({"person": ["a", "b"], "born": born}))
     assert found.summary["exposed"] == 2
+
+
+def test_a_value_may_be_known_of_one_release_only() -> None:
+    """Values that change freely: who knows one of them does not know the next."""
+    columns = {"id": "identifier", "age": "quasi", "ill": "sensitive"}
+    policy = {"columns": columns, "guarantee": {"k": 2}, "values": {"change": "freely"}}
+    table = pl.DataFrame({"id": range(4), "age": [1, 1, 5, 5], "ill": list("abcd")})
+    with tempfile.TemporaryDirectory() as home:
+        series = reveil.open_series(policy, home=home)
+        for seed in (1, 2):
+            series.publish(table, seed=seed)
+        certain = {known: series.audit(compromised=[known]).certain for known in ("0@1", "0")}
+        assert {known: sorted(set(found["release"])) for known, found in certain.items()} == {
+            "0@1": ["1"],
+            "0": ["1", "2"],
+        }
+        with pytest.raises(InputError, match="release '9' is not among 1, 2"):
+            series.audit(compromised=["0@9"])

@@ -12,17 +12,17 @@ import numpy as np
 from reveil.audit.attacks import Attack, attacks
 from reveil.audit.exact import Limits
 from reveil.audit.infer import Progress
-from reveil.audit.knowledge import Adversary
+from reveil.audit.knowledge import Adversary, Known
 from reveil.audit.minimal import minimality
 from reveil.audit.model import Model, build
-from reveil.audit.observed import I64, Observed
+from reveil.audit.observed import I64, Bools, Observed
 from reveil.audit.options import count_of, having
 from reveil.audit.outcome import WORST, Audit
 from reveil.audit.places import attack
 from reveil.audit.score import Score, score
 from reveil.audit.tables import value_kinds
 from reveil.audit.terms import allowed
-from reveil.errors import Fault, InputError
+from reveil.errors import Fault, InputError, stop_if
 from reveil.policy import Policy
 from reveil.promise import exact, lowest_tau
 
@@ -140,19 +140,39 @@ class Job:
     def _pins(self, draw: int) -> dict[int, int]:
         """What the adversary knows without being told a value: the truth of listed people, and of a random share."""
         o = self.seen
-        listed = [item.person for item in self.who.compromised if item.value is None]
+        listed = [item for item in self.who.compromised if item.value is None]
         if not listed and not self.who.share:
             return {}
         if self.truth is None:
             message = "to know what compromised people have, the audit needs the truth"
             raise InputError(Fault("R727", "compromised", message, "write name=value, or give the truth"))
-        chosen = set(numbers_of(o, listed))
+        chosen = set(numbers_of(o, [item.person for item in listed if item.release is None]))
         if self.who.share:
             rng = np.random.default_rng([self.options.seed, draw])
             present = np.unique(o.app_person)
             chosen |= set(present[rng.random(len(present)) < float(self.who.share)].tolist())
-        apps = np.nonzero(np.isin(o.app_person, list(chosen)))[0]
-        return {int(a): int(self.truth[a]) for a in apps if self.truth[a] >= 0}
+        known = np.isin(o.app_person, list(chosen)) | self._seen_in(
+            [item for item in listed if item.release is not None]
+        )
+        return {int(a): int(self.truth[a]) for a in np.nonzero(known)[0] if self.truth[a] >= 0}
+
+    def _seen_in(self, listed: Sequence[Known]) -> Bools:
+        """Appearances of people of whom the value in one release is known."""
+        o, found = self.seen, np.zeros(len(self.seen.app_person), dtype=bool)
+        faults = [
+            Fault(
+                "R721",
+                f"person {k.person!r}",
+                f"release {k.release!r} is not among {', '.join(o.releases)}",
+                "correct the release",
+            )
+            for k in listed
+            if k.release not in o.releases
+        ]
+        stop_if(faults)
+        for item, number in zip(listed, numbers_of(o, [item.person for item in listed]), strict=True):
+            found |= (o.app_person == number) & (o.app_release == o.releases.index(str(item.release)))
+        return found
 
     def _trend(
         self, pins: dict[int, int], people: list[int] | None

@@ -121,7 +121,9 @@ def _refuse_exposure(found: "Audit", json: bool) -> None:
         f"{some_people(s['exposed'])} {agree(s['exposed'], 'is', 'are')} exposed, {s['above_promise']:,} "
         f"{agree(s['above_promise'], 'is', 'are')} above the promise"
     )
-    raise GuaranteeError(Fault("R728", "audit", message, "see the reasons above; `reveil explain compromise-safety`"))
+    raise GuaranteeError(
+        Fault("R728", "audit", message, "see the reasons (`--worst`, `--report FILE`); `reveil explain R728`")
+    )
 
 
 prior_app = typer.Typer(help="What others may know beforehand: the odds of sensitive values.", no_args_is_help=True)
