@@ -102,6 +102,8 @@ def test_faults_name_the_way_out():
             pl.DataFrame({"age": ["2*"], "illness": ["flu"]}),
             pl.DataFrame({"name": ["x"], "age": [50], "release": [1]}),
         )
+    unsure = pl.DataFrame({"name": ["x", "y"], "age": [50, 21], "release": [1, 1]})
+    assert audit(pl.DataFrame({"age": ["2*"], "illness": ["flu"]}), unsure, presence="unknown").summary["people"] == 1
     with pytest.raises(InputError, match="R721"):
         audit(from_groups([[("AB", "xy")]]), compromised=["Z=x"])
     with pytest.raises(InputError, match="R727"):

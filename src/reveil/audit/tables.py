@@ -237,7 +237,7 @@ def _matched(
         )
         cells.append(code.select(GROUP, "value", "rows"))
         base += len(labels)
-        if presence == "known" or columns.release is not None:
+        if presence == "known" or (presence == "auto" and columns.release is not None):
             _refuse_unmatched(lines, rows, columns, number)
     if not any(part.height for part in memberships):  # a notation that is not understood must not look like safety
         message = "nobody in it fits any group of the released tables"
