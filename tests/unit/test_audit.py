@@ -450,3 +450,10 @@ def test_a_value_may_be_known_of_one_release_only() -> None:
         }
         with pytest.raises(InputError, match="release '9' is not among 1, 2"):
             series.audit(compromised=["0@9"])
+
+
+def test_somebody_known_who_is_nowhere_is_refused() -> None:
+    people = pl.DataFrame({"name": ["Ann", "Bob", "Cid"], "age": [21, 28, 55]})
+    table = pl.DataFrame({"age": ["2*", "2*"], "illness": ["flu", "cold"]})
+    with pytest.raises(InputError, match="person 'Cid': fits no group of the released tables"):
+        audit(table, people, compromised=["Cid=flu"])

@@ -204,6 +204,11 @@ def _pins(o: Observed, adversary: Adversary, code: dict[str, int]) -> dict[int, 
         elif item.release is not None and item.release not in o.releases:
             message = f"release {item.release!r} is not among {', '.join(o.releases)}"
             faults.append(Fault("R721", f"person {item.person!r}", message, "correct the release"))
+        elif o.person_start[names[item.person]] == o.person_start[names[item.person] + 1]:
+            message = "fits no group of the released tables"
+            faults.append(
+                Fault("R721", f"person {item.person!r}", message, "correct the population, or leave them out")
+            )
         else:
             p = names[item.person]
             for a in range(o.person_start[p], o.person_start[p + 1]):
