@@ -61,7 +61,7 @@ def distinct_groups(latest, count):  # type: ignore[no-untyped-def]
 
 def _hashes(past: Shown, groups: I64, sizes: I64) -> NDArray[np.uint64]:
     """A random number for each set of values. Two sets that meet by chance would be found by the verifier."""
-    weights = np.random.default_rng().integers(1, 2**63, size=int(past.codes.max(initial=0)) + 1, dtype=np.uint64)
+    weights = np.random.default_rng(0).integers(1, 2**63, size=int(past.codes.max(initial=0)) + 1, dtype=np.uint64)
     if not len(groups):
         return np.empty(0, dtype=np.uint64)
     starts = np.cumsum(sizes) - sizes
@@ -187,7 +187,7 @@ def _merged(first: I64, code: I32, height: I64, slot: I64, taken: I64) -> tuple[
     sizes = np.diff(first)
     if not len(sizes):
         return first, code, height, slot, taken
-    weights = np.random.default_rng().integers(1, 2**63, size=int(code.max()) + 1, dtype=np.uint64)
+    weights = np.random.default_rng(0).integers(1, 2**63, size=int(code.max()) + 1, dtype=np.uint64)
     keys = np.add.reduceat(weights[code], first[:-1])
     _, example, index = np.unique(keys, return_index=True, return_inverse=True)
     new_first = np.concatenate([[0], np.cumsum(sizes[example])])
