@@ -15,7 +15,7 @@ import polars as pl
 from numba import njit
 from numpy.typing import NDArray
 
-from reveil.history import History
+from reveil.history.history import History
 
 Array = NDArray[Any]
 

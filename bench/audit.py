@@ -21,11 +21,11 @@ from typing import Any
 
 import polars as pl
 
-from reveil.demo import compare, exposed_lines
-from reveil.policy import load_policy
+from reveil.policy.policy import load_policy
 from reveil.publish import Series, open_series
 from reveil.simulation.scenario import Scenario
 from reveil.simulation.simulate import simulate
+from reveil.start.demo import compare, exposed_lines
 
 GUARANTEES: dict[str, dict[str, Any]] = {
     "compromise-safety": {"model": "compromise-safety", "m": 6, "compromised": 1, "refill": 3},

@@ -23,21 +23,21 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from reveil.emit import count_counterfeits
-from reveil.encode import Encoded, encode
-from reveil.guarantees.contract import Background, View
-from reveil.guarantees.correlation import pairs
-from reveil.guarantees.registry import judges
-from reveil.guarantees.trail import trail
-from reveil.history import History
-from reveil.plan.contract import Plan, silent
+from reveil.history.history import History
+from reveil.measure.measure import measure
 from reveil.plan.loss import loss_of
 from reveil.plan.methods import method
-from reveil.policy import Policy, load_policy
-from reveil.recode import recode
+from reveil.plan.plan import Plan, silent
+from reveil.policy.policy import Policy, load_policy
 from reveil.simulation.scenario import Scenario
 from reveil.simulation.simulate import iterate
-from reveil.utility.measure import measure
+from reveil.table.encode import Encoded, encode
+from reveil.verify.judges.contract import Background, View
+from reveil.verify.judges.correlation import pairs
+from reveil.verify.judges.registry import judges
+from reveil.verify.judges.trail import trail
+from reveil.write.emit import count_counterfeits
+from reveil.write.recode import recode
 
 COLUMNS = {
     "person": "identifier",

@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 
-from reveil.plan.lasting.forecast import counterfeit_shares
-from reveil.probabilities import figure_2
+from reveil.background.breach_formulas import figure_2
+from reveil.plan.persistent.forecast import counterfeit_shares
 
 COLOURS = ("#1b6ca8", "#c8553d", "#3d8b57", "#8a5a9e", "#b08900", "#555555")
 WIDTH, HEIGHT, LEFT, TOP, FOOT = 300, 190, 46, 30, 34

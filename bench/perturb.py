@@ -14,8 +14,8 @@ from collections.abc import Callable
 import numpy as np
 import polars as pl
 
-from reveil.perturb.api import perturb
 from reveil.perturb.apply import apply
+from reveil.perturb.perturb import perturb
 from reveil.perturb.steps import Recipe
 
 LARGE, MIDDLE = 600_000, 30_000

@@ -24,20 +24,20 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from reveil.encode import Encoded, encode
-from reveil.estimate import estimate
-from reveil.guarantees import posterior
-from reveil.guarantees.contract import Background, View
-from reveil.guarantees.registry import judges
-from reveil.history import History
-from reveil.plan.contract import Plan, silent
+from reveil.background.estimate import estimate
+from reveil.background.prior import Prior, load, match_priors
+from reveil.history.history import History
+from reveil.measure.measure import measure
 from reveil.plan.loss import loss_of
 from reveil.plan.methods import method
-from reveil.policy import Policy, load_policy
-from reveil.prior import Prior, load, match_priors
-from reveil.recode import part, recode
-from reveil.roles import prepare
-from reveil.utility.measure import measure
+from reveil.plan.plan import Plan, silent
+from reveil.policy.policy import Policy, load_policy
+from reveil.table.encode import Encoded, encode
+from reveil.table.roles import prepare
+from reveil.verify.judges import posterior
+from reveil.verify.judges.contract import Background, View
+from reveil.verify.judges.registry import judges
+from reveil.write.recode import part, recode
 
 STATES = 1 << 17  # larger groups are left undecided here, to keep the experiment short
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"

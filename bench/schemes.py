@@ -52,7 +52,7 @@ def original() -> tuple[pl.DataFrame, dict[str, Any]]:
 
 def run(sizes: Sequence[int], times: int) -> list[dict[str, Any]]:
     """All tasks and schemes; 0 rows means Adult as it is."""
-    from reveil.compare import COMPARED, compare
+    from reveil.measure.compare import COMPARED, compare
 
     found = []
     print("| table | promise | scheme | NCP | withheld | groups | s | processor s | ARX: s, NCP | load |")

@@ -15,8 +15,8 @@ import polars as pl
 import reveil
 from persistent_plots import WIDTH, page, panel
 from reveil.dp import mechanism
-from reveil.link import link
-from reveil.utility.measure import measure
+from reveil.measure.link import link
+from reveil.measure.measure import measure
 
 
 def people(rows: int) -> pl.DataFrame:

@@ -24,18 +24,18 @@ import numpy as np
 import polars as pl
 
 import reveil
-from reveil.encode import Encoded, encode
-from reveil.errors import InfeasibleError
-from reveil.guarantees.contract import Verdict, View
-from reveil.guarantees.globally import Global
-from reveil.history import History
-from reveil.plan.contract import Plan, silent
+from reveil.base.errors import InfeasibleError
+from reveil.history.history import History
+from reveil.measure.measure import measure
 from reveil.plan.loss import loss_of
 from reveil.plan.methods import method
-from reveil.policy import Policy, load_policy
+from reveil.plan.plan import Plan, silent
+from reveil.policy.policy import Policy, load_policy
 from reveil.simulation.scenario import Scenario
 from reveil.simulation.simulate import iterate, simulate
-from reveil.utility.measure import measure
+from reveil.table.encode import Encoded, encode
+from reveil.verify.judges.contract import Verdict, View
+from reveil.verify.judges.ever_linked import Global
 
 HEAD = "release | violations | highest chance | withheld | rows per group | NCP | seconds |\n|-|-|-|-|-|-|-|"
 

@@ -26,25 +26,25 @@ sys.path[:0] = [str(Path(__file__).resolve().parent)]
 
 import reveil  # noqa: E402
 from persistent import Memory, _sorting, view_of  # noqa: E402
-from reveil.emit import count_counterfeits  # noqa: E402
-from reveil.encode import Encoded  # noqa: E402
-from reveil.errors import InputError  # noqa: E402
-from reveil.guarantees.contract import Background  # noqa: E402
-from reveil.guarantees.distinct import chains_of  # noqa: E402
-from reveil.guarantees.registry import judges  # noqa: E402
-from reveil.guarantees.trail import trail  # noqa: E402
-from reveil.history import History  # noqa: E402
-from reveil.plan.contract import Plan, silent  # noqa: E402
-from reveil.plan.lasting.past import read_past  # noqa: E402
+from reveil.background.transitions import relation_of  # noqa: E402
+from reveil.background.update_graph import walk_all  # noqa: E402
+from reveil.base.errors import InputError  # noqa: E402
+from reveil.history.history import History  # noqa: E402
+from reveil.measure.measure import measure  # noqa: E402
 from reveil.plan.loss import loss_of  # noqa: E402
 from reveil.plan.methods import method  # noqa: E402
-from reveil.policy import Policy, load_policy  # noqa: E402
-from reveil.recode import recode  # noqa: E402
+from reveil.plan.persistent.past import read_past  # noqa: E402
+from reveil.plan.plan import Plan, silent  # noqa: E402
+from reveil.policy.policy import Policy, load_policy  # noqa: E402
 from reveil.simulation.scenario import Scenario  # noqa: E402
 from reveil.simulation.simulate import iterate  # noqa: E402
-from reveil.transitions import relation_of  # noqa: E402
-from reveil.updategraph import walk_all  # noqa: E402
-from reveil.utility.measure import measure  # noqa: E402
+from reveil.table.encode import Encoded  # noqa: E402
+from reveil.verify.judges.contract import Background  # noqa: E402
+from reveil.verify.judges.distinct import chains_of  # noqa: E402
+from reveil.verify.judges.registry import judges  # noqa: E402
+from reveil.verify.judges.trail import trail  # noqa: E402
+from reveil.write.emit import count_counterfeits  # noqa: E402
+from reveil.write.recode import recode  # noqa: E402
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 QUASI = ("age", "gender", "education", "birthplace")

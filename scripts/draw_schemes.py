@@ -15,12 +15,12 @@ from typing import Any
 
 import polars as pl
 
-from reveil.encode import encode
-from reveil.history import History
-from reveil.plan.contract import silent
+from reveil.history.history import History
 from reveil.plan.cutting.boxes import boxes
 from reveil.plan.methods import method
-from reveil.policy import load_policy
+from reveil.plan.plan import silent
+from reveil.policy.policy import load_policy
+from reveil.table.encode import encode
 
 JOBS = {"Professional": ["Engineer", "Lawyer", "Doctor"], "Artist": ["Dancer", "Writer"]}
 PEOPLE = pl.DataFrame({"job": ["Engineer"] * 5 + ["Doctor"] + ["Lawyer"] * 3 + ["Dancer"] * 3 + ["Writer"] * 3})

@@ -16,47 +16,47 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from reveil.audit.api import Audit, audit
-    from reveil.certificate import Certificate
-    from reveil.compare import Comparison, compare
-    from reveil.dp.api import count, spent
-    from reveil.errors import ReveilError
-    from reveil.link import link
-    from reveil.perturb.api import perturb
-    from reveil.policy import Policy, load_policy
+    from reveil.audit.audit import Audit, audit
+    from reveil.background.update_graph import UpdateGraph, update_graph
+    from reveil.base.errors import ReveilError
+    from reveil.dp.count import count, spent
+    from reveil.jobs.release import Release
+    from reveil.measure.ask import ask
+    from reveil.measure.compare import Comparison, compare
+    from reveil.measure.link import link
+    from reveil.measure.measure import measure
+    from reveil.perturb.perturb import perturb
+    from reveil.policy.policy import Policy, load_policy
     from reveil.publish import Series, anonymize, check, open_series
-    from reveil.release import Release
     from reveil.simulation.scenario import Scenario
     from reveil.simulation.simulate import simulate
-    from reveil.updategraph import UpdateGraph, update_graph
-    from reveil.utility.ask import ask
-    from reveil.utility.measure import measure
+    from reveil.verify.certificate import Certificate
 
 # Heavy parts are imported when they are first used, so that `import reveil` and `reveil --help` are quick.
 _WHERE = {
-    "Audit": "audit.api",
-    "Certificate": "certificate",
-    "Comparison": "compare",
-    "Policy": "policy",
-    "Release": "release",
-    "ReveilError": "errors",
+    "Audit": "audit.audit",
+    "Certificate": "verify.certificate",
+    "Comparison": "measure.compare",
+    "Policy": "policy.policy",
+    "Release": "jobs.release",
+    "ReveilError": "base.errors",
     "Scenario": "simulation.scenario",
     "Series": "publish",
-    "UpdateGraph": "updategraph",
+    "UpdateGraph": "background.update_graph",
     "anonymize": "publish",
-    "ask": "utility.ask",
-    "audit": "audit.api",
+    "ask": "measure.ask",
+    "audit": "audit.audit",
     "check": "publish",
-    "compare": "compare",
-    "count": "dp.api",
-    "link": "link",
-    "load_policy": "policy",
-    "measure": "utility.measure",
+    "compare": "measure.compare",
+    "count": "dp.count",
+    "link": "measure.link",
+    "load_policy": "policy.policy",
+    "measure": "measure.measure",
     "open_series": "publish",
-    "perturb": "perturb.api",
+    "perturb": "perturb.perturb",
     "simulate": "simulation.simulate",
-    "spent": "dp.api",
-    "update_graph": "updategraph",
+    "spent": "dp.count",
+    "update_graph": "background.update_graph",
 }
 
 __all__ = [

@@ -10,7 +10,7 @@ import gc
 def main() -> None:
     """Start the command line."""
     gc.disable()
-    from reveil.cli import main as run
+    from reveil.cli.app import main as run
 
     run()
 

@@ -21,34 +21,34 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from reveil.certificate import Certificate, certify
-from reveil.covering import Held
-from reveil.emit import count_counterfeits, emit
-from reveil.encode import Encoded, encode
-from reveil.errors import Fault, InfeasibleError, InputError, ReveilError, stop_if
-from reveil.guarantees.registry import judges
-from reveil.history import History
-from reveil.identify import keyed_hashes
+from reveil.background.prior import match_priors
+from reveil.base.errors import Fault, InfeasibleError, InputError, ReveilError, stop_if
+from reveil.history.history import History
+from reveil.history.memory import facts_of, history_of, memory_of, refuse_changes, signatures_of
+from reveil.jobs.release import Preview, Release
 from reveil.ledger import store
 from reveil.ledger.ledger import Ledger
 from reveil.ledger.record import Head
-from reveil.parted import QUASI, value_tables
-from reveil.plan.contract import Plan, Progress, silent
 from reveil.plan.loss import Loss, loss_of
 from reveil.plan.methods import method
-from reveil.policy import Policy, PolicyLike, load_policy, recorded_policy
-from reveil.prior import match_priors
-from reveil.promise import EVOLVING, PERSISTENT
-from reveil.read import read_table
-from reveil.recode import Recoded, part, recode
-from reveil.release import Preview, Release
-from reveil.remember import facts_of, history_of, memory_of, refuse_changes, signatures_of
+from reveil.plan.plan import Plan, Progress, silent
+from reveil.policy.guarantee import EVOLVING, PERSISTENT
+from reveil.policy.policy import Policy, PolicyLike, load_policy, recorded_policy
+from reveil.published.anatomy import QUASI, value_tables
 from reveil.report.make import write_reports
-from reveil.roles import options, order_faults, population, prepare
-from reveil.verify import Truth, Verification, background, verify
+from reveil.table.encode import Encoded, encode
+from reveil.table.identify import keyed_hashes
+from reveil.table.read import read_table
+from reveil.table.roles import options, order_faults, population, prepare
+from reveil.verify.certificate import Certificate, certify
+from reveil.verify.covering import Held
+from reveil.verify.judges.registry import judges
+from reveil.verify.verify import Truth, Verification, background, verify
+from reveil.write.emit import count_counterfeits, emit
+from reveil.write.recode import Recoded, part, recode
 
 if TYPE_CHECKING:
-    from reveil.audit.api import Audit
+    from reveil.audit.audit import Audit
 
 
 FIXED = (
@@ -342,7 +342,7 @@ class Series:
 
     def verify(self, number: int | None = None) -> Mapping[int, Verification | ReveilError]:
         """Check recorded releases again: their files against the ledger, and their bytes against the promise."""
-        from reveil.recheck import recheck
+        from reveil.verify.recheck import recheck
 
         return recheck(self.ledger, self.policy, number) if self.begun else {}
 
@@ -375,6 +375,6 @@ def check(published: Any, policy: PolicyLike) -> Certificate:
     >>> check(table, {"columns": {"age": "quasi", "illness": "sensitive"}, "guarantee": {"k": 2}}).holds
     False
     """
-    from reveil.recheck import check_published
+    from reveil.verify.recheck import check_published
 
     return check_published(published, load_policy(policy))

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from reveil.cli import COMMANDS
-from reveil.policy import load_policy
+from reveil.cli.app import COMMANDS
+from reveil.policy.policy import load_policy
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]

@@ -13,13 +13,13 @@ import polars as pl
 import pytest
 
 import reveil
-from reveil.encode import encode
-from reveil.history import History
-from reveil.plan.contract import silent
+from reveil.history.history import History
+from reveil.measure.measure import measure
 from reveil.plan.methods import method
-from reveil.policy import load_policy
-from reveil.roles import prepare
-from reveil.utility.measure import measure
+from reveil.plan.plan import silent
+from reveil.policy.policy import load_policy
+from reveil.table.encode import encode
+from reveil.table.roles import prepare
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "adult_arx"
 MARKS = {  # recode, conditions -> the best information loss measured for other tools

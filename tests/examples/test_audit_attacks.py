@@ -8,9 +8,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from reveil.audit.api import audit
-from reveil.audit.attacks import wilson
-from reveil.audit.observed import from_groups
+from reveil.audit.audit import audit
+from reveil.audit.input.observed import from_groups
+from reveil.audit.result.attacks import wilson
 
 sys.path[:0] = [str(Path(__file__).parent)]
 

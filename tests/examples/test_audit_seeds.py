@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 import reveil
-from reveil.audit.api import audit
-from reveil.audit.observed import from_groups
-from reveil.audit.report import ever_text
+from reveil.audit.audit import audit
+from reveil.audit.input.observed import from_groups
+from reveil.audit.result.audit_report import ever_text
 
 
 def table(columns, *rows):

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import reveil
-from reveil.errors import InfeasibleError
+from reveil.base.errors import InfeasibleError
 
 FIGURE_1A = pl.DataFrame(
     {
@@ -60,8 +60,8 @@ def test_figure_2_is_what_the_localized_guarantee_makes_and_it_reaches_three_qua
     for table in (FIGURE_1A, FIGURE_1B):
         release = series.publish(table)
         assert release.groups[0] == release.groups[1] != release.groups[2] == release.groups[3]
-    from reveil.policy import load_policy
-    from reveil.verify import Truth, verify
+    from reveil.policy.policy import load_policy
+    from reveil.verify.verify import Truth, verify
 
     history = series.history()
     members = history.members.filter(pl.col("release") == 2).select("person", "group")

@@ -10,14 +10,14 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from reveil.errors import InfeasibleError, InputError
-from reveil.guarantees.cohorts import CompromiseSafety
-from reveil.guarantees.correlation import HistoricalSafety
-from reveil.guarantees.invariance import MInvariance
-from reveil.policy import load_policy
-from reveil.probabilities import degree, figure_2, n_choose, p_hc, p_pb
+from reveil.background.breach_formulas import degree, figure_2, n_choose, p_hc, p_pb
+from reveil.base.errors import InfeasibleError, InputError
+from reveil.policy.policy import load_policy
 from reveil.publish import open_series
-from reveil.verify import Truth, verify
+from reveil.verify.judges.cohorts import CompromiseSafety
+from reveil.verify.judges.correlation import HistoricalSafety
+from reveil.verify.judges.invariance import MInvariance
+from reveil.verify.verify import Truth, verify
 
 
 def load(path):
@@ -130,7 +130,7 @@ def test_reveil_verify_reports_the_papers_second_release(tmp_path, name):
             "disease": [*VALUES, *VALUES],
         }
     )
-    from reveil.emit import emit
+    from reveil.write.emit import emit
 
     emit({"table": table}, pl.DataFrame({"group": [0, 1], "count": [0, 0]}), loaded, public)
     people = sorted({p for release in PAPER for members, _ in release for p in members})

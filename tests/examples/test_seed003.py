@@ -10,11 +10,11 @@ import polars as pl
 import pytest
 
 import reveil
-from reveil.errors import InfeasibleError, InputError
-from reveil.guarantees.contract import Background
-from reveil.guarantees.registry import judges
-from reveil.policy import load_policy
-from reveil.updategraph import update_graph
+from reveil.background.update_graph import update_graph
+from reveil.base.errors import InfeasibleError, InputError
+from reveil.policy.policy import load_policy
+from reveil.verify.judges.contract import Background
+from reveil.verify.judges.registry import judges
 
 sys.path[:0] = [str(Path(__file__).parents[1] / "properties")]
 

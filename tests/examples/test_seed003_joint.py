@@ -9,9 +9,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from reveil.guarantees.contract import Background
-from reveil.guarantees.registry import judges
-from reveil.policy import load_policy
+from reveil.policy.policy import load_policy
+from reveil.verify.judges.contract import Background
+from reveil.verify.judges.registry import judges
 
 
 def load(path):

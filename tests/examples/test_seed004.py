@@ -10,12 +10,12 @@ import polars as pl
 import pytest
 
 import reveil
-from reveil.errors import InfeasibleError
-from reveil.guarantees.contract import Verdict, View
-from reveil.guarantees.posterior import delta_ceiling, exact
-from reveil.guarantees.robust import RRobustness
-from reveil.history import History
-from reveil.prior import Prior
+from reveil.background.prior import Prior
+from reveil.base.errors import InfeasibleError
+from reveil.history.history import History
+from reveil.verify.judges.contract import Verdict, View
+from reveil.verify.judges.posterior import delta_ceiling, exact
+from reveil.verify.judges.robust import RRobustness
 
 TABLE_I = pl.DataFrame(
     {

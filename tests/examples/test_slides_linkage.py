@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 
 import reveil
-from reveil.link import Linked, link
-from reveil.parted import pair
-from reveil.utility.ask import ask
-from reveil.utility.measure import measure
+from reveil.measure.ask import ask
+from reveil.measure.link import Linked, link
+from reveil.measure.measure import measure
+from reveil.published.anatomy import pair
 
 PATIENTS = pl.DataFrame(
     [
@@ -176,7 +176,7 @@ def test_anatomy_of_ten_rows() -> None:
 
 
 def _release() -> object:
-    """What a recipient holds, as `reveil.link` and `reveil.ask` take it."""
+    """What a recipient holds, as `reveil.measure.link` and `reveil.ask` take it."""
     return SimpleNamespace(certificate=None, table=QIT, counterfeits=None, values={"disease": ST})
 
 

@@ -10,14 +10,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from reveil.guarantees.closeness import TCloseness
-from reveil.guarantees.contract import Background, View
-from reveil.guarantees.registry import judges
-from reveil.guarantees.single import AlphaK, KAnonymity, LDiversity
 from reveil.hierarchies.files import nested_paths
 from reveil.hierarchies.tree import grow
-from reveil.history import History
-from reveil.policy import load_policy
+from reveil.history.history import History
+from reveil.policy.policy import load_policy
+from reveil.verify.judges.closeness import TCloseness
+from reveil.verify.judges.contract import Background, View
+from reveil.verify.judges.registry import judges
+from reveil.verify.judges.single import AlphaK, KAnonymity, LDiversity
 
 
 def release(rows, quasi, sensitive):

@@ -8,11 +8,11 @@ import polars as pl
 import pytest
 
 import reveil
-from reveil.encode import encode
-from reveil.history import History
-from reveil.plan.contract import silent
+from reveil.history.history import History
 from reveil.plan.methods import method
-from reveil.policy import load_policy
+from reveil.plan.plan import silent
+from reveil.policy.policy import load_policy
+from reveil.table.encode import encode
 
 JOBS = {"Professional": ["Engineer", "Lawyer", "Doctor"], "Artist": ["Dancer", "Writer"]}
 

@@ -6,11 +6,11 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from reveil.audit.certain import State
-from reveil.audit.exact import chains_of, solve
-from reveil.audit.knowledge import Adversary, Known
-from reveil.audit.model import build
-from reveil.audit.observed import from_groups
+from reveil.audit.infer.certain import State
+from reveil.audit.infer.exact import chains_of, solve
+from reveil.audit.input.knowledge import Adversary, Known
+from reveil.audit.input.observed import from_groups
+from reveil.audit.model.model import build
 
 VALUES = "abcd"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from reveil.guarantees.contract import View
-from reveil.history import History
+from reveil.history.history import History
+from reveil.verify.judges.contract import View
 
 
 def judged(judge, series):

@@ -11,13 +11,13 @@ import polars as pl
 import pytest
 
 import reveil
-from reveil.errors import InputError
-from reveil.estimate import estimate
-from reveil.history import History
-from reveil.parted import pair
-from reveil.policy import load_policy
-from reveil.utility.measure import measure
-from reveil.verify import verify
+from reveil.background.estimate import estimate
+from reveil.base.errors import InputError
+from reveil.history.history import History
+from reveil.measure.measure import measure
+from reveil.policy.policy import load_policy
+from reveil.published.anatomy import pair
+from reveil.verify.verify import verify
 
 
 def people(n: int = 80, seed: int = 3) -> pl.DataFrame:
@@ -143,8 +143,8 @@ def test_what_anatomy_cannot_promise(
 
 def test_query_estimates_equal_counting_by_hand(tmp_path: Path) -> None:
     """For each query: sum over groups of (matching rows) x (share of matching values)."""
-    from reveil.utility.axes import classes_of
-    from reveil.utility.queries import Questions
+    from reveil.measure.axes import classes_of
+    from reveil.measure.queries import Questions
 
     table = people(60)
     policy = load_policy(rules(tmp_path, {"model": "l-diversity", "l": 3}))

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
 
-from reveil.audit.exact import Limits
-from reveil.audit.infer import infer, solve_cached
+from reveil.audit.infer.exact import Limits
+from reveil.audit.infer.infer import infer, solve_cached
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "oracle")]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from hypothesis import given
 
-from reveil.audit.api import audit
-from reveil.audit.observed import from_groups
+from reveil.audit.audit import audit
+from reveil.audit.input.observed import from_groups
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "oracle")]
 

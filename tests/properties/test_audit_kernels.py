@@ -5,10 +5,10 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from reveil.audit.knowledge import Adversary
-from reveil.audit.model import build
-from reveil.audit.observed import from_groups
-from reveil.audit.options import best_links, carry_over, count_of, having, lacking, likeliest, sole
+from reveil.audit.input.knowledge import Adversary
+from reveil.audit.input.observed import from_groups
+from reveil.audit.model.model import build
+from reveil.audit.model.options import best_links, carry_over, count_of, having, lacking, likeliest, sole
 
 
 def random_series(rng):

@@ -10,13 +10,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from reveil.audit.api import audit
-from reveil.audit.knowledge import Adversary
-from reveil.audit.minimal import arrangements, keeps, learn
-from reveil.audit.model import build
-from reveil.audit.tables import observe
-from reveil.errors import InputError
-from reveil.policy import load_policy
+from reveil.audit.audit import audit
+from reveil.audit.infer.minimal import arrangements, keeps, learn
+from reveil.audit.input.knowledge import Adversary
+from reveil.audit.input.tables import observe
+from reveil.audit.model.model import build
+from reveil.base.errors import InputError
+from reveil.policy.policy import load_policy
 
 sys.path[:0] = [str(Path(__file__).parents[1] / "oracle")]
 

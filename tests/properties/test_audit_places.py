@@ -15,15 +15,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import reveil
-from reveil.audit import takeovers
-from reveil.audit.api import audit
+from reveil.audit.audit import audit
+from reveil.audit.input.knowledge import Adversary, Known
+from reveil.audit.input.observed import from_groups
 from reveil.audit.job import promised
-from reveil.audit.knowledge import Adversary, Known
-from reveil.audit.model import build
-from reveil.audit.observed import from_groups
-from reveil.audit.places import attack
-from reveil.errors import InputError
-from reveil.policy import load_policy
+from reveil.audit.model import refilled_cohorts
+from reveil.audit.model.counterfeit_places import attack
+from reveil.audit.model.model import build
+from reveil.base.errors import InputError
+from reveil.policy.policy import load_policy
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "oracle")]
 
@@ -99,7 +99,7 @@ def test_newcomers_by_hand_and_where_it_is_too_much():
     assert belief["C", "3", "x"] == pytest.approx(1 / 2) and belief["C", "3", "y"] == pytest.approx(1 / 4)
     assert found.inference.methods["taken over"] == 1 and found.summary["undecided"] == 0
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(takeovers, "MOST_WAYS", 1)
+        patch.setattr(refilled_cohorts, "MOST_WAYS", 1)
         less = audit(o, adversary=who)
     assert less.summary["undecided"] == less.summary["without_belief"] == 2
     odds = replace(who, priors={"A": {"x": Fraction(1), "y": Fraction(2), "z": Fraction(1)}})

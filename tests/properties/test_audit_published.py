@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, Phase, assume, event, given, settings
 from hypothesis import strategies as st
 
 import reveil
-from reveil.errors import InfeasibleError
+from reveil.base.errors import InfeasibleError
 
 sys.path[:0] = [str(Path(__file__).parents[1] / "oracle")]
 

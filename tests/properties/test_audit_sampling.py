@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reveil.audit.certain import State
-from reveil.audit.exact import Limits, chains_of, solve
-from reveil.audit.infer import Inference, infer, members
-from reveil.audit.knowledge import Adversary, Known
-from reveil.audit.model import build
-from reveil.audit.observed import from_groups
-from reveil.audit.sample import sample, sample_component
-from reveil.audit.worlds import lasting_choices
+from reveil.audit.infer.certain import State
+from reveil.audit.infer.exact import Limits, chains_of, solve
+from reveil.audit.infer.infer import Inference, infer, members
+from reveil.audit.infer.sample import sample, sample_component
+from reveil.audit.infer.worlds import lasting_choices
+from reveil.audit.input.knowledge import Adversary, Known
+from reveil.audit.input.observed import from_groups
+from reveil.audit.model.model import build
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "oracle")]
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reveil.audit.linear import equalities
-from reveil.audit.sparse import PRIME, Echelon, combine, eliminate, failing, fill_in, rational
+from reveil.audit.infer.linear import equalities
+from reveil.audit.infer.sparse import PRIME, Echelon, combine, eliminate, failing, fill_in, rational
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "oracle")]
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reveil.audit.api import audit
-from reveil.audit.knowledge import Adversary, Known
-from reveil.audit.model import build
-from reveil.audit.observed import from_groups
-from reveil.audit.report import html, lines
-from reveil.audit.terms import beyond
+from reveil.audit.audit import audit
+from reveil.audit.input.knowledge import Adversary, Known
+from reveil.audit.input.observed import from_groups
+from reveil.audit.input.terms import beyond
+from reveil.audit.model.model import build
+from reveil.audit.result.audit_report import html, lines
 
 sys.path[:0] = [str(Path(__file__).parents[1] / "oracle")]
 

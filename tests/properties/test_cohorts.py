@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reveil.guarantees.cohorts import CompromiseSafety
+from reveil.verify.judges.cohorts import CompromiseSafety
 
 
 def load(path):

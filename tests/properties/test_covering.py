@@ -7,8 +7,8 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reveil.covering import Held, uncovered
-from reveil.notation import parse_cell
+from reveil.published.notation import parse_cell
+from reveil.verify.covering import Held, uncovered
 
 NUMBERS = st.none() | st.integers(-3, 12)
 CELLS = st.sampled_from(["[0-5]", "[3-3]", "[-3-12]", "7", "*", "{1, 4}", "{, [2-6]}", "[0-5[", "]0-9]", None])

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from reveil.guarantees.contract import Background
-from reveil.guarantees.registry import judges
-from reveil.policy import load_policy
+from reveil.policy.policy import load_policy
+from reveil.verify.judges.contract import Background
+from reveil.verify.judges.registry import judges
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "oracle")]
 

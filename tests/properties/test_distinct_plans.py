@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reveil.encode import Encoded, encode
-from reveil.errors import InfeasibleError
-from reveil.guarantees.contract import Background
-from reveil.guarantees.registry import judges
-from reveil.plan.contract import silent
+from reveil.background.transitions import relation_between, weights_of
+from reveil.base.errors import InfeasibleError
+from reveil.history.memory import memory_of, refuse_changes
+from reveil.plan.evolving import bucket_entries, disjoint
 from reveil.plan.methods import method
-from reveil.plan.rules import disjoint, entries
-from reveil.policy import load_policy
-from reveil.remember import memory_of, refuse_changes
-from reveil.transitions import relation_between, weights_of
+from reveil.plan.plan import silent
+from reveil.policy.policy import load_policy
+from reveil.table.encode import Encoded, encode
+from reveil.verify.judges.contract import Background
+from reveil.verify.judges.registry import judges
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "oracle")]
 
@@ -184,7 +184,7 @@ def test_buckets_are_settled_and_parted_for_any_sets(seed):
     first, entry = np.array([0, size]), np.arange(size)
     before, new = counts.copy(), free.copy()
     args = (first, entry, sets, counts, free, np.arange(width), free.copy(), 0, rng.permutation(width))
-    height, value, real = entries.settle(*args)
+    height, value, real = bucket_entries.settle(*args)
     tall = int(height[0])
     assert len(value) == size * tall
     assert (counts >= before).all() and (counts[0] - before[0] == new - free).all()
@@ -202,7 +202,7 @@ def test_buckets_are_settled_and_parted_for_any_sets(seed):
     order, group = np.arange(rows), np.full(rows, -1, dtype=np.int32)
     near, one = encoded.positions.copy(), np.array([0])
     trees = lay_end_to_end(encoded, policy)
-    entries.part_all(trees, order, near, value, width, one, np.array([size]), height, group, one, one)
+    bucket_entries.part_all(trees, order, near, value, width, one, np.array([size]), height, group, one, one)
     assert (near == encoded.positions[order]).all()
     for g in range(tall):
         assert len(set(value[group == g].tolist())) == size

@@ -11,8 +11,8 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reveil.emit import write_table
-from reveil.recode import Part, Recoded
+from reveil.write.emit import write_table
+from reveil.write.recode import Part, Recoded
 
 TEXTS = st.none() | st.text(alphabet='ab",;\r\n\té ', max_size=5)
 KINDS = [(TEXTS, pl.String), (st.none() | st.integers(-9, 9), pl.Int64), (st.none() | st.floats(-5, 5), pl.Float64)]

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reveil.guarantees.contract import Background
-from reveil.guarantees.jointly import shared
-from reveil.guarantees.registry import judges
-from reveil.plan.rules.evolving import limits
-from reveil.plan.rules.succession import prospects
-from reveil.policy import load_policy
-from reveil.promise import Guarantee
-from reveil.transitions import Relation
+from reveil.background.transitions import Relation
+from reveil.plan.evolving.evolving_cohorts import limits
+from reveil.plan.evolving.succession import prospects
+from reveil.policy.guarantee import Guarantee
+from reveil.policy.policy import load_policy
+from reveil.verify.judges.contract import Background
+from reveil.verify.judges.joint_view import shared
+from reveil.verify.judges.registry import judges
 
 
 def load(path):

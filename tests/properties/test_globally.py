@@ -13,16 +13,15 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from reveil import budget
-from reveil.encode import Encoded, encode
-from reveil.errors import InfeasibleError
-from reveil.guarantees.contract import View
-from reveil.guarantees.globally import Global
-from reveil.history import History
-from reveil.plan.budgets import globally, spend
-from reveil.plan.budgets.purse import Purse
-from reveil.plan.contract import silent
-from reveil.policy import load_policy
+from reveil.base.errors import InfeasibleError
+from reveil.history.history import History
+from reveil.plan.budgets import budget, budget_cuts, global_guarantee
+from reveil.plan.budgets.remaining_budget import Purse
+from reveil.plan.plan import silent
+from reveil.policy.policy import load_policy
+from reveil.table.encode import Encoded, encode
+from reveil.verify.judges.contract import View
+from reveil.verify.judges.ever_linked import Global
 
 
 def _load_oracle():
@@ -199,7 +198,7 @@ def test_needs_are_exact(series, pace, l, person):  # noqa: E741
         None,
         np.array([person, known + 9]),
     )
-    purse, left = globally.purse_of(encoded, history, policy, globally.pace_of(policy))
+    purse, left = global_guarantee.purse_of(encoded, history, policy, global_guarantee.pace_of(policy))
     rate, horizon = policy.guarantee.rate, policy.guarantee.horizon
     for row, who in enumerate(encoded.persons.tolist()):
         seen = [j for j, groups in enumerate(series, 1) if any(who in members for members, _ in groups)]
@@ -232,7 +231,7 @@ def publish(tables, policy):
     for table in tables:
         history = history_of(series)
         encoded = encoded_of(table, policy)
-        plan = globally.plan(encoded, history, policy, seed=1, progress=silent)
+        plan = global_guarantee.plan(encoded, history, policy, seed=1, progress=silent)
         groups = []
         for group in range(plan.count):
             mine = np.flatnonzero(plan.groups == group).tolist()
@@ -299,10 +298,10 @@ def test_who_is_withheld_does_not_depend_on_who_has_which_value(seed, count, pac
         assume(False)
     history, table = history_of(series), found[-1]
     encoded = encoded_of(table, policy)
-    purse, _ = globally.purse_of(encoded, history, policy, globally.pace_of(policy))
+    purse, _ = global_guarantee.purse_of(encoded, history, policy, global_guarantee.pace_of(policy))
     counts = np.bincount(encoded.codes[:, 0], minlength=len(VALUES))
     steps = []
-    for allowance in globally.ALLOWANCES:
+    for allowance in global_guarantee.ALLOWANCES:
         poor = np.zeros(table.height, dtype=bool)
         for code in np.flatnonzero(counts * (purse.slot >= 0)):
             share = counts[code] / table.height * (1 + allowance)
@@ -312,7 +311,7 @@ def test_who_is_withheld_does_not_depend_on_who_has_which_value(seed, count, pac
     for _ in range(4):
         dealt = table.with_columns(pl.Series("illness", rng.permutation(table["illness"].to_list())))
         try:
-            plan = globally.plan(encoded_of(dealt, policy), history, policy, seed=1, progress=silent)
+            plan = global_guarantee.plan(encoded_of(dealt, policy), history, policy, seed=1, progress=silent)
         except InfeasibleError:
             continue
         assert (plan.groups < 0).tolist() in steps
@@ -330,8 +329,8 @@ def test_a_tie_is_afforded():
 
 def test_rare_values_share_a_need_when_there_are_too_many(monkeypatch):
     """With room for few needs the plan is coarser and still keeps the promise."""
-    monkeypatch.setattr(globally, "CELLS", 0)
-    monkeypatch.setattr(globally, "FEWEST_SLOTS", 1)
+    monkeypatch.setattr(global_guarantee, "CELLS", 0)
+    monkeypatch.setattr(global_guarantee, "FEWEST_SLOTS", 1)
     policy = policy_of({"strategy": "telescoping"}, "3/2", None)
     rng = np.random.default_rng(3)
     found = [
@@ -347,12 +346,12 @@ def test_rare_values_share_a_need_when_there_are_too_many(monkeypatch):
     ]
     _, series = publish(found[:1], policy)
     encoded = encoded_of(found[1], policy)
-    purse, _ = globally.purse_of(encoded, history_of(series), policy, globally.pace_of(policy))
+    purse, _ = global_guarantee.purse_of(encoded, history_of(series), policy, global_guarantee.pace_of(policy))
     assert purse.need.shape[1] == 1
     assert set(purse.slot.tolist()) == {0}
     for person in range(40):
         exact = max(
-            float(globally.pace_of(policy).target(2) / budget.survival(exposures(series, person, value)))
+            float(global_guarantee.pace_of(policy).target(2) / budget.survival(exposures(series, person, value)))
             for value in VALUES
         )
         assert purse.need[purse.line[person], 0] == pytest.approx(exact, rel=1e-12)
@@ -372,9 +371,9 @@ def test_a_group_is_afforded_by_everybody_in_it():
     rows = np.array([[0, 0], [1, 1], [2, 0], [3, 0]], dtype=np.int32)
     count, work = np.zeros(3, dtype=np.int64), np.zeros(6, dtype=np.int64)
     order = np.arange(4)
-    assert spend.affords(purse, rows, order, 0, 2, count, work)
-    assert not spend.affords(purse, rows, order, 2, 4, count, work)
-    assert not spend.affords(purse, rows, order, 0, 4, count, work)
+    assert budget_cuts.affords(purse, rows, order, 0, 2, count, work)
+    assert not budget_cuts.affords(purse, rows, order, 2, 4, count, work)
+    assert not budget_cuts.affords(purse, rows, order, 0, 4, count, work)
     assert not count.any()
 
 
@@ -405,8 +404,10 @@ def test_needs_are_the_same_from_a_table_of_the_past_and_from_lists(monkeypatch)
     table = pl.DataFrame({"id": range(5), "age": range(5), "town": ["x"] * 5, "illness": list("abcca")})
     needs = []
     for share in (0.0, 2.0):
-        monkeypatch.setattr(globally, "DENSE", share)
-        purse, _ = globally.purse_of(encoded_of(table, policy), history_of(series), policy, globally.pace_of(policy))
+        monkeypatch.setattr(global_guarantee, "DENSE", share)
+        purse, _ = global_guarantee.purse_of(
+            encoded_of(table, policy), history_of(series), policy, global_guarantee.pace_of(policy)
+        )
         needs.append(purse.need[purse.line][:, purse.slot[:2]])
     assert (needs[0] == needs[1]).all()
     assert needs[0][0] == pytest.approx(np.array([3 / 2, 3 / 2 * 2]) * 0.5 ** (3 / 4))

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reveil.guarantees.correlation import HistoricalSafety, null_space, small_correlation
-from reveil.guarantees.invariance import MInvariance
+from reveil.verify.judges.correlation import HistoricalSafety, null_space, small_correlation
+from reveil.verify.judges.invariance import MInvariance
 
 
 def load(path):

@@ -10,9 +10,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reveil.guarantees.contract import Background
-from reveil.guarantees.jointly import build_joint, can_follow, shared
-from reveil.policy import load_policy
+from reveil.policy.policy import load_policy
+from reveil.verify.judges.contract import Background
+from reveil.verify.judges.joint_view import build_joint, can_follow, shared
 
 
 def load(path):

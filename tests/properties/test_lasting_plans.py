@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reveil.encode import Encoded, encode
-from reveil.guarantees.contract import Background, View
-from reveil.guarantees.registry import judges
-from reveil.history import History
-from reveil.plan.contract import silent
-from reveil.plan.lasting import buckets, places
-from reveil.plan.lasting.eligible import largest_share
+from reveil.history.history import History
+from reveil.history.memory import memory_of
 from reveil.plan.methods import method
-from reveil.policy import load_policy
-from reveil.remember import memory_of
+from reveil.plan.persistent import buckets, vacancies
+from reveil.plan.persistent.eligible import largest_share
+from reveil.plan.plan import silent
+from reveil.policy.policy import load_policy
+from reveil.table.encode import Encoded, encode
+from reveil.verify.judges.contract import Background, View
+from reveil.verify.judges.registry import judges
 
 
 def load(path):
@@ -214,7 +214,7 @@ def test_the_largest_share_withholds_fewest(counts, m):
 
 
 def test_refills_take_the_nearest():
-    assert places.WINDOW > 8
+    assert vacancies.WINDOW > 8
     tables = [
         pl.DataFrame({"name": list("abc"), "age": [20, 21, 22], "town": ["x"] * 3, "illness": list("uvw")}),
         pl.DataFrame(

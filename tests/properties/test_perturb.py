@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reveil.errors import GuaranteeError
-from reveil.perturb import api
+from reveil.base.errors import GuaranteeError
 from reveil.perturb import apply as applying
-from reveil.perturb.api import perturb
+from reveil.perturb import perturb as job
 from reveil.perturb.condensation import condense
 from reveil.perturb.microaggregation import group_means, group_rows
 from reveil.perturb.noise import add_noise, least_rows
+from reveil.perturb.perturb import perturb
 from reveil.perturb.pram import draw, invariant_of, keeping
 from reveil.perturb.swapping import rank_distance, swap_pairs, swap_ranks
 
@@ -230,8 +230,8 @@ def broken(name: str, table: pl.DataFrame) -> pl.DataFrame:
 
 @pytest.mark.parametrize("name", STEPS)
 def test_a_broken_promise_reveals_nothing(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    emit = api.emit
-    monkeypatch.setattr(api, "emit", lambda tables, *rest: emit({"table": broken(name, tables["table"])}, *rest))
+    emit = job.emit
+    monkeypatch.setattr(job, "emit", lambda tables, *rest: emit({"table": broken(name, tables["table"])}, *rest))
     with pytest.raises(GuaranteeError) as refusal:
         perturb(people(), {"columns": ROLES, "perturb": [STEPS[name]]}, seed=1, out=tmp_path / "out")
     assert {fault.code for fault in refusal.value.faults} == {"R605"}
@@ -240,12 +240,12 @@ def test_a_broken_promise_reveals_nothing(name: str, tmp_path: Path, monkeypatch
 
 @pytest.mark.parametrize("column", ["hours", "ill"])
 def test_a_column_of_no_step_must_not_change(column: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    emit = api.emit
+    emit = job.emit
 
     def reversed_column(tables: dict[str, pl.DataFrame], *rest: object) -> None:
         emit({"table": tables["table"].with_columns(pl.col(column).reverse())}, *rest)
 
-    monkeypatch.setattr(api, "emit", reversed_column)
+    monkeypatch.setattr(job, "emit", reversed_column)
     with pytest.raises(GuaranteeError, match="columns of no step"):
         perturb(people(), {"columns": ROLES, "perturb": [STEPS["microaggregate"]]}, seed=1)
 
@@ -277,7 +277,7 @@ def test_a_matrix_that_is_not_invariant_is_found(monkeypatch: pytest.MonkeyPatch
 
 def lazy(monkeypatch: pytest.MonkeyPatch) -> None:
     """The refusal of steps that change nothing is out of the way: the check of the bytes has to find them."""
-    monkeypatch.setattr(api, "unchanged", lambda *_: [])
+    monkeypatch.setattr(job, "unchanged", lambda *_: [])
 
 
 @pytest.mark.parametrize("name", ["swap", "swap together", "rank-swap", "pram", "condense"])

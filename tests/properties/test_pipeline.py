@@ -24,11 +24,11 @@ from hypothesis import HealthCheck, Phase, event, given, settings
 from hypothesis import strategies as st
 
 import reveil
-from reveil.errors import InfeasibleError, InputError
-from reveil.history import History
-from reveil.identify import keyed_hashes
-from reveil.policy import load_policy
-from reveil.verify import Truth, verify
+from reveil.base.errors import InfeasibleError, InputError
+from reveil.history.history import History
+from reveil.policy.policy import load_policy
+from reveil.table.identify import keyed_hashes
+from reveil.verify.verify import Truth, verify
 
 
 def _load_oracle():

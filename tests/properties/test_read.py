@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reveil import readtext
-from reveil.errors import InputError
-from reveil.read import read_table
+from reveil.base.errors import InputError
+from reveil.table import text_files
+from reveil.table.read import read_table
 
 CELLS = st.sampled_from(["0", "7", "12", "-7", "123456789012345678", "", "007", "+7", "-0", " 7", "1.5", "x", "9" * 19])
 PLAIN = st.sampled_from(["0", "7", "12", "-7", "99", "100", "-100"])
@@ -52,7 +52,7 @@ def test_numbers_read_at_once_are_those_of_the_text(content: bytes, tmp_path_fac
     path = tmp_path_factory.mktemp("table") / "t.csv"
     path.write_bytes(content)
     quick = outcome(path)
-    with patch.object(readtext, "_as_plain", return_value=None):
+    with patch.object(text_files, "_as_plain", return_value=None):
         assert quick == outcome(path)
 
 
@@ -113,7 +113,7 @@ def test_what_is_read_is_what_the_csv_module_reads(
     path = tmp_path_factory.mktemp("table") / "t.csv"
     path.write_bytes(content)
     header, *rows = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
-    found = read_table(path, readtext.ReadOptions(delimiter=mark))
+    found = read_table(path, text_files.ReadOptions(delimiter=mark))
     assert found.columns == header
     assert found.height == len(rows)
     assert all(
@@ -123,7 +123,7 @@ def test_what_is_read_is_what_the_csv_module_reads(
 
 def test_plain_numbers_are_read_at_once() -> None:
     data = b"age,name\r\n41,a\r\n-7,b\r\n"
-    frame = readtext._as_plain(data, readtext._dialect(data, "t.csv", readtext.ReadOptions()))
+    frame = text_files._as_plain(data, text_files._dialect(data, "t.csv", text_files.ReadOptions()))
     assert frame is not None
     assert frame.rows() == [(41, "a"), (-7, "b")]
 

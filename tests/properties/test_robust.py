@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reveil.errors import InfeasibleError
-from reveil.guarantees import posterior
-from reveil.guarantees.contract import View
-from reveil.guarantees.robust import RRobustness
-from reveil.history import History
+from reveil.background.prior import Prior
+from reveil.base.errors import InfeasibleError
+from reveil.history.history import History
 from reveil.plan.priors.odds import Odds, accepts
-from reveil.prior import Prior
+from reveil.verify.judges import posterior
+from reveil.verify.judges.contract import View
+from reveil.verify.judges.robust import RRobustness
 
 _spec = importlib.util.spec_from_file_location("oracle_priors", Path(__file__).parents[1] / "oracle" / "priors.py")
 assert _spec is not None

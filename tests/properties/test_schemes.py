@@ -14,17 +14,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reveil
-from reveil.encode import encode
-from reveil.errors import InfeasibleError
-from reveil.history import History
-from reveil.plan.contract import silent
+from reveil.base.errors import InfeasibleError
+from reveil.history.history import History
 from reveil.plan.cutting.boxes import boxes
 from reveil.plan.loss import loss_of
 from reveil.plan.methods import method
+from reveil.plan.plan import silent
 from reveil.plan.schemes import fulldomain
 from reveil.plan.schemes.counted import Problem
 from reveil.plan.schemes.lattice import Lattice
-from reveil.policy import load_policy
+from reveil.policy.policy import load_policy
+from reveil.table.encode import encode
 
 
 def load(name):

@@ -14,14 +14,14 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from reveil.guarantees import closeness, counts
-from reveil.guarantees.closeness import TCloseness
-from reveil.guarantees.contract import Background, View
-from reveil.guarantees.presence import Presence
-from reveil.guarantees.proximity import EpsilonM
-from reveil.guarantees.single import AlphaK, KAnonymity, LDiversity, diverse_enough
 from reveil.hierarchies.tree import grow
-from reveil.history import History
+from reveil.history.history import History
+from reveil.verify.judges import closeness, counts
+from reveil.verify.judges.closeness import TCloseness
+from reveil.verify.judges.contract import Background, View
+from reveil.verify.judges.presence import Presence
+from reveil.verify.judges.proximity import EpsilonM
+from reveil.verify.judges.single import AlphaK, KAnonymity, LDiversity, diverse_enough
 
 
 def _load_oracle():

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reveil
-from reveil.transitions import relation_between
-from reveil.updategraph import Chains, walk_all
+from reveil.background.transitions import relation_between
+from reveil.background.update_graph import Chains, walk_all
 
 sys.path[:0] = [str(Path(__file__).parents[1] / "oracle")]
 from updates import path_chances  # noqa: E402

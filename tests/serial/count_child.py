@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
-from reveil.dp import api, mechanism
+from reveil.dp import count, mechanism
 from reveil.ledger import catalog, store
 from reveil.ledger.ledger import Ledger
 
@@ -16,12 +16,12 @@ child = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(child)
 
 child.STEPS = {
-    "afford": lambda: child.die_after(api, "_afford"),
-    "read": lambda: child.die_after(api, "read"),
+    "afford": lambda: child.die_after(count, "_afford"),
+    "read": lambda: child.die_after(count, "read"),
     "stage": lambda: child.die_after(Ledger, "stage"),
     "noise": lambda: child.die_after(mechanism, "noisy"),
-    "emit": lambda: child.die_after(api, "emit"),
-    "check": lambda: child.die_after(api, "_check"),
+    "emit": lambda: child.die_after(count, "emit"),
+    "check": lambda: child.die_after(count, "_check"),
     "seal": lambda: child.die_after(store, "seal"),
     "in transaction": child.die_in_transaction,
     "record": lambda: child.die_after(catalog.Catalog, "append"),

@@ -19,7 +19,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from reveil.errors import ReveilError
+from reveil.base.errors import ReveilError
 from reveil.ledger import catalog, store
 from reveil.ledger.ledger import Ledger
 

@@ -23,8 +23,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from reveil import cli, publish, recheck, release, terminal  # noqa: F401 commands import them when they run
+from reveil import publish
 from reveil.audit import gate
+from reveil.cli import app
+from reveil.jobs import release  # noqa: F401 commands import them when they run
 from reveil.ledger import catalog, store
 from reveil.ledger.ledger import Ledger
 
@@ -136,7 +138,7 @@ def run(how: str, arguments: list[str], out: str, err: str) -> None:
         elif how:
             STEPS[how]()
         sys.argv = ["reveil", *arguments]
-        cli.main()
+        app.main()
         code = 0
     except SystemExit as stop:
         code = int(stop.code or 0)

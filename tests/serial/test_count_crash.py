@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from reveil.dp.api import count, spent
+from reveil.dp.count import count, spent
 
 Start = Callable[[Path, str, list[str]], Callable[[], tuple[int, str, str]]]  # see conftest.py
 CHILD = Path(__file__).with_name("count_child.py")

@@ -21,7 +21,7 @@ import pytest
 import sqlalchemy as sa
 from polars.testing import assert_frame_equal
 
-from reveil.errors import ConflictError, InputError
+from reveil.base.errors import ConflictError, InputError
 from reveil.ledger import catalog as catalog_module
 from reveil.ledger import store
 from reveil.ledger.ledger import Ledger, discover

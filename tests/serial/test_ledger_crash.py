@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from reveil.errors import CommitUnknownError, InputError, TamperedError
+from reveil.base.errors import CommitUnknownError, InputError, TamperedError
 from reveil.ledger.ledger import Ledger
 
 CHILD = Path(__file__).with_name("ledger_child.py")

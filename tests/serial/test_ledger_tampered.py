@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from reveil.errors import InputError, TamperedError
+from reveil.base.errors import InputError, TamperedError
 from reveil.ledger.ledger import Ledger, discover
 
 PEOPLE = pl.DataFrame({"person": ["a", "b"], "group": [1, 2]})

@@ -19,7 +19,7 @@ import pytest
 
 from reveil.ledger.ledger import Ledger
 from reveil.publish import Series, open_series
-from reveil.verify import Verification
+from reveil.verify.verify import Verification
 
 Run = Callable[[], tuple[int, str, str]]  # waits for a command line: exit code, stdout, stderr (see conftest.py)
 CHILD = Path(__file__).with_name("publish_child.py")

@@ -18,19 +18,19 @@ import pytest
 from typer.testing import CliRunner
 
 import reveil
-from reveil import terminal
-from reveil.audit import infer, linear
-from reveil.audit.api import audit
-from reveil.audit.exact import Limits
-from reveil.audit.knowledge import Adversary, adversary_from
-from reveil.audit.model import build
-from reveil.audit.observed import from_groups
-from reveil.audit.report import html, lines
-from reveil.audit.score import score
-from reveil.cli import app
-from reveil.demo import compare, exposed_lines
-from reveil.errors import GuaranteeError, InputError
-from reveil.transitions import stated_weights
+from reveil.audit.audit import audit
+from reveil.audit.infer import infer, linear
+from reveil.audit.infer.exact import Limits
+from reveil.audit.input.knowledge import Adversary, adversary_from
+from reveil.audit.input.observed import from_groups
+from reveil.audit.model.model import build
+from reveil.audit.result.audit_report import html, lines
+from reveil.audit.result.score import score
+from reveil.background.transitions import stated_weights
+from reveil.base.errors import GuaranteeError, InputError
+from reveil.cli import terminal
+from reveil.cli.app import app
+from reveil.start.demo import compare, exposed_lines
 
 sys.path[:0] = [str(Path(__file__).parents[1] / "oracle")]
 
@@ -186,7 +186,7 @@ def test_priors_of_the_policy_and_criteria(tmp_path):
     (tmp_path / "by-sex.csv").write_text(
         "sex;value;probability\nF;flu;3/4\nF;cold;1/4\nM;flu;1/2\nM;cold;1/2\n", encoding="utf-8"
     )
-    policy = reveil.policy.load_policy(
+    policy = reveil.policy.policy.load_policy(
         {
             "columns": {"name": "identifier", "sex": "quasi", "illness": "sensitive"},
             "guarantee": {"model": "r-robustness", "r": "1.2", "priors": [str(tmp_path / "by-sex.csv")]},

@@ -10,12 +10,12 @@ import pytest
 from typer.testing import CliRunner
 
 import reveil
-from reveil.audit.api import audit
-from reveil.audit.knowledge import Adversary, Known
-from reveil.audit.observed import from_groups
-from reveil.audit.report import html, lines
-from reveil.cli import app
-from reveil.errors import InputError
+from reveil.audit.audit import audit
+from reveil.audit.input.knowledge import Adversary, Known
+from reveil.audit.input.observed import from_groups
+from reveil.audit.result.audit_report import html, lines
+from reveil.base.errors import InputError
+from reveil.cli.app import app
 
 SEEN = from_groups([[("AB", "xy"), ("CD", "xy")], [("AC", "xy"), ("BD", "xy")]])
 POLICY = """
@@ -90,7 +90,7 @@ def test_keywords_go_before_a_file_and_known_people_add_up(place, tmp_path):
 
 
 def test_what_the_policy_says_of_changes_is_the_default(tmp_path):
-    policy = reveil.policy.load_policy(
+    policy = reveil.policy.policy.load_policy(
         {
             "columns": {"name": "identifier", "age": "quasi", "illness": "sensitive"},
             "values": {"change": "transitions", "transitions": {"x": ["y"]}},

@@ -17,9 +17,9 @@ import polars as pl
 import pytest
 
 import reveil
-from reveil.cli import main
-from reveil.errors import InputError
-from reveil.policy import recorded_policy
+from reveil.base.errors import InputError
+from reveil.cli.app import main
+from reveil.policy.policy import recorded_policy
 from reveil.simulation.scenario import Scenario
 from reveil.simulation.simulate import simulate
 

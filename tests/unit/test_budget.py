@@ -8,9 +8,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reveil.budget import Pace, ever_linked, largest_share, lasts, power, share_spent, sizes, smallest_group, survival
-from reveil.errors import InputError
-from reveil.policy import load_policy
+from reveil.base.errors import InputError
+from reveil.plan.budgets.budget import (
+    Pace,
+    ever_linked,
+    largest_share,
+    lasts,
+    power,
+    share_spent,
+    sizes,
+    smallest_group,
+    survival,
+)
+from reveil.policy.policy import load_policy
 
 F = Fraction
 HALF = F(2)

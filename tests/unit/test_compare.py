@@ -9,10 +9,10 @@ import pytest
 from typer.testing import CliRunner
 
 import reveil
-from reveil.cli import app
-from reveil.compare import COMPARED, compare
-from reveil.errors import InputError
-from reveil.policy import load_policy
+from reveil.base.errors import InputError
+from reveil.cli.app import app
+from reveil.measure.compare import COMPARED, compare
+from reveil.policy.policy import load_policy
 
 JOBS = {"Artist": ["Dancer", "Writer"], "Professional": ["Engineer", "Lawyer"]}
 COLUMNS = {"job": {"role": "quasi", "hierarchy": JOBS}, "sex": "quasi"}

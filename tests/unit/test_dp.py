@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import reveil
-from reveil.cli import app
-from reveil.dp import api, mechanism
+from reveil.base.errors import ConflictError, GuaranteeError, InfeasibleError, InputError, TamperedError
+from reveil.cli.app import app
+from reveil.dp import count, mechanism
+from reveil.dp.count_policy import Counting
 from reveil.dp.counting import _places, bound, cells, grid, read
-from reveil.dp.policy import Counting
-from reveil.errors import ConflictError, GuaranteeError, InfeasibleError, InputError, TamperedError
-from reveil.policy import load_as
+from reveil.policy.policy import load_as
 
 COLUMNS = {"who": "identifier", "sex": "quasi", "age": "quasi", "note": "drop"}
 BINS = {"sex": ["F", "M"], "age": [18, "65.5"]}
@@ -330,7 +330,7 @@ def test_what_was_spent_is_told_under_the_recorded_policy(tmp_path: Path, monkey
         edited = policy()
         edited["dp"] = {name: value for name, value in {**edited["dp"], **change}.items() if value is not None}
         assert reveil.spent(edited, home).to_dict() == before
-        _, changes = api.look_back(edited, home)
+        _, changes = count.look_back(edited, home)
         assert {fault.code for fault in changes} == {"R502"}
         with pytest.raises(InputError, match="R502"):
             reveil.count(people(), edited, home=home)
@@ -357,7 +357,7 @@ def test_spending_cannot_be_edited_away(tmp_path: Path) -> None:
 def test_of_two_counts_at_once_one_spends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both have found the budget sufficient; the second to record is refused, and its numbers are never seen."""
     home, rules = tmp_path / "home", policy({**BOTH, "spend": "0.6"})
-    write = api._write
+    write = count._write
     inner: list[Any] = []
 
     def meanwhile(*args: Any) -> Any:
@@ -367,7 +367,7 @@ def test_of_two_counts_at_once_one_spends(tmp_path: Path, monkeypatch: pytest.Mo
         return write(*args)
 
     reveil.count(people(), policy({**BOTH, "spend": "0.1"}), home=home)
-    monkeypatch.setattr(api, "_write", meanwhile)
+    monkeypatch.setattr(count, "_write", meanwhile)
     with pytest.raises(ConflictError):
         reveil.count(people(), rules, home=home)
     assert reveil.spent(rules, home).spent == Fraction(7, 10)
@@ -421,13 +421,13 @@ def test_a_refused_table_leaves_nothing_and_costs_nothing(tmp_path: Path) -> Non
 
 
 def test_bytes_that_changed_are_neither_recorded_nor_revealed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    emit, home = api.emit, tmp_path / "home"
+    emit, home = count.emit, tmp_path / "home"
 
     def torn(tables: Any, counterfeits: Any, rules: Any, folder: Path) -> None:
         emit(tables, counterfeits, rules, folder)
         (folder / "both.csv").write_text((folder / "both.csv").read_text().replace("F,<18,", "F,<18,9"))
 
-    monkeypatch.setattr(api, "emit", torn)
+    monkeypatch.setattr(count, "emit", torn)
     with pytest.raises(GuaranteeError) as refusal:
         reveil.count(people(), policy(), home=home)
     assert refusal.value.faults[0].code == "R606"
@@ -438,12 +438,12 @@ def test_bytes_that_changed_are_neither_recorded_nor_revealed(tmp_path: Path, mo
 def test_what_a_stop_left_is_finished_and_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = tmp_path / "home"
     with monkeypatch.context() as patch:
-        patch.setattr(api.Ledger, "reveal", lambda self, number: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(count.Ledger, "reveal", lambda self, number: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             reveil.count(people(), policy(), home=home)
     assert not list((home / "releases").iterdir())
-    assert api.look_back(policy(), home)[0] == ["Release 1 was recorded but not yet revealed; it is revealed now."]
-    assert api.look_back(policy(), home) == ([], [])
+    assert count.look_back(policy(), home)[0] == ["Release 1 was recorded but not yet revealed; it is revealed now."]
+    assert count.look_back(policy(), home) == ([], [])
     assert reveil.spent(policy(), home).spent == Fraction(3, 10)
     assert (home / "releases" / "0001" / "public" / "both.csv").exists()
 
@@ -568,7 +568,7 @@ spend = 0.3
     )
     for options, said in (["--json"], True), (["--json", "--quiet"], False):
         with monkeypatch.context() as patch:
-            patch.setattr(api.Ledger, "reveal", lambda self, number: (_ for _ in ()).throw(KeyboardInterrupt))
+            patch.setattr(count.Ledger, "reveal", lambda self, number: (_ for _ in ()).throw(KeyboardInterrupt))
             with pytest.raises(KeyboardInterrupt):
                 reveil.count(people(), "counts.toml", home="home")
         run = CliRunner().invoke(app, ["spent", "-p", "counts.toml", "--home", "home", *options])

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reveil.encode import encode, positions_of
-from reveil.errors import InputError
-from reveil.policy import Column, load_policy
+from reveil.base.errors import InputError
+from reveil.policy.policy import Column, load_policy
+from reveil.table.encode import encode, positions_of
 
 QUASI = Column(role="quasi")
 HERE = Path()

@@ -9,11 +9,11 @@ import polars as pl
 import pytest
 
 import reveil
-from reveil.errors import InfeasibleError
-from reveil.plan.rules import succession
-from reveil.plan.rules.disjoint import kinds_of
-from reveil.plan.rules.evolving import AWAY, BEFORE, ENDED
-from reveil.transitions import relation_between, stated_weights
+from reveil.background.transitions import relation_between, stated_weights
+from reveil.base.errors import InfeasibleError
+from reveil.plan.evolving import succession
+from reveil.plan.evolving.disjoint import kinds_of
+from reveil.plan.evolving.evolving_cohorts import AWAY, BEFORE, ENDED
 
 FAMILIES = {"a": ["b"], "b": ["a"], "c": ["d"], "d": ["c"], "e": [], "f": []}
 MIXED = {v: {w: "1/2" if w == v else "1/10" for w in "abcdef"} for v in "abcdef"}

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 import reveil
-from reveil.errors import InputError
-from reveil.explain import Explanation, entries, explain, overview
-from reveil.promise import MODELS
-from reveil.utility.measure import Utility
+from reveil.base.errors import InputError
+from reveil.measure.measure import Utility
+from reveil.policy.guarantee import MODELS
+from reveil.report.explain import Explanation, entries, explain, overview
 
 SOURCE = Path(reveil.__file__).parent
 # The words of section 2 of the design, and those a report uses.
@@ -89,7 +89,7 @@ def test_every_word_is_explained(word: str) -> None:
 def names_of_attacks() -> set[str]:
     """What `made(...)` and `Attack(...)` are called with, or the `name` that they are given."""
     found: set[str] = set()
-    for file in sorted((SOURCE / "audit").glob("*.py")):
+    for file in sorted((SOURCE / "audit").rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             value = None
             if isinstance(node, ast.Call) and ast.unparse(node.func) in ("self.made", "Attack"):
@@ -111,7 +111,7 @@ def test_every_attack_is_explained_as_an_attack() -> None:
 
 def test_every_figure_of_an_audit_is_explained() -> None:
     """The labels of the summary: two spaces, words, and a number or the first words of a sentence after it."""
-    source = (SOURCE / "audit" / "report.py").read_text(encoding="utf-8")
+    source = (SOURCE / "audit" / "result" / "audit_report.py").read_text(encoding="utf-8")
     labels = set(re.findall(r'"  ([a-z][a-z0-9/ ]+?) +\{', source))
     assert {"exposed with certainty", "guessed above 1/2", "highest belief", "undecided"} <= labels
     for label in labels:
@@ -148,7 +148,7 @@ def test_every_entry_is_whole() -> None:
 
 
 def test_no_name_means_two_things() -> None:
-    content = tomllib.loads((SOURCE / "explanations.toml").read_text(encoding="utf-8"))
+    content = tomllib.loads((SOURCE / "report" / "explanations.toml").read_text(encoding="utf-8"))
     names = [name for section in content.values() for name in section]
     others = [other for section in content.values() for entry in section.values() for other in entry.get("also", [])]
     assert len(names + others) == len(set(names + others))
@@ -202,6 +202,6 @@ def test_text_has_plain_words_first_and_the_way_out() -> None:
 def test_texts_are_read_only_when_asked_for() -> None:
     """Importing must stay cheap for the command line."""
     size = "print(e._content.cache_info().currsize)"
-    check = f"import reveil.explain as e; {size}; e.entries(); {size}"
+    check = f"import reveil.report.explain as e; {size}; e.entries(); {size}"
     done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["0", "1"]

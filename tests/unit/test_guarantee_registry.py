@@ -8,17 +8,17 @@ import numpy as np
 import polars as pl
 import pytest
 
-from reveil.errors import InputError
-from reveil.guarantees.closeness import TCloseness
-from reveil.guarantees.contract import Background, View
-from reveil.guarantees.counts import beyond, count_values, places
-from reveil.guarantees.presence import Presence
-from reveil.guarantees.proximity import EpsilonM
-from reveil.guarantees.registry import GUARANTEES, judges
+from reveil.base.errors import InputError
 from reveil.hierarchies.tree import grow
-from reveil.history import History
-from reveil.policy import load_policy
-from reveil.promise import MODELS
+from reveil.history.history import History
+from reveil.policy.guarantee import MODELS
+from reveil.policy.policy import load_policy
+from reveil.verify.judges.closeness import TCloseness
+from reveil.verify.judges.contract import Background, View
+from reveil.verify.judges.counts import beyond, count_values, places
+from reveil.verify.judges.presence import Presence
+from reveil.verify.judges.proximity import EpsilonM
+from reveil.verify.judges.registry import GUARANTEES, judges
 
 
 def policy(guarantee, **columns):

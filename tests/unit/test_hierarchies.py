@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reveil.errors import InputError
+from reveil.base.errors import InputError
 from reveil.hierarchies import scales
 from reveil.hierarchies.files import arx_paths, nested_paths, read_paths, to_arx_csv
 from reveil.hierarchies.tree import grow
-from reveil.notation import parse_cell
+from reveil.published.notation import parse_cell
 
 names = st.text(st.sampled_from("abé ;,\t\"'\n\r|-1"), min_size=1, max_size=4)
 

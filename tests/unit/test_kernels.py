@@ -18,14 +18,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reveil.encode import Encoded, encode
-from reveil.errors import InfeasibleError
-from reveil.history import History
-from reveil.plan.budgets import purse
-from reveil.plan.contract import Plan, silent
+from reveil.base.errors import InfeasibleError
+from reveil.history.history import History
+from reveil.plan.budgets import remaining_budget
 from reveil.plan.cutting import admit, candidates, cuts, mondrian, values
 from reveil.plan.cutting.trees import lay_end_to_end
-from reveil.policy import load_policy
+from reveil.plan.plan import Plan, silent
+from reveil.policy.policy import load_policy
+from reveil.table.encode import Encoded, encode
 
 TREE = {"north": {"cold": ["a", "b"], "mild": ["c"]}, "south": ["d", "e", "f"]}
 PARENTS = {"cold": "north", "mild": "north", "north": "*", "south": "*"}
@@ -114,11 +114,15 @@ def test_slices_are_assigned_where_arrays_are_in_named_tuples_too() -> None:
         assert not count.any()
     rng = np.random.default_rng(2)
     ratio = 1 + rng.random((5, 4))
-    past = purse.Past(rng.integers(2, 9, 5) * 1.0, np.zeros(6, np.int64), np.zeros(0, np.int32), np.zeros(0), ratio)
-    target = purse.Target(np.array([1.0, 2.0]), np.array([2.0, 3.0]), np.array([True, False]))
+    past = remaining_budget.Past(
+        rng.integers(2, 9, 5) * 1.0, np.zeros(6, np.int64), np.zeros(0, np.int32), np.zeros(0), ratio
+    )
+    target = remaining_budget.Target(np.array([1.0, 2.0]), np.array([2.0, 3.0]), np.array([True, False]))
     visits, kind = rng.integers(-1, 5, (3, 8)).astype(np.int32), rng.integers(0, 2, 8)
     found = [(np.full((8, 4), np.nan), np.full(8, np.nan)) for _ in range(2)]
-    for run, (need, worst) in zip((purse.fill_needs, purse.fill_needs.py_func), found, strict=True):
+    for run, (need, worst) in zip(
+        (remaining_budget.fill_needs, remaining_budget.fill_needs.py_func), found, strict=True
+    ):
         run(visits, past, target, kind, 0, 8, 10, need, worst)
     np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-15)
     np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-15)

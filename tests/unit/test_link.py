@@ -17,14 +17,14 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import reveil
-from reveil.cli import app
-from reveil.errors import GuaranteeError, InputError
-from reveil.link import link, sentences
-from reveil.notation import parse_cell
-from reveil.policy import load_policy
-from reveil.utility.ask import ask
-from reveil.utility.measure import measure
-from reveil.utility.opening import open_published
+from reveil.base.errors import GuaranteeError, InputError
+from reveil.cli.app import app
+from reveil.measure.ask import ask
+from reveil.measure.link import link, sentences
+from reveil.measure.measure import measure
+from reveil.measure.opening import open_published
+from reveil.policy.policy import load_policy
+from reveil.published.notation import parse_cell
 
 AGES = st.integers(20, 24)
 SEXES = st.sampled_from("FM")

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reveil.encode import positions_of
-from reveil.errors import InputError
-from reveil.policy import Column, load_policy
-from reveil.utility.axes import axis_of, classes_of, read_column
-from reveil.utility.measure import entropy_cells, measure, ncp_column
-from reveil.utility.queries import Questions
+from reveil.base.errors import InputError
+from reveil.measure.axes import axis_of, classes_of, read_column
+from reveil.measure.measure import entropy_cells, measure, ncp_column
+from reveil.measure.queries import Questions
+from reveil.policy.policy import Column, load_policy
+from reveil.table.encode import positions_of
 
 _spec = importlib.util.spec_from_file_location("oracle_utility", Path(__file__).parents[1] / "oracle" / "utility.py")
 assert _spec is not None

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reveil.errors import InputError
+from reveil.base.errors import InputError
 from reveil.hierarchies import scales
 from reveil.hierarchies.tree import Hierarchy, grow
-from reveil.notation import Cell, format_set, parse_cell, parse_column, split_set
+from reveil.published.notation import Cell, format_set, parse_cell, parse_column, split_set
 
 D = datetime.date
 

@@ -13,9 +13,9 @@ import pytest
 from typer.testing import CliRunner
 
 import reveil
-from reveil.cli import app
-from reveil.errors import InputError
-from reveil.perturb.api import Perturbed, perturb
+from reveil.base.errors import InputError
+from reveil.cli.app import app
+from reveil.perturb.perturb import Perturbed, perturb
 
 ROLES = {"name": "identifier", "note": "drop", "age": "quasi", "pay": "sensitive", "ill": "sensitive", "ward": "quasi"}
 

@@ -12,11 +12,11 @@ import pytest
 from typer.testing import CliRunner
 
 import reveil
-from reveil.cli import app
-from reveil.errors import InputError
-from reveil.estimate import estimate
-from reveil.policy import load_policy
-from reveil.prior import Prior, check_values, match_priors, read_prior
+from reveil.background.estimate import estimate
+from reveil.background.prior import Prior, check_values, match_priors, read_prior
+from reveil.base.errors import InputError
+from reveil.cli.app import app
+from reveil.policy.policy import load_policy
 
 QUASI, SENSITIVE = ("sex", "age", "zip", "day"), ("disease",)
 

@@ -16,8 +16,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import reveil
-from reveil.errors import InfeasibleError, InputError, ReveilError, TamperedError
-from reveil.recode import Recoded
+from reveil.base.errors import InfeasibleError, InputError, ReveilError, TamperedError
+from reveil.write.recode import Recoded
 
 POLICY: dict[str, Any] = {
     "series": {"name": "<b>visits</b>"},

@@ -17,10 +17,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from reveil.guarantees.closeness import TCloseness
-from reveil.guarantees.contract import View
-from reveil.guarantees.single import AlphaK, KAnonymity, LDiversity
-from reveil.history import History
+from reveil.history.history import History
+from reveil.verify.judges.closeness import TCloseness
+from reveil.verify.judges.contract import View
+from reveil.verify.judges.single import AlphaK, KAnonymity, LDiversity
 
 ROOT = Path(__file__).parents[2]
 PEERS = ROOT / ".venv-peers" / "bin" / "python"

@@ -26,9 +26,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from reveil.errors import Fault, InputError
-from reveil.read import read_table
-from reveil.readtext import SAMPLE_BYTES, ReadOptions
+from reveil.base.errors import Fault, InputError
+from reveil.table.read import read_table
+from reveil.table.text_files import SAMPLE_BYTES, ReadOptions
 
 PEOPLE = pl.DataFrame({"zip": ["02139", "10115"], "age": [41, None], "city": ["Zürich", "Berlin"]})
 

@@ -19,17 +19,17 @@ from polars.testing import assert_frame_equal
 
 import reveil
 from reveil import publish
-from reveil.emit import count_counterfeits, emit
-from reveil.encode import encode, positions_of
-from reveil.errors import GuaranteeError
-from reveil.history import History
-from reveil.notation import parse_cell
-from reveil.plan.contract import Plan, silent
-from reveil.policy import Policy, load_policy
+from reveil.base.errors import GuaranteeError
+from reveil.history.history import History
+from reveil.plan.plan import Plan, silent
+from reveil.policy.policy import Policy, load_policy
 from reveil.publish import draft
-from reveil.recode import Part, Recoded, recode
-from reveil.roles import prepare
-from reveil.verify import Truth, check_table, read_published, verify
+from reveil.published.notation import parse_cell
+from reveil.table.encode import encode, positions_of
+from reveil.table.roles import prepare
+from reveil.verify.verify import Truth, check_table, read_published, verify
+from reveil.write.emit import count_counterfeits, emit
+from reveil.write.recode import Part, Recoded, recode
 
 ROWS = 300
 TOWNS = {"Berlin": "east", "Dresden": "east", "Kiel": "north", "Bremen": "north", "St. Goar, Rhein": "west"}

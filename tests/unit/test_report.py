@@ -17,21 +17,21 @@ import polars as pl
 import pytest
 
 import reveil
-from reveil.certificate import Certificate, certify
-from reveil.explain import entries
-from reveil.guarantees.contract import Verdict
-from reveil.history import History
-from reveil.plan.contract import Plan
+from reveil.history.history import History
+from reveil.measure.risk import class_risk, risk
 from reveil.plan.loss import Loss
-from reveil.policy import load_policy
+from reveil.plan.plan import Plan
+from reveil.policy.policy import load_policy
 from reveil.report.content import Source, contents, policy_text
+from reveil.report.explain import entries
 from reveil.report.exposure import BOUND, exact_sizes, exposure, facts, size_risk
 from reveil.report.make import render, write_reports
 from reveil.report.plots import Bar, bars, histogram, line
 from reveil.report.shapes import draw
 from reveil.report.toml_text import toml_text
-from reveil.risk import class_risk, risk
-from reveil.verify import Check, Verification
+from reveil.verify.certificate import Certificate, certify
+from reveil.verify.judges.contract import Verdict
+from reveil.verify.verify import Check, Verification
 
 VOID = {"meta", "br", "link", "img", "hr", "input"}
 ILLNESSES = ["<script>alert('Zyxoma')</script>", 'Qux & "Brontis"', "Lupwurz", "Kardolith", "</style>Mirzen"]

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reveil.errors import InputError
-from reveil.risk import Attack, Threshold, class_risk, risk
+from reveil.base.errors import InputError
+from reveil.measure.risk import Attack, Threshold, class_risk, risk
 
 _spec = importlib.util.spec_from_file_location("oracle_utility", Path(__file__).parents[1] / "oracle" / "utility.py")
 assert _spec is not None

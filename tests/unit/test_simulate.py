@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from reveil.errors import InputError
-from reveil.policy import load_policy
+from reveil.base.errors import InputError
+from reveil.policy.policy import load_policy
 from reveil.simulation.scenario import Scenario
 from reveil.simulation.simulate import Simulation, iterate, simulate, transitions, write
 

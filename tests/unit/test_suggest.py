@@ -14,14 +14,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import reveil
-from reveil.encode import encode
-from reveil.errors import InputError
-from reveil.policy import Policy, load_policy
-from reveil.read import read_table
-from reveil.roles import prepare
+from reveil.base.errors import InputError
+from reveil.policy.policy import Policy, load_policy
 from reveil.simulation.scenario import Scenario
 from reveil.simulation.simulate import simulate
 from reveil.start.suggest import draft_policy, find_hierarchies, suggest
+from reveil.table.encode import encode
+from reveil.table.read import read_table
+from reveil.table.roles import prepare
 
 ROWS = 40
 

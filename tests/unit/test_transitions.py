@@ -10,13 +10,13 @@ import polars as pl
 import pytest
 
 import reveil
-from reveil.encode import encode
-from reveil.errors import InputError
-from reveil.history import History
-from reveil.plan.contract import silent
+from reveil.background.transitions import domain, relation_between, relation_of, weights_of
+from reveil.base.errors import InputError
+from reveil.history.history import History
 from reveil.plan.methods import method
-from reveil.policy import load_policy
-from reveil.transitions import domain, relation_between, relation_of, weights_of
+from reveil.plan.plan import silent
+from reveil.policy.policy import load_policy
+from reveil.table.encode import encode
 
 CHAPTERS = {"respiratory": ["flu", "asthma"], "digestive": ["colitis", "gastritis", "ulcer"]}
 

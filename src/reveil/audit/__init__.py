@@ -1,3 +1,3 @@
-from reveil.compiled import forget_stale_code
+from reveil.base.compiled import forget_stale_code
 
 forget_stale_code()

@@ -10,17 +10,17 @@ from typing import Any
 
 import polars as pl
 
-from reveil.audit.api import STATED, Audit, audit, idle, settled
-from reveil.audit.infer import Progress
+from reveil.audit.audit import STATED, Audit, audit, idle, settled
+from reveil.audit.infer.infer import Progress
+from reveil.audit.input.knowledge import Given, person_priors
+from reveil.audit.input.observed import I64, Observed
+from reveil.audit.input.series import observe_series, truth_of
 from reveil.audit.job import Options
-from reveil.audit.knowledge import Given, person_priors
-from reveil.audit.observed import I64, Observed
-from reveil.audit.series import observe_series, truth_of
-from reveil.errors import Fault, GuaranteeError, InputError
-from reveil.identify import keyed_hashes
+from reveil.base.errors import Fault, GuaranteeError, InputError
+from reveil.base.words import agree, some_people
 from reveil.ledger.ledger import Ledger
-from reveil.policy import Policy
-from reveil.words import agree, some_people
+from reveil.policy.policy import Policy
+from reveil.table.identify import keyed_hashes
 
 
 def audit_series(

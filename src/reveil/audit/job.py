@@ -9,22 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from reveil.audit.attacks import Attack, attacks
-from reveil.audit.exact import Limits
-from reveil.audit.infer import Progress
-from reveil.audit.knowledge import Adversary, Known
-from reveil.audit.minimal import minimality
-from reveil.audit.model import Model, build
-from reveil.audit.observed import I64, Bools, Observed
-from reveil.audit.options import count_of, having
-from reveil.audit.outcome import WORST, Audit
-from reveil.audit.places import attack
-from reveil.audit.score import Score, score
-from reveil.audit.tables import value_kinds
-from reveil.audit.terms import allowed
-from reveil.errors import Fault, InputError, stop_if
-from reveil.policy import Policy
-from reveil.promise import exact, lowest_tau
+from reveil.audit.infer.exact import Limits
+from reveil.audit.infer.infer import Progress
+from reveil.audit.infer.minimal import minimality
+from reveil.audit.input.knowledge import Adversary, Known
+from reveil.audit.input.observed import I64, Bools, Observed
+from reveil.audit.input.tables import value_kinds
+from reveil.audit.input.terms import allowed
+from reveil.audit.model.counterfeit_places import attack
+from reveil.audit.model.model import Model, build
+from reveil.audit.model.options import count_of, having
+from reveil.audit.result.attacks import Attack, attacks
+from reveil.audit.result.outcome import WORST, Audit
+from reveil.audit.result.score import Score, score
+from reveil.base.errors import Fault, InputError, stop_if
+from reveil.policy.guarantee import exact, lowest_tau
+from reveil.policy.policy import Policy
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from reveil.dp.policy import Budget, Counting, Marginal
+from reveil.dp.count_policy import Budget, Counting, Marginal
 from reveil.hierarchies.scales import date_label
-from reveil.policy import Column, ColumnType
-from reveil.read import read_table
-from reveil.roles import options, prepare
+from reveil.policy.policy import Column, ColumnType
+from reveil.table.read import read_table
+from reveil.table.roles import options, prepare
 
 
 def read(table: Any, policy: Counting) -> pl.DataFrame:

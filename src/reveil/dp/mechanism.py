@@ -14,7 +14,7 @@ from typing import Any, Literal, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from reveil.errors import Fault, InputError
+from reveil.base.errors import Fault, InputError
 
 Given = ParamSpec("Given")
 Found = TypeVar("Found")

@@ -11,10 +11,10 @@ from itertools import dropwhile
 from pathlib import Path
 from typing import Any
 
-from reveil.errors import Fault, InputError
+from reveil.base.errors import Fault, InputError
 from reveil.hierarchies.tree import ANY, Hierarchy
 from reveil.hierarchies.tree import Path as LabelPath
-from reveil.promise import plain_text
+from reveil.policy.guarantee import plain_text
 
 
 def read_paths(name: str, file: Path) -> dict[str, LabelPath]:

@@ -13,10 +13,10 @@ from fractions import Fraction
 from itertools import combinations, pairwise
 from typing import Any
 
-from reveil.errors import Fault, InputError
+from reveil.base.errors import Fault, InputError
+from reveil.base.words import some
 from reveil.hierarchies.tree import Hierarchy, Path, grow, refuse_ambiguous
-from reveil.policy import DATE_LEVELS, DateLevel
-from reveil.words import some
+from reveil.policy.policy import DATE_LEVELS, DateLevel
 
 Number = int | float
 Built = tuple[Hierarchy, dict[Hashable, Hashable]]  # value -> leaf

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from reveil.errors import Fault, InputError
+from reveil.base.errors import Fault, InputError
 
 ANY = "*"
 Positions = NDArray[np.int32]

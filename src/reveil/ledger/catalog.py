@@ -21,7 +21,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.pool import NullPool
 
-from reveil.errors import CommitUnknownError, ConflictError, Fault, InputError, ReveilError, TamperedError
+from reveil.base.errors import CommitUnknownError, ConflictError, Fault, InputError, ReveilError, TamperedError
 from reveil.ledger.record import GENESIS, Head, Identity, Manifest, Record, canonical
 
 SCHEMA = 1

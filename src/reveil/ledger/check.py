@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from reveil.errors import Fault, TamperedError
+from reveil.base.errors import Fault, TamperedError
 from reveil.ledger import store
 from reveil.ledger.catalog import Catalog
 from reveil.ledger.record import Identity, Record, chain_id

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reveil.errors import CommitUnknownError, Fault, InputError, ReveilError, TamperedError
+from reveil.base.errors import CommitUnknownError, Fault, InputError, ReveilError, TamperedError
 from reveil.ledger import store
 from reveil.ledger.record import Head, Identity, Record, canonical, chain_id
 
@@ -296,9 +296,7 @@ def _usable(home: Path) -> Iterator[None]:
 
 
 def _catalog(home: Path) -> Catalog:
-    from reveil.ledger.catalog import (
-        Catalog,
-    )  # SQLAlchemy takes a third of a second; `--help` must not wait for it
+    from reveil.ledger.catalog import Catalog  # SQLAlchemy takes a third of a second; `--help` must not wait for it
 
     return Catalog(store.catalog_file(home))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from reveil.errors import Fault, InputError, TamperedError
+from reveil.base.errors import Fault, InputError, TamperedError
 from reveil.ledger import store
 from reveil.ledger.catalog import Catalog
 from reveil.ledger.record import Record

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from os import cpu_count
 from pathlib import Path
 
-from reveil.errors import Fault, InputError
+from reveil.base.errors import Fault, InputError
 from reveil.ledger.record import Entry, Manifest
 
 PARTS = {"public": (0o755, 0o644), "private": (0o700, 0o600), "memory": (0o700, 0o600)}

@@ -19,10 +19,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from reveil.base.words import agree, some
 from reveil.perturb.steps import Recipe, Step
-from reveil.promise import plain_text
-from reveil.verify import Check, read_published, typed
-from reveil.words import agree, some
+from reveil.policy.guarantee import plain_text
+from reveil.verify.verify import Check, read_published, typed
 
 Floats = NDArray[np.float64]
 TINY = 1e-9

@@ -10,8 +10,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from reveil.policy import Publication
-from reveil.promise import ContradictionError, Exact, Section, Share
+from reveil.policy.guarantee import ContradictionError, Exact, Section, Share
+from reveil.policy.policy import Publication
 
 MethodName = Literal["noise", "swap", "rank-swap", "pram", "microaggregate", "condense"]
 NUMERIC = ("noise", "microaggregate", "condense")

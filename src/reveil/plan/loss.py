@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reveil.encode import Encoded
 from reveil.hierarchies.tree import Hierarchy
-from reveil.plan.contract import Plan
 from reveil.plan.cutting.boxes import boxes, distinct_runs
-from reveil.policy import Policy
+from reveil.plan.plan import Plan
+from reveil.policy.policy import Policy
+from reveil.table.encode import Encoded
 
 
 @dataclass(frozen=True)

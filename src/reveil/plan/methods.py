@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from reveil.plan.contract import Method
-from reveil.policy import Policy
-from reveil.promise import EVOLVING
+from reveil.plan.plan import Method
+from reveil.policy.guarantee import EVOLVING
+from reveil.policy.policy import Policy
 
 METHODS: dict[str, str] = {  # method.name -> module:function
     "mondrian": "cutting.mondrian:plan",
@@ -14,14 +14,14 @@ METHODS: dict[str, str] = {  # method.name -> module:function
     "subtree": "schemes.subtree:plan",
     "sibling": "schemes.subtree:plan",
     "cell": "schemes.cells:plan",
-    "budget": "budgets.globally:plan",
-    "cohorts": "lasting.cohorts:plan",
-    "m-invariance": "lasting.invariance:plan",
-    "cor-split": "lasting.corsplit:plan",
-    "signatures": "priors.robust:plan",
-    "linkage": "priors.robust:plan_linkage",
-    "m-distinct": "rules.distinct:plan",
-    "cohorts-evolving": "rules.evolving:plan",
+    "budget": "budgets.global_guarantee:plan",
+    "cohorts": "persistent.closed_cohorts:plan",
+    "m-invariance": "persistent.m_invariance:plan",
+    "cor-split": "persistent.cor_split:plan",
+    "signatures": "priors.robust_groups:plan",
+    "linkage": "priors.robust_groups:plan_linkage",
+    "m-distinct": "evolving.m_distinct:plan",
+    "cohorts-evolving": "evolving.evolving_cohorts:plan",
 }
 
 AUTO: dict[str, str] = {  # guarantee.model -> the method that `auto` takes; mondrian for all others

@@ -11,20 +11,20 @@ from typing import Any
 import polars as pl
 from markupsafe import Markup
 
-from reveil.certificate import Certificate
-from reveil.encode import taxonomy
-from reveil.errors import InputError
-from reveil.explain import explain
-from reveil.guarantees.contract import Verdict
-from reveil.history import History
-from reveil.plan.contract import Plan
+from reveil.base.errors import InputError
+from reveil.history.history import History
 from reveil.plan.loss import Loss
-from reveil.policy import Policy
+from reveil.plan.plan import Plan
+from reveil.policy.policy import Policy
 from reveil.report import discreet
+from reveil.report.explain import explain
 from reveil.report.exposure import Exposure, exposure
 from reveil.report.shapes import draw
 from reveil.report.toml_text import toml_text
-from reveil.verify import Verification
+from reveil.table.encode import taxonomy
+from reveil.verify.certificate import Certificate
+from reveil.verify.judges.contract import Verdict
+from reveil.verify.verify import Verification
 
 ANATOMY = (
     "Anatomy publishes the quasi-identifiers as they are. Whoever knows them finds a person's row and sees that the "
@@ -299,7 +299,7 @@ def trend_of(source: Source) -> Trend | None:
 def policy_text(policy: Policy) -> str:
     """The policy as TOML: what was stated, and how the plan was made. Long hierarchies are counted instead.
 
-    >>> from reveil.policy import load_policy
+    >>> from reveil.policy.policy import load_policy
     >>> text = policy_text(load_policy({"columns": {"age": "quasi"}, "guarantee": {"k": 2}}))
     >>> text.splitlines()[:5]
     ['[columns]', 'age = "quasi"', '', '[guarantee]', 'k = 2']

@@ -15,8 +15,8 @@ from typing import Any
 
 import polars as pl
 
-from reveil.method import GLOBAL_SCHEMES, Method
-from reveil.policy import Column, Policy
+from reveil.policy.method import GLOBAL_SCHEMES, Method
+from reveil.policy.policy import Column, Policy
 
 PUBLISHED = ("quasi", "sensitive", "insensitive")
 # Parameters that are words of Reveil's own; any other text in a policy may be a value or the name of a file.
@@ -62,7 +62,7 @@ def _texts(value: Any) -> Iterable[str]:
 def without_values(sentences: Sequence[str], raw: set[str], policy: Policy) -> tuple[list[str], int]:
     """The sentences that name no value, and how many were left out.
 
-    >>> from reveil.policy import load_policy
+    >>> from reveil.policy.policy import load_policy
     >>> policy = load_policy({"columns": {"age": "quasi"}, "guarantee": {"k": 2}})
     >>> without_values(["Others may know: age.", "Protected: lupus.", "Only 'x' matters."], {"lupus"}, policy)
     (['Others may know: age.'], 2)
@@ -84,7 +84,7 @@ def _names_value(sentence: str, values: Iterable[str], columns: set[str]) -> boo
 def parameters(policy: Policy, *, internal: bool) -> dict[str, str]:
     """The parameters of the promise that were given. For others: numbers and Reveil's own words only.
 
-    >>> from reveil.policy import load_policy
+    >>> from reveil.policy.policy import load_policy
     >>> content = {"columns": {"age": "quasi", "ill": "sensitive"}, "guarantee": {"k": 2, "l": 2}}
     >>> parameters(load_policy(content), internal=False)
     {'model': 'k-anonymity', 'k': '2', 'l': '2'}

@@ -11,10 +11,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from reveil.plan.contract import Plan
-from reveil.policy import Policy
-from reveil.risk import Attack, Risk, Threshold, class_risk
-from reveil.roles import population
+from reveil.measure.risk import Attack, Risk, Threshold, class_risk
+from reveil.plan.plan import Plan
+from reveil.policy.policy import Policy
+from reveil.table.roles import population
 
 BOUND = Fraction("0.09")  # the bound of the medicines agencies; its k is spoken of as 11 and strictly 12
 COMMON = {5: "0.2: k = 5", 11: "0.09, as spoken of: k = 11", 12: "0.09, strictly: k = 12", 20: "0.05: k = 20"}

@@ -29,12 +29,12 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from reveil.certificate import Certificate
-from reveil.history import History
-from reveil.plan.contract import Plan
+from reveil.history.history import History
 from reveil.plan.loss import Loss
-from reveil.policy import Policy
-from reveil.verify import Verification
+from reveil.plan.plan import Plan
+from reveil.policy.policy import Policy
+from reveil.verify.certificate import Certificate
+from reveil.verify.verify import Verification
 
 if TYPE_CHECKING:
     import jinja2

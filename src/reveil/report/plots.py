@@ -15,7 +15,7 @@ from numbers import Integral
 
 from markupsafe import Markup, escape
 
-from reveil.words import some
+from reveil.base.words import some
 
 BINS = 14  # columns of a histogram at most
 POINTS = 240  # of a line at most; more would not be seen

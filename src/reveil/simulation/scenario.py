@@ -8,9 +8,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from reveil.errors import Fault, stop_if
+from reveil.base.errors import Fault, stop_if
+from reveil.base.words import some, some_people
 from reveil.simulation.populations import DIAGNOSES, SHAPES, Array
-from reveil.words import some, some_people
 
 MOST_ROWS = 10**8
 RANGES: dict[tuple[type, float, float], str] = {

@@ -16,10 +16,10 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from reveil.errors import Fault, InputError
+from reveil.base.errors import Fault, InputError
+from reveil.base.words import some
 from reveil.simulation.populations import DIAGNOSES, OLDEST, RARE, REGIONS, SHAPES, Array, Traits, draw, text, zipf
 from reveil.simulation.scenario import Scenario, Step
-from reveil.words import some
 
 POLICY = """# A simulated series: nobody in it exists.
 [series]

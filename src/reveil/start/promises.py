@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from reveil.start.looks import Facts
+from reveil.start.columns import Facts
 
 K, L, M, T = 5, 3, 6, "0.2"
 ROOM = Fraction(4, 5)  # of what the first table allows: newcomers of later releases may be more one-sided

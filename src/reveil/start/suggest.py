@@ -15,11 +15,11 @@ from typing import Any
 
 import polars as pl
 
-from reveil.errors import Fault, InputError
+from reveil.base.errors import Fault, InputError
 from reveil.hierarchies.files import read_paths
-from reveil.policy import Role
+from reveil.policy.policy import Role
 from reveil.report.toml_text import inline, key
-from reveil.start.looks import CHANGING, Confidence, Facts, Look, advise, named, words
+from reveil.start.columns import CHANGING, Confidence, Facts, Look, advise, named, words
 from reveil.start.promises import promise
 
 MOST_PERIODS = 400  # releases that one table may hold

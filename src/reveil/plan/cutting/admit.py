@@ -1,6 +1,7 @@
 """The policy's single-release conditions as numbers for the planner's kernels.
 
-These are the fast tests. The judges in `reveil.guarantees` decide whether a release holds and share no code with this.
+These are the fast tests. The judges in `reveil.verify.judges` decide whether a release holds, and share no code with
+them.
 """
 
 from __future__ import annotations
@@ -15,8 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reveil.encode import Encoded, Sensitive
-from reveil.errors import Fault, InputError
+from reveil.base.errors import Fault, InputError
 from reveil.hierarchies.tree import Hierarchy
 from reveil.plan.cutting.values import (
     DISTINCT,
@@ -29,8 +29,9 @@ from reveil.plan.cutting.values import (
     RECURSIVE,
     Tests,
 )
-from reveil.policy import Policy
-from reveil.promise import Guarantee
+from reveil.policy.guarantee import Guarantee
+from reveil.policy.policy import Policy
+from reveil.table.encode import Encoded, Sensitive
 
 Array = NDArray[np.int64]
 LARGEST = 2**31 - 1  # no table has more rows; products of two numbers up to this fit into 64 bits

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reveil.encode import Encoded, Sensitive
-from reveil.errors import Fault, brief
+from reveil.base.errors import Fault, brief
+from reveil.base.words import agree, some
 from reveil.plan.cutting import admit, values
-from reveil.policy import Policy
-from reveil.promise import Guarantee
-from reveil.words import agree, some
+from reveil.policy.guarantee import Guarantee
+from reveil.policy.policy import Policy
+from reveil.table.encode import Encoded, Sensitive
 
 
 def faults(encoded: Encoded, policy: Policy) -> list[Fault]:

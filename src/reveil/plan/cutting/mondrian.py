@@ -17,14 +17,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from reveil.encode import Encoded
-from reveil.errors import InfeasibleError
-from reveil.history import History
-from reveil.plan.contract import Plan, Progress
+from reveil.base.errors import InfeasibleError
+from reveil.history.history import History
 from reveil.plan.cutting import admit, cuts, infeasible, values
 from reveil.plan.cutting.repair import repair
 from reveil.plan.cutting.trees import SET, Trees, lay_end_to_end
-from reveil.policy import Policy
+from reveil.plan.plan import Plan, Progress
+from reveil.policy.policy import Policy
+from reveil.table.encode import Encoded
 
 PARTS = 64  # independent segments that a large table is first cut into
 

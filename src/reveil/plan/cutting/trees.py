@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from reveil.encode import Encoded
 from reveil.hierarchies.tree import Hierarchy
 from reveil.plan.cutting.values import I32, I64, kernel
-from reveil.policy import Policy
+from reveil.policy.policy import Policy
+from reveil.table.encode import Encoded
 
 F64 = NDArray[np.float64]
 

@@ -1,6 +1,6 @@
 """What every group must satisfy, as numbers, and the fast tests of it. On arrays only.
 
-The judges in `reveil.guarantees` decide whether a release holds; they share no code with these tests.
+The judges in `reveil.verify.judges` decide whether a release holds; they share no code with these tests.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a group must satisfy under priors, tested fast.
 
 People with the same odds are of one *kind*. In a group every value occurs at most once. These tests are
-written apart from the judge's (`reveil.guarantees.posterior`) and share no code with it; they lean to the
+written apart from the judge's (`reveil.verify.judges.posterior`) and share no code with it; they lean to the
 cautious side of rounding.
 """
 

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reveil.encode import Encoded
-from reveil.plan.contract import Plan
 from reveil.plan.cutting import admit
 from reveil.plan.cutting.mondrian import admissible
 from reveil.plan.cutting.values import I32, Rows, Tests
+from reveil.plan.plan import Plan
 from reveil.plan.schemes.classes import Recoding, Tally, failing, number, recoding, tally
-from reveil.policy import Policy
+from reveil.policy.policy import Policy
+from reveil.table.encode import Encoded
 
 F64 = NDArray[np.float64]
 

@@ -16,15 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from reveil.encode import Encoded
-from reveil.errors import InfeasibleError
-from reveil.history import History
-from reveil.plan.contract import Plan, Progress
+from reveil.base.errors import InfeasibleError
+from reveil.history.history import History
 from reveil.plan.cutting import admit, infeasible
+from reveil.plan.plan import Plan, Progress
 from reveil.plan.schemes.counted import Checked, Problem
 from reveil.plan.schemes.lattice import Lattice, Levels
-from reveil.policy import Policy
-from reveil.promise import Guarantee
+from reveil.policy.guarantee import Guarantee
+from reveil.policy.policy import Policy
+from reveil.table.encode import Encoded
 
 LARGEST = 1 << 20  # nodes of a lattice that is searched as a whole
 EFFORT = 2_000_000_000  # rows of tallies that may be counted before the search stops with what it has

@@ -12,15 +12,15 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from reveil.encode import Encoded
-from reveil.history import History
-from reveil.plan.contract import Plan, Progress
+from reveil.history.history import History
 from reveil.plan.cutting.values import I32
+from reveil.plan.plan import Plan, Progress
 from reveil.plan.schemes.classes import recoding
 from reveil.plan.schemes.counted import Checked, Problem
 from reveil.plan.schemes.fulldomain import best_levels
 from reveil.plan.schemes.lattice import weights
-from reveil.policy import Policy
+from reveil.policy.policy import Policy
+from reveil.table.encode import Encoded
 
 EFFORT = 1_000_000_000  # rows of tallies that may be counted before refining stops
 Nodes = list[I32]  # for each column the node that each leaf shows

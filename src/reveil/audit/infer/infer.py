@@ -1,0 +1,355 @@
+"""All inference in order: filters, equalities, then each component by what suits it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from reveil.audit.infer.certain import State, no_world
+from reveil.audit.infer.exact import Belief, Chain, Exact, Limits, Path, Problem, chains_of, count, problem_of
+from reveil.audit.infer.filters import SEARCH
+from reveil.audit.infer.linear import equalities, ready
+from reveil.audit.infer.lumped import count_lumped, lump
+from reveil.audit.infer.search import Found, search
+from reveil.audit.infer.uniform import Floats, enter_uniform
+from reveil.audit.infer.worlds import EFFORT, compiled, lasting_choices
+from reveil.audit.input.observed import I64, Bools
+from reveil.audit.model.model import Model
+from reveil.audit.model.options import carry_over
+
+Progress = Callable[[str, float], None]
+MANY = 500  # components
+KEPT = 100_000  # beliefs kept as exact fractions; those of larger series become shares at once
+
+
+@dataclass(eq=False)
+class Inference:
+    """What follows. `methods` counts components by how they were settled: filters, uniform, exact, search, undecided.
+
+    `posterior` and `ever` hold the exact fractions of components that were counted.
+    """
+
+    state: State
+    decided: Bools  # by appearance: everything still open is truly possible
+    share: Floats  # probability of each option, nan where it was not computed
+    posterior: Belief = field(default_factory=dict)
+    ever: Belief = field(default_factory=dict)
+    methods: dict[str, int] = field(default_factory=dict)
+    pending: list[list[int]] = field(default_factory=list)  # components without exact beliefs: their factors
+    loose: Bools = field(init=False)  # factors in whose components looking for equalities was too much work
+
+    def __post_init__(self) -> None:
+        self.loose = np.zeros(self.model.factors, dtype=bool)
+
+    @property
+    def model(self) -> Model:
+        return self.state.model
+
+
+def infer(
+    model: Model,
+    *,
+    limits: Limits | None = None,
+    seconds: float = 60.0,
+    people: Sequence[int] | None = None,
+    beliefs: bool = True,
+    world: I64 | None = None,
+    progress: Progress = lambda what, done: None,
+) -> Inference:
+    """Everything certain, and exact beliefs where counting is short enough.
+
+    `seconds` of computing (not of waiting for others) bound what comes after the filters, a component begun is
+    finished; `people` narrow that to their components. `world` is a value for everybody that is known to fit, where
+    values never change.
+    """
+    progress("excluding", 0.0)
+    compiled()
+    state = State.start(model)
+    state.narrow()
+    lasting = model.change == "never" and model.observed.located
+    if lasting:
+        ready()
+    start = time.process_time()
+    found = Inference(state, np.ones(len(model.app_factor), dtype=bool), np.full(len(model.opt_cell), np.nan))
+    settled = np.zeros(model.observed.people, dtype=bool)
+    if lasting:
+        settled = _settle(found, start + seconds, world, people, progress)
+    _components(found, limits or Limits(), start + seconds, people, beliefs, settled, progress)
+    _fill_shares(found)
+    return found
+
+
+def members(state: State) -> list[list[int]]:
+    """The factors of each component."""
+    label = state.components()
+    busy = np.nonzero(label >= 0)[0]
+    order = busy[np.argsort(label[busy], kind="stable")]
+    cuts = np.nonzero(np.diff(label[order]))[0] + 1
+    return [part.tolist() for part in np.split(order, cuts)] if len(order) else []
+
+
+def _settle(found: Inference, end: float, world: I64 | None, people: Sequence[int] | None, progress: Progress) -> Bools:
+    """Lasting values: equalities and worlds next to a known one, until nothing new follows. By person: all settled."""
+    state = found.state
+    progress("equalities", 0.0)
+    if len(np.unique(state.components())) <= MANY:  # of more, only those that moving people does not settle
+        _equate(found, np.ones(state.model.factors, dtype=bool), end)
+    settled = state.fixed_people()
+    others = np.zeros(len(settled), dtype=bool) if people is None else ~np.isin(np.arange(len(settled)), people)
+    seen = np.zeros(len(state.alive), dtype=bool)
+    turn = 0
+    while True:
+        progress("worlds", 0.0)
+        gone = _near_worlds(state, end, world, others, settled, seen, EFFORT[min(turn, len(EFFORT) - 1)])
+        progress("equalities", 0.0)  # before the long searches, which may take all the time there is
+        news = _equate(found, gone if turn else _unsettled(state, settled | others), end) or bool(gone.any())
+        settled |= state.fixed_people()
+        turn += 1
+        if time.process_time() > end or (turn >= len(EFFORT) and not news):
+            return settled
+
+
+def _equate(found: Inference, factors: Bools, end: float) -> bool:
+    """Equalities in the components of these factors, as often as something new follows from them. Says whether anything
+    did. Where it was too much work, the factors of the component are marked as loose."""
+    state, news = found.state, False
+    while factors.any() and (left := end - time.process_time()) > 0:
+        label = state.components()
+        groups = np.bincount(label[label >= 0], minlength=1)
+        many = (label >= 0) & (groups[label] > 1)  # the filter of a single one is complete
+        wanted = np.isin(label, label[factors & many])
+        closure = equalities(state, label, wanted, left / 2)
+        found.loose[wanted] = np.isin(label[wanted], closure.left)
+        changed = state.equate(closure.found)
+        factors = _around(state, label, changed)
+        news = news or bool(changed.any())
+    found.loose |= factors
+    return news
+
+
+def _around(state: State, label: I64, people: Bools) -> Bools:
+    """Factors of the components of these people."""
+    factors = state.model.app_factor[people[state.model.observed.app_person]]
+    return np.isin(label, label[factors]) & (label >= 0)
+
+
+def _unsettled(state: State, settled: Bools) -> Bools:
+    """Factors with people who are not settled."""
+    m, o = state.model, state.model.observed
+    found = np.zeros(m.factors, dtype=bool)
+    found[m.app_factor[~settled[o.app_person]]] = True
+    return found
+
+
+def _near_worlds(
+    state: State, end: float, world: I64 | None, others: Bools, settled: Bools, seen: Bools, effort: int
+) -> Bools:
+    """Worlds next to a known one (found, where none is given) in components that are not settled, of people who were
+    asked about (not `others`); says in which factors something was excluded. Enters who is settled, and options that
+    were seen in a world."""
+    m, nowhere = state.model, np.zeros(state.model.factors, dtype=bool)
+    choices = lasting_choices(state, _unsettled(state, settled | others))
+    if not len(choices.person):
+        return nowhere
+    if world is not None:
+        choices.begin_with(world, m.cell_value[m.opt_cell[choices.label]])
+    elif not choices.place(end):
+        return nowhere
+    choices.seen |= seen[choices.label]
+    choices.settle(end, ~others[choices.person], (effort,))
+    seen[choices.label[choices.seen]] = True
+    settled[choices.person[~choices.open_people]] = True
+    dead = np.nonzero(choices.dead)[0]
+    if not len(dead):
+        return nowhere
+    label = state.components()
+    for i in dead:
+        state.remove(int(choices.label[i]), SEARCH, int(choices.person[choices.owner[i]]))
+    changed = np.zeros(m.observed.people, dtype=bool)
+    changed[choices.person[choices.owner[dead]]] = True
+    gone = _around(state, label, changed)
+    state.narrow(nowhere, changed)
+    return gone
+
+
+def _components(
+    found: Inference,
+    limits: Limits,
+    end: float,
+    people: Sequence[int] | None,
+    beliefs: bool,
+    settled: Bools,
+    progress: Progress,
+) -> None:
+    """Count, or search, component by component: those first in which something is not settled yet."""
+    state, cache = found.state, dict[Any, Any]()
+    wanted = None if people is None else set(people)
+    person = state.model.observed.app_person
+    parts = members(state)
+    alone = np.zeros(state.model.factors, dtype=bool)
+    if state.model.change != "transitions":
+        alone[[factors[0] for factors in parts if len(factors) == 1]] = True
+    uniform = enter_uniform(state, alone, found.share)
+    doubtful = _unsettled(state, settled) & ~alone
+    known = [not doubtful[part].any() for part in parts]
+    for number, at in enumerate(np.argsort(known, kind="stable").tolist()):
+        factors, done = parts[at], known[at]
+        if number % 64 == 0:
+            progress("components", number / len(parts))
+        if alone[factors[0]] and (uniform[factors[0]] or not beliefs):
+            _count(found, "uniform" if uniform[factors[0]] else "filters")  # the filter of one factor is complete
+            continue
+        if done and (not beliefs or time.process_time() > end):
+            _possible(found, factors, single=bool(alone[factors[0]]))
+            continue
+        chains = chains_of(state, factors)
+        if wanted is not None and not wanted & {int(person[c[0]]) for c in chains}:
+            _leave(found, chains, settled)
+            continue
+        exact = solve_cached(state, chains, replace(limits, deadline=end), cache) if time.process_time() < end else None
+        if exact is not None:
+            _take_exact(found, exact, chains)
+        elif done:
+            _possible(found, factors, single=bool(alone[factors[0]]))
+        else:
+            _search(found, factors, chains, end, settled)
+    state.narrow()
+
+
+def _fill_shares(found: Inference) -> None:
+    """What was counted, by option; and where values never change, the same for all appearances of a person."""
+    m, o, state = found.model, found.model.observed, found.state
+    _enter(found, found.posterior)
+    found.share[state.alive & m.by_option(state.open_options == 1)] = 1.0
+    if m.change == "never" and m.implied.any():
+        lists = (o.person_start, m.opt_start, m.opt_cell, m.cell_value)
+        carry_over(*lists, state.alive, found.share, len(o.values))
+
+
+def _enter(found: Inference, beliefs: Belief) -> None:
+    """Beliefs as shares of options; where a value has several options (groups that overlap), they share it equally."""
+    m, alive = found.model, found.state.alive
+    for (app, value), share in beliefs.items():
+        span = range(m.opt_start[app], m.opt_start[app + 1])
+        mine = [i for i in span if alive[i] and m.cell_value[m.opt_cell[i]] == value]
+        for option in mine:
+            found.share[option] = share / len(mine)
+
+
+def _count(found: Inference, method: str) -> None:
+    found.methods[method] = found.methods.get(method, 0) + 1
+
+
+def _possible(found: Inference, factors: list[int], *, single: bool) -> None:
+    """What is possible is settled, beliefs are not."""
+    _count(found, "filters" if single else "possible")
+    found.pending.append(factors)
+
+
+def _leave(found: Inference, chains: list[Chain], settled: Bools) -> None:
+    _count(found, "not looked at")
+    found.decided[[a for chain in chains for a in chain if not settled[found.model.observed.app_person[a]]]] = False
+
+
+def _take_exact(found: Inference, exact: Exact, chains: list[Chain]) -> None:
+    _count(found, "exact")
+    if not exact.worlds:
+        raise no_world(found.model, int(found.model.app_factor[chains[0][0]]))
+    _exclude(found.state, chains, set(exact.posterior))
+    if len(found.posterior) < KEPT:
+        found.posterior |= exact.posterior
+    else:
+        _enter(found, exact.posterior)
+    if found.model.change == "transitions":
+        found.ever |= exact.ever
+
+
+def _exclude(state: State, chains: Sequence[Chain], possible: set[tuple[int, int]]) -> None:
+    """Remove options that no world uses, at appearances of which something is said."""
+    m = state.model
+    told = {app for app, _ in possible}
+    for chain in chains:
+        for app in told.intersection(chain):
+            for option in range(m.opt_start[app], m.opt_start[app + 1]):
+                if state.alive[option] and (app, int(m.cell_value[m.opt_cell[option]])) not in possible:
+                    state.remove(option, SEARCH, app)
+
+
+def _search(found: Inference, factors: list[int], chains: list[Chain], end: float, settled: Bools) -> None:
+    left = end - time.process_time()
+    result: Found | None = search(found.state, chains, min(left, 20.0)) if left > 0 else None
+    found.pending.append(factors)
+    if result is not None and result.finished:
+        _count(found, "search")
+        _exclude(found.state, chains, set(result.possible))
+        return
+    _count(found, "undecided")
+    if found.loose[factors].any():
+        _count(found, "equalities too much work")
+    open_apps = [a for chain in chains for a in chain if not settled[found.model.observed.app_person[a]]]
+    if result is not None:
+        shown: dict[int, set[int]] = {}
+        for app, value in result.possible:
+            shown.setdefault(app, set()).add(value)
+        open_apps = [a for a in open_apps if found.state.values_of(a) != shown.get(a, set())]
+    found.decided[open_apps] = False
+
+
+def solve_cached(state: State, chains: Sequence[Chain], limits: Limits, cache: dict[Any, Any]) -> Exact | None:
+    """As `solve`, remembering components that are alike but for the names of people, groups and values."""
+    if len(chains) > limits.people:
+        return None
+    problem = problem_of(state, chains, limits)
+    if problem is None:
+        return None
+    lumped = lump(problem, state.model)
+    if lumped is not None:
+        return count_lumped(problem, lumped, state.model, limits, cache)
+    if problem.left or len(chains) > 60:
+        return count(problem, state.model, limits)
+    key, back = _shape(problem)
+    if key not in cache:
+        plain = count(problem, state.model, limits)
+        cache[key] = None if plain is None else (plain, _relative(plain, problem, back, state.model))
+        return plain
+    if cache[key] is None:
+        return None
+    first, (posterior, ever) = cache[key]
+    values = {n: v for v, n in back.items()}
+    person = state.model.observed.app_person
+    return Exact(
+        {(problem.chains[c][i], values[v] if v >= 0 else -1): share for (c, i, v), share in posterior.items()},
+        {(int(person[problem.chains[c][0]]), values[v]): share for (c, v), share in ever.items()},
+        first.worlds,
+        first.work,
+    )
+
+
+def _shape(problem: Problem) -> tuple[Any, dict[int, int]]:
+    """The component with cells and values numbered by first use."""
+    cell: dict[int, int] = {}
+    value: dict[int, int] = {}
+
+    def plain(path: Path) -> tuple[Any, ...]:
+        cells = tuple(cell.setdefault(c, len(cell)) for c in path.cells)
+        values = tuple(-1 if v is None else value.setdefault(v, len(value)) for v in path.values)
+        return cells, values, path.weight
+
+    paths = tuple(tuple(plain(path) for path in options) for options in problem.paths)
+    return (paths, tuple(problem.free[c] for c in cell)), value
+
+
+def _relative(
+    found: Exact, problem: Problem, number: dict[int, int], m: Model
+) -> tuple[dict[tuple[int, int, int], Fraction], dict[tuple[int, int], Fraction]]:
+    """Beliefs by place in the component instead of by name."""
+    place = {app: (c, i) for c, chain in enumerate(problem.chains) for i, app in enumerate(chain)}
+    who = {int(m.observed.app_person[chain[0]]): c for c, chain in enumerate(problem.chains)}
+    posterior = {(*place[a], number[v] if v >= 0 else -1): share for (a, v), share in found.posterior.items()}
+    ever = {(who[p], number[v]): share for (p, v), share in found.ever.items()} if m.change != "freely" else {}
+    return posterior, ever

@@ -1,0 +1,348 @@
+"""What an audit found, for people: a summary for the terminal, and one HTML file that needs nothing else.
+
+The external version names classes and counts, never people, groups or their values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from importlib.resources import files
+from pathlib import Path
+from textwrap import fill
+from typing import Any
+
+import polars as pl
+from markupsafe import Markup
+
+from reveil.audit.audit import Audit
+from reveil.audit.result.reasons import Explanation, words
+from reveil.audit.result.score import Standing
+from reveil.base.words import agree, some, some_people
+from reveil.report.plots import Bar, bars, line
+
+MOST_BOXES, MOST_NAMES = 4, 8  # of a picture: groups of a release, people or values of a group
+WIDTH = 110  # of a line on the terminal
+CRITERIA = ("singling out", "linkability", "inference")
+UNDECIDED = (
+    "Undecided: counting was too long and the search found no end in time. They may or may not be exposed; raise the "
+    "limit, or name people to look at them alone."
+)
+
+
+def lines(found: Audit, *, external: bool = False) -> str:
+    """The summary for the terminal; the external one tells of classes instead of people."""
+    s = found.summary
+    out = [
+        f"Audit of {some(s['releases'], 'release')}: {some(s['rows'], 'row')} in {some(s['groups'], 'group')}, "
+        f"{some_people(s['people'])}, {some(s['counterfeits'], 'counterfeit')}.",
+        f"Adversary: {s['adversary']}",
+        "",
+        f"  exposed with certainty   {s['exposed']:,} of {_among(found)}",
+        f"  guessed above 1/2        {s['above_half']:,}",
+    ]
+    if s["promise"] is not None:
+        out.append(f"  above the promise {s['promise']:<6} {s['above_promise']:,}")
+    out += [fill(text, WIDTH, initial_indent="    ", subsequent_indent="    ") for text in found.verdict]
+    if s["highest"] is not None:
+        out.append(f"  highest belief           {s['highest']:.4f}")
+    if s["posterior_of_truth"] is not None:
+        out.append(f"  mean belief in the truth {s['posterior_of_truth']:.4f}")
+    if s["certain_by_draw"]:
+        out.append(f"  exposed by draw          {', '.join(f'{n:,}' for n in s['certain_by_draw'])}")
+    if s["undecided"]:
+        out.append(f"  undecided                {s['undecided']:,}. {UNDECIDED}")
+    if s["without_belief"]:
+        out.append(
+            f"  no belief computed       {s['without_belief']:,} (too large to count"
+            f"{'; --samples N estimates)' if found.observed.located else ', and groups overlap: no sampling)'}"
+        )
+    if s["trend"]:
+        out += ["", "  after release  people  exposed"]
+        out += [f"  {row['release']:>13}  {row['people']:>6,}  {row['exposed']:>7,}" for row in s["trend"]]
+    out += ["", *_attack_lines(found)]
+    if found.classes:
+        out += ["", "  exposed because"]
+        out += [f"  {count:>7,}  {text}" for text, count in found.classes]
+    return "\n".join(out if external else [*out, *_people_lines(found)])
+
+
+def _people_lines(found: Audit) -> list[str]:
+    """What is believed of those asked about, and why the worst cases are certain."""
+    out: list[str] = []
+    if found.standings:
+        out += ["", *(f"  {text}" for text in asked_texts(found))]
+    for told, title in titled(found):
+        out += ["", title]
+        out += [fill(text, WIDTH, initial_indent="  - ", subsequent_indent="    ") for text in told.sentences]
+        notes = filter(None, (told.caveat, told.change))
+        out += [fill(text, WIDTH, initial_indent="  ", subsequent_indent="  ") for text in notes]
+    return out
+
+
+def _among(found: Audit) -> str:
+    """Of how many people counts are."""
+    s, known = found.summary, found.inference.model.known
+    if found.asked:
+        return f"{some_people(len(set(found.asked) - known))} asked about"
+    return f"{some_people(s['people'] - s['known'])} not known beforehand"
+
+
+def _attack_lines(found: Audit) -> list[str]:
+    out = ["  attack                   success  guessing  95 % interval     targets"]
+    for a in found.attacks:
+        span = f"{a.low:.1%} to {a.high:.1%}"
+        out.append(f"  {a.name:<24} {a.rate:>7.1%}  {a.baseline:>8.1%}  {span:<16}  {a.targets:>7,}")
+    out += [f"  {a.name}: {a.meaning}." for a in found.attacks if not a.targets]
+    risk = found.summary["risk"]
+    if risk:
+        out += [
+            "",
+            "  re-identification by group size: "
+            f"prosecutor {risk['prosecutor_highest']:.1%} at most, {risk['prosecutor_mean']:.1%} on average; "
+            f"journalist {risk['journalist_highest']:.1%} at most; marketer {risk['marketer']:.1%}",
+        ]
+    return out
+
+
+def titled(found: Audit) -> Iterator[tuple[Explanation, str]]:
+    """The worst cases, each with who, when, what, and since when that is certain."""
+    for told, person in zip(found.explanations, found.score.exposed_people, strict=False):
+        since = found.exposed_first.get(int(person))
+        when = f" (certain once release {since} was out)" if since and len(found.observed.releases) > 1 else ""
+        yield told, f"{told.person}, release {told.release}: {told.value}{when}"
+
+
+def asked_texts(found: Audit) -> list[str]:
+    """What is believed of everybody who was asked about, release by release and over all of them."""
+    ever = [text for person in found.asked if (text := ever_text(found, person))]
+    return [*map(standing_text, found.standings), *ever]
+
+
+def ever_text(found: Audit, person: int) -> str:
+    """The value that somebody has most likely had at least once, where values change; empty where it adds nothing."""
+    o, change = found.observed, found.adversary.change
+    apps = range(o.person_start[person], o.person_start[person + 1])
+    linked = {value: share for (who, value), share in found.score.ever.items() if who == person}
+    if change == "never" or len(apps) < 2 or not linked or person in found.inference.model.known:
+        return ""
+    value = max(linked, key=lambda v: linked[v])
+    text = f"{o.persons[person]}, over all releases: {o.values[value]} at least once, with {linked[value]:.4f}"
+    if change == "freely":
+        mine = found.score.options.filter(pl.col("app").is_in(apps) & (pl.col("value") == value))
+        text += f" = 1 - {' x '.join(f'(1 - {share:.4f})' for share in mine['p'])}"
+    return f"{text}."
+
+
+def standing_text(s: Standing) -> str:
+    """What is believed of one person, in a sentence."""
+    where = f"{s.person}, {'release' if len(s.releases) == 1 else 'releases'} {words(s.releases)}"
+    value, best = s.beliefs[0]
+    if s.known:
+        return f"{where}: {value}, known beforehand."
+    if s.certain:
+        return f"{where}: {value}, with certainty."
+    what = "nothing is certain" if s.settled else "not settled in time, nothing was found"
+    if best is None:
+        return f"{where}: {what}. Possible: {words((v for v, _ in s.beliefs), 'or')}; how likely was not computed."
+    others = words((f"{v} {p:.4f}" for v, p in s.beliefs[1:] if p is not None), "and")
+    return f"{where}: {what}. Best guess: {value}, with {best:.4f}; then {others}."
+
+
+def write_html(found: Audit, path: Path, *, external: bool = False) -> None:
+    """One offline HTML report."""
+    path.write_text(html(found, external=external), encoding="utf-8")
+
+
+def html(found: Audit, *, external: bool = False) -> str:
+    """The report as text."""
+    css = files("reveil.report").joinpath("report.css").read_text(encoding="utf-8")
+    body = Markup("").join(_sections(found, external))
+    kind = "external" if external else "internal"
+    return (
+        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"><title>Audit report</title>'
+        f"<style>{css}</style></head><body><main><header>"
+        f'<p class="kicker">Reveil · audit · <span class="badge">{kind}</span></p>'
+        f"<h1>What an adversary can work out</h1></header>{body}</main></body></html>\n"
+    )
+
+
+def _sections(found: Audit, external: bool) -> list[Markup]:
+    s = found.summary
+    count = s["exposed"] or s["above_promise"]
+    what = "exposed" if s["exposed"] else "above the promise"
+    terms = found.in_terms(count, s["exposed_beyond"] if s["exposed"] else s["beyond_promise"])
+    verdict = f"{some_people(count)} {agree(count, 'is', 'are')} {what}{terms}."
+    verdict = verdict if count else "Nobody was found exposed."
+    sections = [
+        Markup('<section class="decision{}"><h2>{}</h2><p>{}</p></section>').format(
+            "" if found.holds else " broken", verdict, " ".join((*found.verdict, s["adversary"]))
+        ),
+        _tiles(found),
+        _advice(found),
+    ]
+    if s["undecided"]:
+        note = f"{some_people(s['undecided'])}. {UNDECIDED}"
+        sections.append(Markup('<div class="warning" role="note"><b>Not settled</b><p>{}</p></div>').format(note))
+    if len(s["trend"]) > 1:
+        labels = [f"release {row['release']}" for row in s["trend"]]
+        plot = line("People exposed after each release", [row["exposed"] for row in s["trend"]], labels)
+        sections.append(
+            Markup("<h2>Release by release</h2><figure><figcaption>People exposed</figcaption>{}</figure>").format(plot)
+        )
+    if found.classes:
+        rows = Markup("").join(
+            Markup('<tr><td>{}</td><td class="n">{}</td></tr>').format(text, f"{count:,}")
+            for text, count in found.classes
+        )
+        head = '<tr><th>What it takes, the least that does</th><th class="n">People</th></tr>'
+        table = Markup("<h2>How people are found out</h2><table><thead>{}</thead><tbody>{}</tbody></table>")
+        sections.append(table.format(Markup(head), rows))
+    sections.append(_attacks(found))
+    if not external and found.standings:
+        told = Markup("").join(Markup("<li>{}</li>").format(text) for text in asked_texts(found))
+        sections.append(Markup("<h2>People asked about</h2><ul>{}</ul>").format(told))
+    if not external:
+        sections += [Markup("<h2>Who, and why</h2>"), *(_case(found, told, title) for told, title in titled(found))]
+        if not found.explanations:
+            sections.append(Markup("<p>Nobody's value follows with certainty.</p>"))
+    sections.append(_method(s))
+    return sections
+
+
+def _tiles(found: Audit) -> Markup:
+    s = found.summary
+    tiles = [
+        (f"{s['exposed']:,}", f"of {_among(found)} exposed with certainty"),
+        (f"{s['above_half']:,}", "guessed with more than one half"),
+        (
+            f"{s['above_promise']:,}" if s["promise"] else "–",
+            f"above the promise {s['promise'] or '(none stated)'}"
+            f"{found.in_terms(s['above_promise'], s['beyond_promise'])}",
+        ),
+        ("–" if s["highest"] is None else f"{s['highest']:.3f}", "highest belief in anybody's value"),
+    ]
+    return Markup('<div class="tiles">{}</div>').format(
+        Markup("").join(Markup('<div class="tile"><b>{}</b><span>{}</span></div>').format(*tile) for tile in tiles)
+    )
+
+
+def _attacks(found: Audit) -> Markup:
+    """The three questions of data protection authorities first, then every attack with what it does."""
+    criteria = [a for a in found.attacks if a.name in CRITERIA]
+    bars_of = [Bar(a.name, a.rate, f"{a.rate:.1%} (guessing {a.baseline:.1%})") for a in criteria]
+    number = '<td class="n">{}</td>'
+    row = Markup(f'<tr><th>{{}}<span class="label">{{}}</span></th>{number * 3}</tr>')
+    rows = Markup("").join(
+        row.format(a.name, a.meaning, f"{a.rate:.1%}", f"{a.baseline:.1%}", f"{a.low:.1%} – {a.high:.1%}")
+        if a.targets
+        else row.format(a.name, a.meaning, "–", "–", "–")
+        for a in found.attacks
+    )
+    return Markup(
+        "<h2>Three questions about anonymous data</h2>"
+        "<figure><figcaption>How often each succeeds</figcaption>{}</figure>"
+        '<h2>Attacks by name</h2><div class="wide"><table><thead><tr><th>Attack, and when it succeeds</th>'
+        '<th class="n">Success</th><th class="n">Guessing</th><th class="n">95 % interval</th></tr></thead>'
+        "<tbody>{}</tbody></table></div>"
+    ).format(bars("Singling out, linkability, inference", bars_of, maximum=1.0), rows)
+
+
+def _advice(found: Audit) -> Markup:
+    """What a privacy officer can do about it."""
+    s = found.summary
+    if found.holds and not s["undecided"]:
+        text = "For this adversary nothing follows with certainty. Ask whether anybody could know more than is assumed."
+    elif found.holds:
+        text = "Nothing was found, but not everybody was settled. Do not rely on this before they are."
+    elif s["exposed_beyond"] == s["exposed"] and s["beyond_promise"] == s["above_promise"]:
+        text = (
+            "This adversary knows more people than the promise allows for. If anybody could know so many, publish "
+            "under a promise that allows for more known people."
+        )
+    elif not s["exposed"]:
+        text = "Nobody is certain, but guesses are better than promised. Publish nothing more before it is clear why."
+    else:
+        text = (
+            "What is published cannot be taken back. Do not add a release that regroups these people; read below why "
+            "they are exposed, and publish further releases under a guarantee for series, such as compromise-safety."
+        )
+    return Markup("<p>{}</p>").format(text)
+
+
+def _case(found: Audit, told: Explanation, title: str) -> Markup:
+    reasons = Markup("").join(Markup("<li>{}</li>").format(sentence) for sentence in told.sentences)
+    return Markup("<h3>{}</h3>{}<ol>{}</ol><p class='soft'>{}</p>").format(
+        title, picture(found, told), reasons, " ".join(filter(None, (told.caveat, told.change)))
+    )
+
+
+def picture(found: Audit, told: Explanation) -> Markup:
+    """The groups that a story speaks of, release by release, those of the person marked: their path."""
+    o, m = found.observed, found.inference.model
+    person = o.persons.cast(str).to_list().index(told.person)
+    columns: dict[int, list[int]] = {}
+    for factor in told.groups:
+        group = int(m.cell_group[m.cell_start[factor]])
+        columns.setdefault(int(o.group_release[group]), []).append(factor)
+    steps = []
+    for release in sorted(columns):
+        listed = sorted(columns[release], key=lambda f: person not in _members(found, f))
+        boxes = [_box(found, factor, person) for factor in listed[:MOST_BOXES]]
+        if len(listed) > MOST_BOXES:
+            more = some(len(listed) - MOST_BOXES, "more group")
+            boxes.append(Markup('<span class="label">and {}</span>').format(more))
+        title = Markup('<span class="label">release {}</span>').format(o.releases[release])
+        steps.append(Markup('<div class="step">{}{}</div>').format(title, Markup("").join(boxes)))
+    return Markup('<div class="path" role="img" aria-label="Groups on the way to {}">{}</div>').format(
+        told.person, Markup("").join(steps)
+    )
+
+
+def _box(found: Audit, factor: int, person: int) -> Markup:
+    """One group: its number, its people with the person marked, and what it shows."""
+    m, o = found.inference.model, found.observed
+    members = sorted(_members(found, factor), key=lambda p: p != person)
+    names = [Markup("<mark>{}</mark>" if p == person else "{}").format(o.persons[p]) for p in members[:MOST_NAMES]]
+    names += [Markup("…")] if len(members) > MOST_NAMES else []
+    cells = range(m.cell_start[factor], m.cell_start[factor + 1])
+    shown = [(str(o.values[m.cell_value[c]]), int(m.cell_cap[c])) for c in cells if m.cell_value[c] >= 0]
+    texts = [value if rows == 1 else f"{value} ({rows})" for value, rows in shown[:MOST_NAMES]]
+    texts += ["…"] if len(shown) > MOST_NAMES else []
+    return Markup('<div class="box{}"><b>group {}</b> {}<span class="label">shows {}</span></div>').format(
+        " mine" if person in members else "",
+        o.group_label[int(m.cell_group[m.cell_start[factor]])],
+        Markup(", ").join(names),
+        ", ".join(texts),
+    )
+
+
+def _members(found: Audit, factor: int) -> Sequence[int]:
+    m = found.inference.model
+    apps = m.factor_apps[m.factor_start[factor] : m.factor_start[factor + 1]]
+    members: list[int] = m.observed.app_person[apps].tolist()
+    return members
+
+
+def _method(s: dict[str, Any]) -> Markup:
+    known = {
+        "uniform": "groups by themselves, in closed form",
+        "filters": "groups by themselves, possible values only",
+        "exact": "counted world by world",
+        "possible": "shown by worlds next to a known one: what is possible is settled, beliefs are not",
+        "search": "searched for worlds: what is possible is settled, beliefs are not",
+        "exchangeable": "closed cohorts in which nobody is known: each row is everybody's alike",
+        "taken over": "cohorts with newcomers, counted over all ways to give them places",
+        "undecided": "not settled in time",
+        "equalities too much work": "of these, too large to look for everybody who must have the same value",
+        "not looked at": "outside the people asked about",
+    }
+    rows = Markup("").join(
+        Markup("<tr><th>{}</th><td>{}</td></tr>").format(known.get(name, name), f"{count:,}")
+        for name, count in s["components"].items()
+    )
+    return Markup(
+        "<h2>How it was found</h2><p>A component is a set of groups linked by people whose values are still open. "
+        "This audit says what follows for this adversary; a stronger one may learn more.</p>"
+        "<table class='pairs'>{}</table>"
+    ).format(rows)

@@ -1,0 +1,185 @@
+"""What an audit found: frames, counts, words, and everything for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from html import escape
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from reveil.audit.infer.infer import Inference
+from reveil.audit.infer.sample import Sampled
+from reveil.audit.input.knowledge import Adversary
+from reveil.audit.input.observed import Observed
+from reveil.audit.result.attacks import Attack, classes
+from reveil.audit.result.reasons import Explanation, explain
+from reveil.audit.result.score import Score, Standing
+from reveil.base.errors import Fault, InputError
+from reveil.base.words import agree, some, some_people
+from reveil.policy.policy import Policy
+
+WORST = 10  # people whose exposure is explained unless more are asked for
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """What an adversary can work out. Frames: `certain` and `posterior`; numbers: `summary`; words: `explanations`."""
+
+    observed: Observed
+    adversary: Adversary
+    inference: Inference
+    score: Score
+    attacks: tuple[Attack, ...]
+    promise: Fraction | None
+    draws: tuple[int, ...] = ()  # people certain, in each draw of compromised people
+    trend: tuple[dict[str, Any], ...] = ()
+    sampled: tuple[Sampled, ...] = ()
+    worst: int = WORST
+    exposed_first: Mapping[int, str] = field(default_factory=dict)  # person's number -> release
+    policy: Policy | None = None
+    asked: tuple[int, ...] = ()  # people who were asked about, by number
+    allowed: int | None = None  # people who may be known in the terms of the promise; None: it has no terms
+
+    @property
+    def certain(self) -> pl.DataFrame:
+        """Everybody whose value is certain: person, release, value, known (to the adversary from elsewhere)."""
+        return self.score.certain
+
+    @property
+    def posterior(self) -> pl.DataFrame:
+        """What the adversary believes: person, release, value, probability, and how it was found."""
+        return self.score.posterior
+
+    @property
+    def holds(self) -> bool:
+        """Nobody is certain but those who were known, and nobody is above what was promised within its terms."""
+        s = self.summary
+        return bool(s["exposed"] == 0 and s["above_promise"] == s["beyond_promise"])
+
+    @property
+    def verdict(self) -> tuple[str, ...]:
+        """Who is exposed or above the promise in sentences, and whether the promise speaks of them."""
+        s, said = self.summary, []
+        if s["exposed"] and self.allowed is not None:
+            said.append(self._told(s["exposed"], s["exposed_beyond"], "exposed with certainty"))
+        if s["above_promise"]:
+            said.append(self._told(s["above_promise"], s["beyond_promise"], f"above {s['promise']}"))
+        return tuple(said)
+
+    def _told(self, count: int, outside: int, what: str) -> str:
+        text = f"{some_people(count)} {agree(count, 'is', 'are')} {what}"
+        if self.allowed is None:
+            return f"{text}, the highest belief that was stated to be allowed."
+        if not outside:
+            return f"{text}, though no more people are known than the promise allows for."
+        where = "in groups that link them with somebody who is known"
+        if self.allowed:
+            known = f"{some_people(self.allowed)} {agree(self.allowed, 'is', 'are')} known"
+            where = f"in groups of which, over all releases, more than {known}"
+        if outside < count:
+            return f"{text}, {outside:,} of them {where}: the promise does not speak of these, but of the others."
+        return f"{text}, {'' if count == 1 else 'all of them '}{where}: the promise does not speak of this."
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """Counts: people, exposed, above 1/2, above the promise (and of these, those of whom it does not speak),
+        undecided, and how components were settled."""
+        o = self.observed
+        return {
+            "releases": len(o.releases),
+            "people": len(np.unique(o.app_person)),
+            "rows": o.rows,
+            "groups": len(o.group_release),
+            "counterfeits": int(o.group_fakes[o.group_fakes > 0].sum()),
+            "adversary": self.adversary.describe(),
+            "known": len(self.inference.model.known),
+            **self.score.counts(self.promise),
+            **self._ever(),
+            "promise": None if self.promise is None else str(self.promise),
+            "components": dict(self.inference.methods),
+            "certain_by_draw": list(self.draws),
+            "trend": list(self.trend),
+        }
+
+    def _ever(self) -> dict[str, Any]:
+        """Under the global guarantee, what was promised is a bound on being linked in any release."""
+        g = None if self.policy is None else self.policy.guarantee
+        if g is None or g.model != "global" or self.promise is None:
+            return {}
+        above = self.score.linked(float(self.promise), g.protects)
+        outside = set(self.observed.app_person[self.score.beyond].tolist())
+        return {"above_promise": len(above), "beyond_promise": len(above & outside)}
+
+    @cached_property
+    def classes(self) -> tuple[tuple[str, int], ...]:
+        """How many of the exposed are found out in which way, the simplest that does; nobody is named."""
+        return tuple(classes(self.score))
+
+    @cached_property
+    def standings(self) -> tuple[Standing, ...]:
+        """What is believed of each person who was asked about, also where nothing is certain."""
+        return tuple(standing for person in self.asked for standing in self.score.standings(person))
+
+    @cached_property
+    def explanations(self) -> tuple[Explanation, ...]:
+        """The worst cases in words: people who are certain though they were not known."""
+        return tuple(explain(self.inference, int(a), self.adversary) for a in self.score.exposed_apps[: self.worst])
+
+    def explain(self, person: object) -> Explanation:
+        """Why this person's value is certain, at the first release where it is."""
+        o = self.observed
+        names = o.persons.cast(pl.String).to_list()
+        if str(person) not in names:
+            raise InputError(Fault("R721", f"person {str(person)!r}", "is in no release", "see the population"))
+        number = names.index(str(person))
+        for a in range(o.person_start[number], o.person_start[number + 1]):
+            if len(self.inference.state.values_of(a)) == 1:
+                return explain(self.inference, a, self.adversary)
+        message = "is not certain in any release: there is nothing to explain"
+        raise InputError(Fault("R726", f"person {str(person)!r}", message, "see .posterior for what is believed"))
+
+    def to_dict(self, *, names: bool = True) -> dict[str, Any]:
+        """Everything for programs; without `names`, nothing that points at a person."""
+        content: dict[str, Any] = {
+            "holds": self.holds,
+            "summary": self.summary,
+            "attacks": [a.to_dict() for a in self.attacks],
+            "classes": [{"found_by": text, "people": count} for text, count in self.classes],
+        }
+        if names:
+            content["people"] = [s.to_dict() for s in self.standings]
+            content["ever"] = self.score.ever_of(self.asked)
+            content["certain"] = self.certain.filter(~pl.col("known")).to_dicts()
+            content["explanations"] = [e.to_dict() for e in self.explanations]
+        return content
+
+    def __repr__(self) -> str:
+        s = self.summary
+        count, outside, what = s["exposed"], s["exposed_beyond"], "exposed with certainty"
+        if not count:
+            count, outside, what = s["above_promise"], s["beyond_promise"], "above the promise"
+        found = f"{count:,} of {some_people(s['people'])} {agree(count, 'is', 'are')} {what}"
+        found = f"{found}{self.in_terms(count, outside)}" if count else "nobody is exposed"
+        undecided = f", {s['undecided']:,} undecided" if s["undecided"] else ""
+        return f"<Audit of {some(s['releases'], 'release')}, {some(s['rows'], 'row')}: {found}{undecided}>"
+
+    def in_terms(self, count: int, outside: int) -> str:
+        """Whether so many people are within the terms of the promise, to be put after their number."""
+        if self.allowed is None or not count:
+            return ""
+        if outside in (0, count):
+            return f", {'beyond' if outside else 'within'} the promise's terms"
+        return f", {outside:,} of them beyond the promise's terms"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{escape(str(n))}</td><td>{escape(str(v))}</td></tr>"
+            for n, v in self.summary.items()
+            if n != "trend"
+        )
+        return f"<p>{escape(repr(self))}</p><table>{rows}</table>"

@@ -1,0 +1,95 @@
+"""The command line: arguments to the same calls that Python users make.
+
+Exit codes: 0 good; 1 a guarantee does not hold or an exposure was found; 2 bad input or use. A module of commands is
+loaded when one of its commands runs, and heavy parts inside the commands, so that `reveil --help` is quick.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from reveil.base.errors import Fault, InputError, ReveilError
+
+COMMANDS = {  # as they are needed: the module of each, and its line in `reveil --help`
+    "init": ("publishing", "Look at a table and suggest a policy, with reasons."),
+    "plan": ("publishing", "What would be published, and what it costs. Changes nothing."),
+    "publish": ("publishing", "One more release of the series: planned, verified, recorded."),
+    "history": ("publishing", "The series so far, and whether all is as it was recorded."),
+    "show": ("publishing", "One release of the series: its certificate, in words."),
+    "verify": ("publishing", "Check again, from the published bytes."),
+    "audit": ("risks", "Attack this series, or any released tables: who is exposed?"),
+    "measure": ("using", "Utility: information loss and query error of a table."),
+    "anonymize": ("publishing", "One release of one table, verified; no series, no memory."),
+    "explain": ("using", "An error code, a guarantee or a word, in plain words."),
+    "link": ("linking", "Sweeney's attack: who of these people can be re-identified?"),
+    "ask": ("linking", "COUNT people of an anatomy: expected value and bounds."),
+    "prior": ("risks", "What others may know beforehand: odds of sensitive values."),
+    "perturb": ("perturbing", "One release with noise, swapped or synthetic values."),
+    "count": ("counts", "One more release of noisy counts, within a budget."),
+    "spent": ("counts", "What noisy counts have spent of the budget so far."),
+    "simulate": ("using", "Make an evolving population as a series of tables."),
+    "demo": ("using", "The main job on a built-in series, and where to look."),
+    "bench": ("using", "Measure Reveil on this machine. Needs its source."),
+}
+
+
+class Commands(TyperGroup):
+    """The commands of `COMMANDS`, in that order, each loaded when it is called."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**{**settings, "commands": dict.fromkeys(COMMANDS)})
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"reveil.cli.{COMMANDS[cmd_name][0]}")
+        return typer.main.get_group(module.app).commands[cmd_name]
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+
+app = typer.Typer(
+    cls=Commands,
+    name="reveil",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.callback()
+def collect_garbage() -> None:
+    """Publish tables about people again and again, without the series giving anyone away."""
+    gc.enable()  # `__main__` has it wait until a command runs
+
+
+def main() -> None:
+    """Run the command line; refusals become messages and exit codes."""
+    try:
+        app()
+    except ReveilError as error:
+        from reveil.cli import terminal
+
+        terminal.refuse(error, "--json" in sys.argv)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        sys.exit(0)
+    except OSError as error:
+        from reveil.cli import terminal
+
+        place = error.filename or "this machine"
+        fault = Fault("R223", f"'{place}'", error.strerror or str(error), "check that place, its rights and its space")
+        terminal.refuse(InputError(fault), "--json" in sys.argv)
+        sys.exit(InputError.exit_code)

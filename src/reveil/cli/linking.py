@@ -1,0 +1,85 @@
+"""What outsiders and recipients can do with a release: link people with it, or ask an anatomy."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from reveil.base.errors import Fault, GuaranteeError, InputError
+from reveil.base.words import agree, some
+from reveil.cli.shared import POLICY, Json, PolicyFile, Quiet, app
+
+Handed = Annotated[str, typer.Argument(help="A published table or release folder.")]
+
+
+@app.command()
+def link(
+    published: Handed,
+    people: Annotated[str, typer.Argument(help="A table of identified people, such as a voter list.")],
+    original: Annotated[str | None, typer.Option(help="The table before publishing, to compare with.")] = None,
+    name: Annotated[str | None, typer.Option(help="The column that identifies people.")] = None,
+    by: Annotated[
+        str | None, typer.Option(help="Columns to compare, such as zip,age. Default: those in common.")
+    ] = None,
+    present: Annotated[bool, typer.Option(help="Everybody on the list is known to be in the table.")] = False,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write a line for each person here (CSV).")] = None,
+    policy: PolicyFile = POLICY,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Sweeney's attack: who of these people can be re-identified, with which confidence, before and after."""
+    from reveil.cli import terminal
+    from reveil.measure.link import link as attack
+    from reveil.measure.link import sentences
+
+    given = policy if policy.exists() or policy != POLICY else None
+    columns = None if by is None else [column.strip() for column in by.split(",")]
+    found = attack(published, people, given, original=original, name=name, by=columns, present=present)
+    if out is not None:
+        found.people.write_csv(out)
+    if json:
+        terminal.say_json(found.to_dict())
+    elif not quiet:
+        terminal.say("\n".join(sentences(found)))
+        worst = found.people.sort("confidence", descending=True, maintain_order=True).head(10)
+        terminal.say(terminal.table(worst.columns, [["" if c is None else c for c in row] for row in worst.rows()]))
+    certain = found.summary["after"]["certain"]
+    if certain and not json:
+        message = (
+            f"{certain:,} of {some(found.summary['people'], 'person', 'people')} {agree(certain, 'is', 'are')} found "
+            "for certain in the published table"
+        )
+        raise GuaranteeError(
+            Fault("R731", "published table", message, "publish less; see `reveil explain k-anonymity`")
+        )
+    if certain:
+        raise typer.Exit(GuaranteeError.exit_code)
+
+
+@app.command()
+def ask(
+    published: Annotated[str, typer.Argument(help="The folder of an anatomy release, or its public half.")],
+    conditions: Annotated[
+        list[str], typer.Argument(help="COLUMN=VALUE, or any notation: age=[30-39] zip=476** disease={flu,HIV}.")
+    ],
+    json: Json = False,
+) -> None:
+    """COUNT the people of an anatomy that meet all conditions: expected value and bounds."""
+    from reveil.cli import terminal
+    from reveil.measure.ask import ask as compute
+
+    faults = [
+        Fault("R741", f"condition {text!r}", "is not COLUMN=VALUE", "write it like age=[30-39]")
+        for text in conditions
+        if "=" not in text
+    ]
+    names = [text.partition("=")[0] for text in conditions]
+    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    faults += [Fault("R741", f"column {name!r}", "has two conditions", "join them into one") for name in twice]
+    if faults:
+        raise InputError(faults)
+    answer = compute(published, {text.partition("=")[0]: text.partition("=")[2] for text in conditions})
+    if json:
+        terminal.say_json(answer.to_dict())
+    else:
+        terminal.say(str(answer))

@@ -1,0 +1,162 @@
+"""What an adversary makes of releases: audit, and the odds that are known beforehand."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from reveil.base.errors import Fault, GuaranteeError, InputError
+from reveil.base.words import agree, some_people
+from reveil.cli.shared import POLICY, Home, Json, PolicyFile, Quiet, Source, app, series_so_far
+
+if TYPE_CHECKING:
+    from reveil.audit.audit import Audit
+
+
+@app.command()
+def audit(
+    tables: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Released tables or folders, in order. Default: the releases of the series."),
+    ] = None,
+    policy: PolicyFile = POLICY,
+    home: Home = None,
+    population: Annotated[
+        Path | None, typer.Option(help="Who has which quasi-identifiers; a column `release` says when.")
+    ] = None,
+    presence: Annotated[
+        Literal["auto", "known", "unknown"], typer.Option(help="Whether all of the population are in the releases.")
+    ] = "auto",
+    sensitive: Annotated[str | None, typer.Option(help="The sensitive column to look at.")] = None,
+    adversary: Annotated[
+        Path | None, typer.Option(help="TOML file: change, transitions, priors, compromised, share.")
+    ] = None,
+    change: Annotated[str | None, typer.Option(help="How values change: never, freely, transitions.")] = None,
+    transitions: Annotated[
+        Path | None, typer.Option(help="File of changes: from;to[;probability]. Default: the policy's.")
+    ] = None,
+    compromised: Annotated[
+        list[str] | None, typer.Option(help="Somebody known: NAME, NAME=VALUE or NAME@RELEASE=VALUE. May be repeated.")
+    ] = None,
+    share: Annotated[str | None, typer.Option(help="Share of the people known at random, such as 0.04.")] = None,
+    draws: Annotated[int, typer.Option(help="How often to draw them.")] = 1,
+    publisher: Annotated[
+        str | None, typer.Option(help="Known to cut groups as far as the promise allows: any or median.")
+    ] = None,
+    promise: Annotated[
+        str | None, typer.Option(help="Highest belief allowed, such as 1/4. Default: the policy's.")
+    ] = None,
+    limit: Annotated[float, typer.Option(help="Seconds of computing for counting and searching.")] = 60.0,
+    samples: Annotated[int, typer.Option(help="Steps of sampling where counting is too long; 0 for none.")] = 0,
+    people: Annotated[list[str] | None, typer.Option(help="Look at these people only. May be repeated.")] = None,
+    worst: Annotated[int | None, typer.Option(help="How many exposed people to explain. Default: 5.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Write an HTML report here.")] = None,
+    external: Annotated[bool, typer.Option(help="Name nobody, wherever it is shown.")] = False,
+    seed: Annotated[int, typer.Option(help="Of random draws and sampling.")] = 0,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """The adversary's view of this series, or of any released tables: who is exposed, and why."""
+    from reveil.audit.audit import audit as attack
+    from reveil.cli import terminal
+
+    _refuse_idle(bool(tables), home, external, worst)
+    how: dict[str, Any] = {
+        "sensitive": sensitive, "adversary": adversary, "change": change, "compromised": compromised or (),
+        "transitions": transitions, "share": share, "draws": draws, "publisher": publisher, "promise": promise,
+        "limit": limit, "samples": samples, "people": people or None, "worst": 5 if worst is None else worst,
+        "seed": seed, "presence": presence,
+    }  # fmt: skip
+    with terminal.progress(quiet) as show:
+        if tables:
+            given = policy if policy.exists() or policy != POLICY else None
+            found = attack([str(t) for t in tables], population, policy=given, progress=show, **how)
+        else:
+            found = series_so_far(policy, home, quiet).audit(population=population, progress=show, **how)
+    _show_audit(found, report, external, json, quiet)
+    _refuse_exposure(found, json)
+
+
+def _refuse_idle(tables: bool, home: Path | None, external: bool, worst: int | None) -> None:
+    """Options that would do nothing beside the others."""
+    faults = []
+    if tables and home is not None:
+        message = "is that of a series, and released tables are named"
+        faults.append(Fault("R732", "--home", message, "leave one of them out"))
+    if external and worst is not None:
+        message = "nobody is named, so nobody's case is explained"
+        faults.append(Fault("R732", "--worst with --external", message, "leave one of them out"))
+    if faults:
+        raise InputError(faults)
+
+
+def _show_audit(found: "Audit", report: Path | None, external: bool, json: bool, quiet: bool) -> None:
+    from reveil.audit.result.audit_report import lines, write_html
+    from reveil.cli import terminal
+
+    if report is not None:
+        write_html(found, report, external=external)
+    if json:
+        terminal.say_json(found.to_dict(names=not external))
+    elif not quiet:
+        terminal.say(lines(found, external=external))
+
+
+def _refuse_exposure(found: "Audit", json: bool) -> None:
+    if found.holds:
+        return
+    if json:
+        raise typer.Exit(GuaranteeError.exit_code)  # the answer is on the screen; a second one would not be JSON
+    s = found.summary
+    message = (
+        f"{some_people(s['exposed'])} {agree(s['exposed'], 'is', 'are')} exposed, {s['above_promise']:,} "
+        f"{agree(s['above_promise'], 'is', 'are')} above the promise"
+    )
+    raise GuaranteeError(
+        Fault("R728", "audit", message, "see the reasons (`--worst`, `--report FILE`); `reveil explain R728`")
+    )
+
+
+prior_app = typer.Typer(help="What others may know beforehand: the odds of sensitive values.", no_args_is_help=True)
+
+
+app.add_typer(prior_app, name="prior")
+
+
+@prior_app.callback()
+def prior() -> None:
+    """What others may know beforehand: the odds of sensitive values, for the guarantee r-robustness."""
+
+
+@prior_app.command("estimate")
+def prior_estimate(
+    source: Source,
+    by: Annotated[str, typer.Option(help="Attributes, such as sex,age:10 (bands of ten).")],
+    value: Annotated[str, typer.Option(help="The sensitive column.")],
+    out: Annotated[Path, typer.Option(help="The prior file to write.")] = Path("prior.csv"),
+    smoothing: Annotated[
+        str, typer.Option(help="People's worth of the whole table that each signature is given.")
+    ] = "1",
+    few: Annotated[int, typer.Option(help="Flag signatures with fewer people than this.")] = 30,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Estimate a prior from a table: the distribution of a sensitive column by some attributes."""
+    from reveil.background.estimate import estimate
+    from reveil.cli import terminal
+    from reveil.policy.guarantee import exact
+    from reveil.table.read import read_table
+
+    try:
+        amount = exact(smoothing)
+    except ValueError as error:
+        raise InputError(Fault("R437", "smoothing", f"{smoothing!r}: {error}", "use 0, 1 or 1/2")) from None
+    found = estimate(read_table(source), by.split(","), value, smoothing=amount, few=few)
+    found.write(out)
+    if json:
+        terminal.say_json({"file": str(out), **found.to_dict()})
+    elif not quiet:
+        terminal.say(f"{out}: {found!r}")
+        if found.small.height:
+            terminal.say(f"Fewer than {some_people(few)}, so their odds are guesses:")
+            terminal.say(terminal.table(found.small.columns, [tuple(map(str, row)) for row in found.small.iter_rows()]))

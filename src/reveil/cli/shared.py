@@ -1,0 +1,95 @@
+"""What all commands share: where they register, their options, and how releases are shown.
+
+Modules of commands have plain annotations (no `from __future__ import annotations`): the command line reads them when
+one of their commands starts, and texts would have to be evaluated first.
+"""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from reveil.base.errors import Fault
+    from reveil.jobs.release import Release
+    from reveil.publish import Series
+    from reveil.verify.certificate import Certificate
+
+app = typer.Typer(rich_markup_mode=None)  # modules of commands register here when `cli.py` loads them
+
+Home = Annotated[
+    Path | None, typer.Option(help="Folder of the series' private memory. Default: .reveil beside the policy.")
+]
+PolicyFile = Annotated[Path, typer.Option("--policy", "-p", help="The policy file.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors and results that were asked for.")]
+Seed = Annotated[
+    int | None,
+    typer.Option(
+        help="Make it repeatable. Keep the seed secret, and take another for each table: it undoes the shuffling."
+    ),
+]
+Source = Annotated[str, typer.Argument(help="CSV, Parquet, Excel, Stata/SPSS/SAS file, or a database URL.")]
+POLICY = Path("reveil.toml")
+
+
+def series_of(policy: Path, home: Path | None, quiet: bool) -> "Series":
+    """The series to publish in."""
+    from reveil.publish import open_series
+
+    series = open_series(policy, home)
+    say_settled(series.settled, quiet)
+    return series
+
+
+def series_so_far(policy: Path, home: Path | None, quiet: bool) -> "Series":
+    """The series to look back at, under its recorded policy; it is not begun in a mistyped place."""
+    from reveil.publish import look_back
+
+    series, changes = look_back(policy, home)
+    say_changes(policy, changes)
+    say_settled(series.settled, quiet)
+    return series
+
+
+def say_changes(policy: Path, changes: "list[Fault]") -> None:
+    """Looking back is done under the recorded policy, and says so on stderr."""
+    if changes:
+        lines = [f"Note: {policy} is not the policy of this series. It is read under the recorded one:"]
+        lines += [f"  {fault.message}" for fault in changes]
+        sys.stderr.write("\n".join([*lines, "Publishing refuses this change: reveil explain R502", ""]))
+
+
+def say_settled(sentences: list[str], quiet: bool) -> None:
+    """What a crash had left is finished or cleared away first; said on stderr."""
+    for sentence in sentences if not quiet else ():
+        sys.stderr.write(sentence + "\n")
+
+
+def show_release(release: "Release", json: bool, quiet: bool) -> None:
+    from reveil.cli import terminal
+
+    if json:
+        terminal.say_json(release.to_dict())
+        return
+    if quiet:
+        return
+    certificate = release.certificate
+    name = "The release" if release.number is None else f"Release {release.number} of {certificate.series!r}"
+    terminal.say(f"{name}: {terminal.counts_line(certificate.counts)}.")
+    show_findings(certificate)
+    if release.path is not None:
+        terminal.say(f"\nHand over only   {release.path / 'public'}")
+        terminal.say(f"Keep to yourself {release.path / 'private'}   (read report.html first)")
+
+
+def show_findings(certificate: "Certificate") -> None:
+    from reveil.cli import terminal
+
+    terminal.say(terminal.verdict_lines(certificate.verdicts))
+    for check in certificate.checks:
+        if not check["holds"]:
+            terminal.say(f"  FAILS  {check['name']}: {check['finding']}")
+    for limit in certificate.limits:
+        terminal.say(f"Note: {limit}")

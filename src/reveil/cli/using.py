@@ -1,0 +1,154 @@
+"""Everything beside: measure, explain, simulate, demo, bench."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from reveil.base.errors import Fault, InputError
+from reveil.base.words import some
+from reveil.cli.shared import POLICY, Json, PolicyFile, Quiet, app
+
+if TYPE_CHECKING:
+    from reveil.measure.measure import Utility
+
+
+@app.command()
+def measure(
+    published: Annotated[str, typer.Argument(help="A published table (ours or ARX's notation) or release folder.")],
+    original: Annotated[str, typer.Argument(help="The table it was made from.")],
+    policy: PolicyFile = POLICY,
+    queries: Annotated[int, typer.Option(help="Random COUNT queries per selectivity; 0 for none.")] = 10_000,
+    seed: Annotated[int, typer.Option(help="Of the random queries.")] = 0,
+    json: Json = False,
+) -> None:
+    """Utility: information loss and query error of a published table."""
+    from reveil.cli import terminal
+    from reveil.measure.measure import measure as compute
+    from reveil.measure.opening import open_published
+    from reveil.policy.policy import load_policy
+    from reveil.table.read import read_table
+    from reveil.table.roles import options, prepare
+
+    loaded = load_policy(policy)
+    opened = open_published(published)
+    truth = prepare(read_table(original, options(loaded)), loaded)
+    utility = compute(
+        opened.table,
+        truth,
+        loaded,
+        counterfeits=opened.counterfeits,
+        values=opened.values,
+        queries=queries,
+        seed=seed,
+    )
+    if json:
+        terminal.say_json(utility.to_dict())
+    else:
+        _show_utility(utility)
+
+
+def _show_utility(found: "Utility") -> None:
+    from reveil.cli import terminal
+
+    terminal.say("Lost by column, from 0 (nothing) to 1 (everything):")
+    rows = [(name, found.ncp[name], found.entropy[name]) for name in found.ncp]
+    rows.append(("all cells", found.ncp_mean, found.entropy_mean))
+    terminal.say(terminal.table(("column", "NCP", "entropy"), rows))
+    size = f"{some(found.classes, 'class', 'classes')} of {found.average_class:.1f} rows on average"
+    by_k = "" if found.c_avg is None else f" ({found.c_avg:.2f} times k)"
+    terminal.say(f"{size}{by_k}; discernibility {found.discernibility:,}")
+    terminal.say(f"{found.suppressed:,} of {some(found.rows, 'row')} suppressed, {found.counterfeits:,} counterfeit")
+    for error in found.queries:
+        median = "none could be asked" if error.median_relative is None else f"{error.median_relative:.1%} off (median)"
+        skipped = f"{error.skipped:.1%} of {error.queries:,} skipped, because nobody matches"
+        terminal.say(f"COUNT queries over {error.selectivity:.0%} of the rows: {median}; {skipped}")
+
+
+@app.command()
+def explain(
+    name: Annotated[
+        str | None, typer.Argument(help="An error code, a guarantee, or a word of a report. Default: list them.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """What an error code, a guarantee or a word means, in plain words."""
+    from reveil.cli import terminal
+    from reveil.report.explain import entries, overview
+    from reveil.report.explain import explain as look_up
+
+    if name is None and json:
+        terminal.say_json({entry.name: entry.kind for entry in entries().values()})
+    elif name is None:
+        terminal.say(overview())
+    else:
+        found = look_up(name)
+        terminal.say_json(found.to_dict()) if json else terminal.say(str(found))
+
+
+@app.command()
+def simulate(
+    folder: Annotated[Path, typer.Argument(help="New or empty folder for the tables and a policy.")],
+    rows: Annotated[int, typer.Option(help="People in the first release.")] = 2_000,
+    releases: Annotated[int, typer.Option(help="Number of tables.")] = 4,
+    shape: Annotated[str, typer.Option(help="hospital, or census as in the papers.")] = "hospital",
+    values: Annotated[str, typer.Option(help="How a sensitive value changes: never, freely, transitions.")] = "never",
+    churn: Annotated[float, typer.Option(help="Share that leaves, and that arrives, per release.")] = 0.1,
+    format: Annotated[str, typer.Option(help="csv or parquet.")] = "csv",
+    seed: Annotated[int, typer.Option(help="The same seed gives the same people.")] = 0,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Make an evolving population as a series of tables, with a policy for it."""
+    from reveil.cli import terminal
+    from reveil.simulation.scenario import Scenario
+    from reveil.simulation.simulate import write
+
+    made = {
+        "shape": shape,
+        "rows": rows,
+        "releases": releases,
+        "values": values,
+        "arrive": churn,
+        "leave": churn,
+        "seed": seed,
+    }
+    paths = write(Scenario(**made), folder, format)  # type: ignore[arg-type]
+    if json:
+        terminal.say_json({"files": [str(path) for path in paths]})
+    elif not quiet:
+        terminal.say("\n".join(map(str, paths)))
+
+
+@app.command()
+def demo(
+    folder: Annotated[Path, typer.Option(help="Where to put the demonstration; made anew each time.")] = Path(
+        "demo-output"
+    ),
+    rows: Annotated[int, typer.Option(help="People in the first release.")] = 3_000,
+) -> None:
+    """The main job on a built-in series: publish it, verify it, and show where to look."""
+    from reveil.start.demo import run
+
+    run(folder, rows)
+
+
+@app.command()
+def bench(
+    name: Annotated[str, typer.Argument(help="Which benchmark: the name of a script in bench/.")] = "single",
+    words: Annotated[list[str] | None, typer.Argument(help="What that script takes: see its first lines.")] = None,
+) -> None:
+    """Measure Reveil on this machine, as ratios within one run. Needs a checkout of the source."""
+    import runpy
+    import sys
+
+    folder = Path(__file__).resolve().parents[3] / "bench"
+    script = folder / f"{name}.py"
+    if not script.exists():
+        known = (
+            ", ".join(sorted(path.stem for path in folder.glob("*.py")))
+            or "none here; benchmarks need a source checkout"
+        )
+        raise InputError(Fault("R220", f"benchmark {name!r}", "is not there", f"use one of: {known}"))
+    sys.argv = [str(script), *(words or ())]
+    runpy.run_path(str(script), run_name="__main__")

@@ -1,3 +1,0 @@
-from reveil.compiled import forget_stale_code
-
-forget_stale_code()

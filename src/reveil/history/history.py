@@ -1,0 +1,76 @@
+"""What a series remembers about its past, as a read-only value.
+
+Planner, verifier and ledger meet here and nowhere else: the ledger makes a `History` from its files, planning and
+verification read it, and none of them knows the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from reveil.policy.policy import ColumnType
+
+PERSONS = {"hi": pl.UInt64, "lo": pl.UInt64}
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """The past of a series, up to the head it was read at.
+
+    `persons` are the keyed hashes of everybody ever published, in order of arrival: a person's number is their row.
+    `members` has one row per person and release: release, person, group (-1 withheld), and the true code of their value
+    in each sensitive column, under the column's name (this is private). `groups` has one row per release and group:
+    release, group, rows (counterfeits included), counterfeits. `values` says what was published: release, group, column
+    (name), code, rows. Groups are numbered per release, from 0, as in the published `group` column.
+    """
+
+    head: int = 0
+    head_id: str = ""
+    persons: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PERSONS))
+    members: pl.DataFrame = field(default_factory=pl.DataFrame)
+    groups: pl.DataFrame = field(default_factory=pl.DataFrame)
+    values: pl.DataFrame = field(default_factory=pl.DataFrame)
+    codebook: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    paths: Mapping[str, Mapping[str, list[str]]] = field(default_factory=dict)  # column -> leaf -> labels above it
+    losses: Mapping[int, float] = field(default_factory=dict)  # release -> its mean information loss
+    types: Mapping[str, ColumnType] = field(default_factory=dict)  # column -> what it held from the beginning
+
+    def until(self, release: int) -> History:
+        """The past as it was when this release was planned."""
+
+        def before(frame: pl.DataFrame) -> pl.DataFrame:
+            return frame.filter(pl.col("release") < release)
+
+        return replace(
+            self,
+            head=release - 1,
+            head_id="",
+            members=before(self.members),
+            groups=before(self.groups),
+            values=before(self.values),
+        )
+
+    def number(self, hashes: pl.DataFrame) -> NDArray[np.int64]:
+        """The person number of each keyed hash; newcomers get the next free numbers in the order given."""
+        known = self.persons.with_row_index("person")
+        found = hashes.join(known, on=["hi", "lo"], how="left", maintain_order="left")["person"]
+        numbers = found.cast(pl.Int64).fill_null(-1).to_numpy().copy()
+        fresh = numbers < 0
+        numbers[fresh] = self.persons.height + np.arange(int(fresh.sum()))
+        return numbers
+
+    def last_codes(self, persons: NDArray[np.int64], column: str) -> NDArray[np.int32]:
+        """The code of each person's value at their most recent appearance, -1 for those never seen."""
+        if self.members.is_empty():
+            return np.full(len(persons), -1, dtype=np.int32)
+        members = self.members.select("release", "person", column).sort("release")
+        seen = members["person"].to_numpy()
+        latest = np.full(max(int(seen.max()), int(persons.max(initial=-1))) + 1, -1, dtype=np.int32)
+        latest[seen] = members[column].to_numpy()  # of several, the last one stays
+        return latest[persons]

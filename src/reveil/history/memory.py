@@ -1,0 +1,212 @@
+"""From a plan to what the ledger keeps, and from what the ledger keeps to a `History`.
+
+Memory of a release: `persons` (newcomers' keyed hashes), `members` (who was in which group, with their true codes),
+`groups` (sizes) and `values` (the published multiset of each group). Facts: counts, codebook and hierarchy paths.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from reveil.background.transitions import weights_of
+from reveil.base.errors import Fault, InputError, brief
+from reveil.base.words import some
+from reveil.hierarchies.tree import Hierarchy
+from reveil.history.history import PERSONS, History
+from reveil.ledger.ledger import Ledger
+from reveil.plan.loss import Loss
+from reveil.plan.plan import Plan
+from reveil.policy.guarantee import plain_text
+from reveil.policy.policy import ColumnType, Policy
+from reveil.table.encode import Encoded
+from reveil.table.identify import keyed_hashes
+from reveil.table.roles import first_rows
+from reveil.verify.certificate import Certificate
+
+
+def memory_of(
+    encoded: Encoded, plan: Plan, past: History, frame: pl.DataFrame, policy: Policy, key: bytes
+) -> dict[str, pl.DataFrame]:
+    """The frames to keep for a release."""
+    assert encoded.persons is not None
+    assert policy.identifier is not None
+    hashes = keyed_hashes(frame[policy.identifier], key)
+    names = [column.name for column in encoded.sensitive]
+    members = pl.DataFrame(
+        {
+            "person": encoded.persons.astype(np.uint32),
+            "group": plan.groups,
+            **{name: encoded.codes[:, number] for number, name in enumerate(names)},
+        }
+    )
+    newcomers = hashes.filter(pl.Series(encoded.persons >= past.persons.height))
+    signatures = signatures_of(encoded, plan, policy)
+    kept = {} if signatures is None else {"signatures": signatures}
+    return {"persons": newcomers, "members": members, **_published(members, plan, names), **kept}
+
+
+def signatures_of(encoded: Encoded, plan: Plan, policy: Policy) -> pl.DataFrame | None:
+    """Who is in which group, told only by what the priors distinguish: group and, by prior, the signature."""
+    if encoded.signatures is None:
+        return None
+    kept = plan.groups >= 0
+    names = [Path(file).name for file in policy.guarantee.priors]
+    columns = {name: encoded.signatures[kept, number] for number, name in enumerate(names)}
+    return pl.DataFrame({"group": plan.groups[kept], **columns})
+
+
+def _published(members: pl.DataFrame, plan: Plan, names: Sequence[str]) -> dict[str, pl.DataFrame]:
+    """Sizes and value counts of the groups as they were published, counterfeits included."""
+    kept = plan.groups >= 0
+    groups = np.concatenate([plan.groups[kept], plan.counterfeit_groups])
+    invented = np.bincount(plan.counterfeit_groups, minlength=plan.count)
+    sizes = pl.DataFrame(
+        {
+            "group": np.arange(plan.count, dtype=np.int32),
+            "rows": np.bincount(groups, minlength=plan.count).astype(np.uint32),
+            "counterfeits": invented.astype(np.uint32),
+        }
+    )
+    schema = pl.Schema({"group": pl.Int32, "code": pl.Int32, "rows": pl.UInt32, "column": pl.String})
+    values = [pl.DataFrame(schema=schema)]
+    for number, name in enumerate(names):
+        fakes = plan.counterfeit_codes[:, number] if plan.counterfeits else np.empty(0, dtype=np.int32)
+        codes = np.concatenate([members[name].to_numpy()[kept], fakes]).astype(np.int64)
+        domain = int(codes.max(initial=0)) + 1
+        keys, rows = np.unique(groups.astype(np.int64) * domain + codes, return_counts=True)
+        found = {"group": keys // domain, "code": keys % domain, "rows": rows}
+        values.append(pl.DataFrame(found).with_columns(pl.lit(name).alias("column")).cast(schema))
+    return {"groups": sizes, "values": pl.concat(values)}
+
+
+def facts_of(encoded: Encoded, plan: Plan, frame: pl.DataFrame, certificate: Certificate, loss: Loss) -> dict[str, Any]:
+    """What the catalog shows of a release without opening its files."""
+    return {
+        "counts": dict(certificate.counts),
+        "loss": loss.to_dict(),
+        "method": plan.method,
+        "codebook": {column.name: [_pack(value) for value in column.values] for column in encoded.sensitive},
+        "paths": {tree.name: _paths(tree) for tree in encoded.quasi if not tree.free and len(tree) <= 10_000},
+        "types": {column.name: _type(column) for column in frame if column.null_count() < column.len()},
+    }
+
+
+def _type(column: pl.Series) -> ColumnType:
+    if column.dtype.is_numeric():
+        return "number"
+    return "date" if column.dtype == pl.Date else "category"
+
+
+def _pack(value: Any) -> Any:
+    return {"date": value.isoformat()} if isinstance(value, datetime.date) else value
+
+
+def _unpack(value: Any) -> Any:
+    return datetime.date.fromisoformat(value["date"]) if isinstance(value, Mapping) else value
+
+
+def _paths(tree: Hierarchy) -> dict[str, list[str]]:
+    """The generalisations of each leaf, so that a later release cannot quietly mean something else by a label."""
+    start = int(tree.has_missing)
+    return {str(tree.leaves[p]): list(tree.ancestors(p))[1:] for p in range(start, len(tree))}
+
+
+def history_of(ledger: Ledger) -> History:
+    """Everything that a series remembers, up to its head."""
+    records = ledger.records()
+    if not records:
+        return History()
+    numbers = [record.number for record in records]
+
+    def stack(name: str) -> pl.DataFrame:
+        frames = (
+            ledger.memory(number, name).with_columns(pl.lit(number, dtype=pl.Int32).alias("release"))
+            for number in numbers
+        )
+        return pl.concat(frames)
+
+    return History(
+        head=records[-1].number,
+        head_id=records[-1].id,
+        persons=stack("persons").select(*PERSONS),
+        members=stack("members"),
+        groups=stack("groups"),
+        values=stack("values"),
+        codebook={n: [_unpack(v) for v in values] for n, values in records[-1].facts["codebook"].items()},
+        paths=_merge(record.facts["paths"] for record in records),
+        losses={record.number: record.facts["loss"]["mean_ncp"] for record in records},
+        types=dict(item for record in reversed(records) for item in record.facts["types"].items()),
+    )
+
+
+def _merge(paths: Iterable[Mapping[str, Mapping[str, list[str]]]]) -> dict[str, dict[str, list[str]]]:
+    merged: dict[str, dict[str, list[str]]] = {}
+    for release in paths:
+        for column, leaves in release.items():
+            merged.setdefault(column, {}).update(leaves)
+    return merged
+
+
+def refuse_changes(encoded: Encoded, past: History, policy: Policy) -> None:
+    """A new table must agree with the past: persistent values persist, and labels keep their meaning."""
+    faults = [
+        *(_moved_leaves(tree, past) for tree in encoded.quasi if isinstance(policy.columns[tree.name].hierarchy, str)),
+        *(_changed_values(encoded, number, past, policy) for number in range(len(encoded.sensitive))),
+    ]
+    found = [fault for fault in faults if fault is not None]
+    if found:
+        raise InputError(found)
+
+
+def _moved_leaves(tree: Hierarchy, past: History) -> Fault | None:
+    """Labels of a file that stand for other values than before. All other hierarchies follow from the fixed policy."""
+    known, now = past.paths.get(tree.name, {}), _paths(tree)
+    # A label with a single value below it is left out of paths, so labels come and go as values are added.
+    common = _labels(known) & _labels(now)
+    moved = [leaf for leaf in now if leaf in known and common & (set(now[leaf]) ^ set(known[leaf]))]
+    if not moved:
+        return None
+    shown = ", ".join(map(brief, moved[:5]))
+    message = (
+        f"{some(len(moved), 'value is', 'values are')} generalised in another way than in earlier releases: {shown}"
+    )
+    return Fault("R310", f"column {tree.name!r}", message, "keep what earlier releases used; new values may be added")
+
+
+def _labels(paths: Mapping[str, Sequence[str]]) -> set[str]:
+    return set().union(*paths.values())
+
+
+def _changed_values(encoded: Encoded, number: int, past: History, policy: Policy) -> Fault | None:
+    """People whose value changed in a way that the policy rules out."""
+    if policy.values.change in (None, "freely") or encoded.persons is None:
+        return None
+    column = encoded.sensitive[number]
+    before, now = past.last_codes(encoded.persons, column.name), encoded.codes[:, number]
+    both = pl.DataFrame({"a": before, "b": now})
+    pairs = both.filter((pl.col("a") >= 0) & (pl.col("a") != pl.col("b"))).group_by("a", "b").len("rows")
+    if policy.values.transitions is not None:
+        relation, texts = weights_of(policy), [plain_text(value) for value in column.values]
+        known = [texts[b] in relation.get(texts[a], ()) for a, b in pairs.select("a", "b").iter_rows()]
+        pairs = pairs.filter(~pl.Series(known, dtype=pl.Boolean))
+    if pairs.is_empty():
+        return None
+    wrong = both.join(pairs, on=["a", "b"], how="left", maintain_order="left")["rows"].is_not_null()
+    worst = pairs.sort("rows", descending=True).head(3)
+    shown = ", ".join(
+        f"{brief(column.values[a])} -> {brief(column.values[b])} ({rows:,})" for a, b, rows in worst.iter_rows()
+    )
+    return Fault(
+        "R311",
+        f"column {column.name!r}",
+        f'values.change = "{policy.values.change}" rules out changes that people have made: {shown}',
+        "correct the table, or begin a series in a new home whose values.change allows this",
+        int(pairs["rows"].sum()),
+        first_rows(wrong),
+    )

@@ -1,0 +1,121 @@
+"""What people get back: a release, or a preview of one. Small frozen objects that show themselves well."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from reveil.base.errors import TamperedError
+from reveil.base.words import some
+from reveil.ledger.ledger import Ledger
+from reveil.ledger.record import Record
+from reveil.plan.loss import Loss
+from reveil.plan.plan import Plan
+from reveil.published.anatomy import QUASI, value_tables
+from reveil.verify.certificate import Certificate
+from reveil.verify.verify import read_published, typed
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """One published table and its certificate."""
+
+    table: pl.DataFrame  # as published; releases of a series carry a `group` column
+    groups: NDArray[np.int32]  # group of each input row in input order, -1 where withheld
+    counterfeits: pl.DataFrame | None  # one row per group: group, count; None outside a series
+    certificate: Certificate
+    path: Path | None  # the folder with public/ and private/
+    number: int | None  # in its series
+    values: Mapping[str, pl.DataFrame] | None = None  # anatomy: group, value, count of each sensitive column
+
+    @classmethod
+    def load(cls, ledger: Ledger, record: Record) -> Release:
+        """A release of the past, from the files of its series; refused where they are not what was recorded."""
+        if faults := ledger.check([record.number]):
+            raise TamperedError(faults)
+        folder = ledger.path(record.number)
+        package = json.loads((folder / "public" / "datapackage.json").read_text(encoding="utf-8"))
+        tables = {r["name"]: folder / "public" / r["path"] for r in package["resources"]}
+        main = QUASI if QUASI in tables else "table"
+        columns = [
+            f["name"] for r in package["resources"] for f in r["schema"]["fields"] if f.get("role") == "sensitive"
+        ]
+        names = value_tables(tuple(columns)) if main == QUASI else {}
+        content = json.loads((folder / "private" / "certificate.json").read_text(encoding="utf-8"))
+        tuples = {name: tuple(content[name]) for name in ("verdicts", "checks", "assumptions", "limits")}
+        return cls(
+            table=typed(read_published(tables[main]), package, main),
+            groups=ledger.memory(record.number, "members")["group"].to_numpy(),
+            counterfeits=pl.read_csv(tables["counterfeits"]),
+            certificate=Certificate(**{**content, **tuples}),
+            path=folder,
+            number=record.number,
+            values={c: typed(read_published(tables[n]), package, n) for c, n in names.items()} or None,
+        )
+
+    def at(self, path: Path) -> Release:
+        """The same release, now in a folder."""
+        return replace(self, path=path)
+
+    @property
+    def public(self) -> Path | None:
+        """The folder to hand over; nothing else of the release is for others."""
+        return None if self.path is None else self.path / "public"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "number": self.number,
+            "path": None if self.path is None else str(self.path),
+            "certificate": self.certificate.to_dict(),
+        }
+
+    def __repr__(self) -> str:
+        counts = self.certificate.counts
+        what = "Release" if self.number is None else f"Release {self.number} of {self.certificate.series!r}"
+        found = "the promise holds" if self.certificate.holds else "THE PROMISE DOES NOT HOLD"
+        return (
+            f"<{what}: {some(counts['published rows'], 'row')} in {some(counts['groups'], 'group')}, "
+            f"{counts['withheld rows']:,} withheld, {counts['counterfeit rows']:,} counterfeit; {found}>"
+        )
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(repr(self))}</p>{self.certificate._repr_html_()}"
+
+
+@dataclass(frozen=True, eq=False)
+class Preview:
+    """What would be published, and what it would cost. Nothing has been written."""
+
+    number: int
+    rows: int
+    plan: Plan
+    loss: Loss
+    model: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "release": self.number,
+            "model": self.model,
+            "input_rows": self.rows,
+            "loss": self.loss.to_dict(),
+            **self.plan.to_dict(),
+        }
+
+    def __repr__(self) -> str:
+        return (
+            f"<Preview of release {self.number} under {self.model}: {some(self.rows, 'row')} in "
+            f"{some(self.plan.count, 'group')}, "
+            f"{self.plan.withheld:,} withheld, {self.plan.counterfeits:,} counterfeit, loss {self.loss.mean:.4f}>"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = "".join(f"<tr><td>{escape(n)}</td><td>{v:.4f}</td></tr>" for n, v in self.loss.columns.items())
+        return f"<p>{escape(repr(self))}</p><table><tr><th>Column</th><th>Loss (NCP)</th></tr>{rows}</table>"

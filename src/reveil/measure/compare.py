@@ -1,0 +1,148 @@
+"""Generalisation schemes side by side: what each would lose, withhold and take, on the same table and promise."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from html import escape
+from typing import Any
+
+from reveil.base.errors import Fault, InfeasibleError, InputError, stop_if
+from reveil.base.words import some
+from reveil.history.history import History
+from reveil.plan.loss import loss_of
+from reveil.plan.methods import method
+from reveil.plan.plan import Progress, silent
+from reveil.policy.guarantee import SINGLE_RELEASE
+from reveil.policy.method import SCHEMES, Method, scheme_faults
+from reveil.policy.policy import Policy, PolicyLike, load_policy
+from reveil.publish import usable
+from reveil.table.encode import encode
+
+COMPARED = (*SCHEMES[:3], "mondrian", SCHEMES[3])
+SMALL = 200  # rows of a first run, so that compiling is not measured
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What one scheme would do; `refused` says why it cannot, and then the figures are empty."""
+
+    scheme: str
+    loss: float | None = None  # mean NCP per cell
+    columns: Mapping[str, float] | None = None
+    withheld: int | None = None  # rows
+    groups: int | None = None
+    seconds: float | None = None  # planning only
+    processor_seconds: float | None = None
+    refused: str | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison:
+    """One trial per scheme, in the order from the coarsest to the finest form."""
+
+    rows: int
+    trials: tuple[Trial, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"rows": self.rows, "trials": [asdict(trial) for trial in self.trials]}
+
+    @property
+    def best(self) -> Trial | None:
+        """The trial that loses least."""
+        done = [trial for trial in self.trials if trial.loss is not None]
+        return min(done, key=lambda trial: trial.loss or 0.0, default=None)
+
+    def table(self) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
+        """A header and a line per scheme."""
+        header = ("scheme", "NCP", "withheld", "groups", "seconds", "")
+        lines: list[tuple[object, ...]] = []
+        for t in self.trials:
+            if t.refused is not None:
+                lines.append((t.scheme, "", "", "", "", t.refused))
+            else:
+                seconds = "" if t.seconds is None else f"{t.seconds:.2f}"
+                lines.append((t.scheme, f"{t.loss:.4f}", f"{t.withheld:,}", f"{t.groups:,}", seconds, ""))
+        return header, lines
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{t.scheme} {'refused' if t.loss is None else format(t.loss, '.4f')}" for t in self.trials)
+        return f"<Comparison of {some(self.rows, 'row')}, mean NCP: {shown}>"
+
+    def _repr_html_(self) -> str:
+        header, lines = self.table()
+        head = "".join(f"<th>{escape(name)}</th>" for name in header)
+        body = "".join("<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in line) + "</tr>" for line in lines)
+        return f"<table><tr>{head}</tr>{body}</table>"
+
+
+def compare(
+    table: Any,
+    policy: PolicyLike,
+    *,
+    schemes: Sequence[str] = COMPARED,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> Comparison:
+    """Plan one table with several schemes. Nothing is written, and a series is not looked at.
+
+    The policy gives everything but the scheme. Only single-release promises can be compared.
+
+    >>> import polars as pl
+    >>> jobs = {"artist": ["dancer", "writer"], "professional": ["engineer", "lawyer"]}
+    >>> columns = {"job": {"role": "quasi", "hierarchy": jobs}}
+    >>> people = pl.DataFrame({"job": ["dancer"] * 3 + ["writer"] * 3 + ["engineer", "lawyer", "lawyer"]})
+    >>> compare(people, {"columns": columns, "guarantee": {"k": 3}}, schemes=["full-domain", "subtree"])
+    <Comparison of 9 rows, mean NCP: full-domain 0.3333, subtree 0.1111>
+    """
+    loaded = load_policy(policy)
+    _refuse(loaded, schemes)
+    frame = usable(table, loaded, History(), False, seed)
+    trials = []
+    for place, scheme in enumerate(schemes):
+        progress(f"planning: {scheme}", place / len(schemes))
+        chosen = _with_scheme(loaded, scheme)
+        faults = scheme_faults(chosen.method, chosen.guarantee)
+        if faults:
+            trials.append(Trial(scheme, refused="; ".join(faults)))
+            continue
+        with suppress(InfeasibleError, InputError):  # the few rows may not keep the promise; the whole table may
+            _plan(frame.head(SMALL), chosen, seed)
+        try:
+            trials.append(_plan(frame, chosen, seed))
+        except InfeasibleError as error:
+            trials.append(Trial(scheme, refused=error.faults[0].message))
+    return Comparison(frame.height, tuple(trials))
+
+
+def _refuse(policy: Policy, schemes: Sequence[str]) -> None:
+    faults = []
+    if policy.guarantee.model not in SINGLE_RELEASE or policy.guarantee.priors or policy.method.publish == "anatomy":
+        message = f'schemes generalise one table, and the policy asks for "{policy.guarantee.model}"'
+        if policy.method.publish == "anatomy":
+            message = "schemes generalise one table, and the policy publishes an anatomy"
+        faults.append(Fault("R790", "guarantee", message, "compare under k, l, t, alpha or epsilon, generalised"))
+    known = f"use: {', '.join(COMPARED)}"
+    faults += [Fault("R790", "schemes", f"{name!r} is no scheme", known) for name in schemes if name not in COMPARED]
+    stop_if(faults)
+
+
+def _with_scheme(policy: Policy, scheme: str) -> Policy:
+    """The policy with another scheme; keys of [method] that only one scheme knows stay with that scheme."""
+    only = {"cuts": "mondrian", "loss": "full-domain"}
+    given = {name: getattr(policy.method, name) for name in policy.method.model_fields_set - {"name"}}
+    kept = {name: value for name, value in given.items() if only.get(name, scheme) == scheme}
+    return policy.model_copy(update={"method": Method.model_validate({**kept, "name": scheme})})
+
+
+def _plan(frame: Any, policy: Policy, seed: int) -> Trial:
+    encoded = encode(frame, policy)
+    begin, used = time.perf_counter(), time.process_time()
+    plan = method(policy)(encoded, History(), policy, seed=seed, progress=silent)
+    seconds, processor = time.perf_counter() - begin, time.process_time() - used
+    loss = loss_of(encoded, plan, policy)
+    return Trial(
+        policy.method.name, loss.mean, dict(loss.columns), plan.withheld, plan.count, seconds, processor, refused=None
+    )

@@ -1,0 +1,247 @@
+"""Utility: what a published table has lost against the original, for any release in our or ARX's notation.
+
+Published rows are shuffled and cannot be matched with original ones, so every measure is a property of cells
+and of classes (distinct published quasi-identifier rows, with their `group` where there is one). A row that
+was withheld, or whose quasi-identifiers are all `*`, is suppressed: its loss is 1. Counterfeits lose nothing.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from html import escape
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from reveil.base.errors import Fault, InputError, stop_if
+from reveil.base.words import some
+from reveil.measure.axes import Classes, Floats, Ints, Read, Runs, classes_of
+from reveil.measure.queries import QueryError, Questions
+from reveil.policy.policy import Policy, PolicyLike, load_policy
+from reveil.published.anatomy import GROUP, pair
+
+
+def ncp_cells(covered: NDArray[Any], domain: float) -> Floats:
+    """Normalised certainty penalty of cells that stand for `covered` of `domain` values.
+
+    It is (covered - 1) / (domain - 1). For intervals of numbers pass width + 1 and range + 1.
+
+    >>> ncp_cells(np.array([1, 2, 5]), 5).tolist()
+    [0.0, 0.25, 1.0]
+    """
+    if domain <= 1:
+        return np.zeros(len(covered))
+    return np.clip((covered - 1) / (domain - 1), 0.0, 1.0)
+
+
+def discernibility(sizes: NDArray[Any], suppressed: int, rows: int) -> int:
+    """Each row costs the size of its class; a suppressed row costs the whole table.
+
+    >>> discernibility(np.array([2, 3]), suppressed=1, rows=6)
+    19
+    """
+    return int(np.sum(sizes.astype(np.int64) ** 2)) + suppressed * rows
+
+
+def average_class(sizes: NDArray[Any]) -> float:
+    """Rows per class; 0 where nothing was published."""
+    return float(np.mean(sizes)) if len(sizes) else 0.0
+
+
+def entropy_cells(counts: Ints, runs: Sequence[Runs]) -> Floats:
+    """Share of a column's entropy that each cell hides: H(X | X in cell) / H(X).
+
+    With n_v original rows of value v and N of the whole cell, H(X | X in cell) = -sum (n_v/N) log2(n_v/N).
+    The mean over a column is the non-uniform entropy of the literature where all rows of a value are recoded
+    alike, and its expectation where they are not, since rows cannot be matched.
+
+    >>> entropy_cells(np.array([1, 1, 2]), [[(0, 0)], [(0, 1)], [(0, 2)]]).round(3).tolist()
+    [0.0, 0.667, 1.0]
+    """
+    terms = counts * np.log2(np.maximum(counts, 1))
+    rows, sums = (np.concatenate(([0.0], np.cumsum(column))) for column in (counts, terms))
+    total = np.log2(rows[-1]) - sums[-1] / rows[-1] if rows[-1] else 0.0
+    found = np.zeros(len(runs))
+    for cell, spans in enumerate(runs):
+        inside = sum(rows[b + 1] - rows[a] for a, b in spans)
+        if inside and total > 1e-12:
+            found[cell] = (np.log2(inside) - sum(sums[b + 1] - sums[a] for a, b in spans) / inside) / total
+    return np.clip(found, 0.0, 1.0)
+
+
+@dataclass(frozen=True, repr=False)
+class Utility:
+    """What the release has lost. Losses lie between 0 (nothing) and 1 (everything)."""
+
+    rows: int  # of the original
+    suppressed: int  # withheld, or published with nothing but `*`
+    counterfeits: int
+    classes: int
+    ncp: dict[str, float]
+    ncp_mean: float  # per quasi-identifier cell
+    entropy: dict[str, float]
+    entropy_mean: float
+    discernibility: int
+    average_class: float
+    c_avg: float | None  # average class / k, where the policy has a k
+    queries: tuple[QueryError, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"queries": [asdict(error) for error in self.queries]}
+
+    def __repr__(self) -> str:
+        errors = [
+            f"{error.median_relative:.1%} at {error.selectivity:g}"
+            for error in self.queries
+            if error.median_relative is not None
+        ]
+        return (
+            f"Utility(mean NCP {self.ncp_mean:.4f}, "
+            f"{some(self.classes, 'class', 'classes')} of {self.average_class:.1f} rows, "
+            f"{self.suppressed:,} of {some(self.rows, 'row')} suppressed"
+            + (f", median query error {', '.join(errors)})" if errors else ")")
+        )
+
+    def _repr_html_(self) -> str:
+        losses = "".join(
+            f"<tr><td>{escape(name)}</td><td>{self.ncp[name]:.4f}</td><td>{self.entropy[name]:.4f}</td></tr>"
+            for name in self.ncp
+        )
+        return (
+            f"<p>{escape(repr(self))}</p><table><tr><th>column</th><th>NCP</th><th>entropy loss</th></tr>"
+            f"{losses}</table>"
+        )
+
+
+def measure(
+    published: pl.DataFrame,
+    original: pl.DataFrame,
+    policy: PolicyLike,
+    *,
+    counterfeits: pl.DataFrame | None = None,
+    values: Mapping[str, pl.DataFrame] | None = None,
+    queries: int = 10_000,
+    selectivity: Sequence[float] = (0.01, 0.05, 0.1),
+    seed: int = 0,
+) -> Utility:
+    """Compare a published table with its original. `queries` are asked for each selectivity; 0 asks none.
+
+    `counterfeits` has the columns group and count. For an anatomy `published` is its table of quasi-identifiers, and
+    `values` has the table of values of each sensitive column (group, value, count).
+
+    >>> original = pl.DataFrame({"age": [20, 25, 40], "ill": ["flu", "cold", "flu"]})
+    >>> published = pl.DataFrame({"age": ["[20-25]", "[20-25]", "*"], "ill": ["cold", "flu", "flu"]})
+    >>> policy = {"columns": {"age": "quasi", "ill": "sensitive"}, "guarantee": {"k": 2}}
+    >>> measure(published, original, policy, queries=0)
+    Utility(mean NCP 0.5000, 1 class of 2.0 rows, 1 of 3 rows suppressed)
+    """
+    rules = load_policy(policy)
+    groups = None
+    if values is not None:  # every row is found exactly; its value is any of its group's
+        paired = _paired(published, values)
+        groups, published = paired[GROUP].to_numpy(), paired.with_columns(pl.int_range(pl.len()).alias(GROUP))
+    stop_if(_faults(published, original, rules, queries, selectivity))
+    classes = classes_of(published, original, rules, counterfeits)
+    rows, kept = original.height, ~classes.starred
+    if int(classes.real.sum()) > rows:
+        message = f"has {some(int(classes.real.sum()), 'row')} besides counterfeits, the original only {rows:,}"
+        raise InputError(Fault("R703", "published table", message, "pass the original that it was made from"))
+    suppressed = rows - int(classes.real.sum()) + classes.suppressed
+    ncp, entropy = (_losses(classes, rows, suppressed, what) for what in ("ncp", "entropy"))
+    sizes, k = classes.sizes[kept], rules.guarantee.k
+    asked = Questions(classes, published, original, rules, groups) if queries else None
+    found = Utility(
+        rows=rows,
+        suppressed=suppressed,
+        counterfeits=int((classes.sizes - classes.real).sum()),
+        classes=len(sizes),
+        ncp=ncp,
+        ncp_mean=float(np.mean(list(ncp.values()))),
+        entropy=entropy,
+        entropy_mean=float(np.mean(list(entropy.values()))),
+        discernibility=discernibility(sizes, suppressed, rows),
+        average_class=average_class(sizes),
+        c_avg=average_class(sizes) / k if k else None,
+        queries=tuple(asked.error(queries, s, seed) for s in selectivity) if asked else (),
+    )
+    return found if groups is None else _by_group(found, groups, k)
+
+
+def _paired(published: pl.DataFrame, values: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    try:
+        return pair(published, values)
+    except (ValueError, pl.exceptions.PolarsError) as error:
+        reason = str(error).partition("\n")[0]
+        remedy = "pass the tables of one anatomy: group and quasi-identifiers; group, value and count"
+        raise InputError(Fault("R707", "anatomy", f"its tables do not fit together: {reason}", remedy)) from None
+
+
+def _by_group(found: Utility, groups: NDArray[Any], k: int | None) -> Utility:
+    """The figures of an anatomy: its classes are its groups."""
+    sizes = np.unique(groups, return_counts=True)[1]
+    return replace(
+        found,
+        classes=len(sizes),
+        discernibility=discernibility(sizes, found.suppressed, found.rows),
+        average_class=average_class(sizes),
+        c_avg=average_class(sizes) / k if k else None,
+    )
+
+
+def _losses(classes: Classes, rows: int, suppressed: int, what: str) -> dict[str, float]:
+    """Mean loss per row of each quasi-identifier, suppressed rows at 1."""
+    weight = np.where(classes.starred, 0, classes.real)
+    losses = {}
+    for i, read in enumerate(classes.reads):
+        cell = ncp_column(read) if what == "ncp" else entropy_cells(read.axis.counts, read.runs)
+        loss = _with_missing(read, cell)[classes.cells[:, i]]
+        losses[read.axis.name] = float(np.sum(weight * loss) + suppressed) / rows
+    return losses
+
+
+def ncp_column(read: Read) -> Floats:
+    """Loss of each distinct cell: by width for intervals of numbers, by number of values otherwise."""
+    axis = read.axis
+    covered = np.array([sum(b - a + 1 for a, b in spans) for spans in read.runs], dtype=np.float64)
+    loss = ncp_cells(covered, len(axis.values))
+    if axis.numbers is not None and len(axis.numbers):
+        wide = [i for i, cell in enumerate(read.cells) if cell.kind == "interval" or cell.label]
+        spans = [axis.spans(read.cells[i]) for i in wide]
+        widths = np.array([span[-1][1] - span[0][0] if span else 0.0 for span in spans], dtype=np.float64)
+        loss[wide] = ncp_cells(widths + 1, float(axis.numbers[-1].item() - axis.numbers[0].item() + 1))
+    return loss
+
+
+def _with_missing(read: Read, loss: Floats) -> Floats:
+    """Empty cells beyond those of the original are suppressed ones; all empty cells share that loss."""
+    for i, cell in enumerate(read.cells):
+        if cell.kind == "missing":
+            rows = int(np.sum(read.index == i))
+            loss[i] = max(0, rows - read.axis.missing) / rows
+    return loss
+
+
+def _faults(
+    published: pl.DataFrame,
+    original: pl.DataFrame,
+    policy: Policy,
+    queries: int,
+    selectivity: Sequence[float],
+) -> list[Fault]:
+    faults = []
+    for which, table in (("published", published), ("original", original)):
+        for name in (*policy.named("quasi"), *policy.named("sensitive")):
+            if name not in table.columns:
+                near = difflib.get_close_matches(name, table.columns, n=1)
+                remedy = f"rename {near[0]!r} to {name!r}" if near else "add it, or give it the role drop"
+                faults.append(Fault("R701", f"{which} table", f"has no column {name!r}", remedy))
+    if original.is_empty():
+        faults.append(Fault("R706", "original table", "has no rows", "pass the table that was published"))
+    if queries < 0 or not all(0 < s <= 1 for s in selectivity):
+        message = f"queries = {queries}, selectivity = {tuple(selectivity)} cannot be asked"
+        faults.append(Fault("R705", "queries", message, "ask 0 or more, with selectivities above 0 and up to 1"))
+    return faults

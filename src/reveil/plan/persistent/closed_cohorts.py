@@ -1,0 +1,225 @@
+"""Closed cohorts: people are grouped once and stay together, so that no later release says anything new.
+
+Places left by people are shown as counterfeits. When `refill` or more places of a cohort are vacant, newcomers with
+exactly the missing values may take them, all in one release; whoever is away then loses their place for good, which
+depends on when people were there and not on their values. Other newcomers form cohorts of their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import ceil
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reveil.history.history import History
+from reveil.plan.cutting import mondrian
+from reveil.plan.cutting.trees import Trees, lay_end_to_end
+from reveil.plan.persistent import vacancies
+from reveil.plan.persistent.eligible import OFTEN_ENOUGH, TOO_FREQUENT, group_size, keep_eligible
+from reveil.plan.persistent.forecast import AHEAD, trade_offs
+from reveil.plan.persistent.past import Past, read_past, sort_by
+from reveil.plan.plan import Plan, Progress, silent
+from reveil.policy.guarantee import EVOLVING, Guarantee
+from reveil.policy.method import Method
+from reveil.policy.policy import Policy
+from reveil.table.encode import Encoded
+
+I32 = NDArray[np.int32]
+I64 = NDArray[np.int64]
+LOST_PLACE = "place was refilled while away"
+NEVER = 2**31 - 1
+USUAL_CHURN = 0.1  # assumed where a series has no past to tell from
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """The rows of people who keep their place, by cohort."""
+
+    here: I32  # cohorts with anybody present
+    order: I64  # rows, sorted by cohort
+    first: I64  # where the rows of each cohort start in `order`
+    first_vacant: I64
+    vacant: I32  # codes of vacant places, by cohort
+
+
+def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progress: Progress) -> Plan:
+    """Keep cohorts together, refill vacant places, and group newcomers."""
+    assert encoded.persons is not None
+    progress("planning", 0.0)
+    rng = np.random.default_rng([seed, 3])
+    past = read_past(history, int(encoded.persons.max(initial=-1)) + 1, encoded.sensitive[0].name)
+    known, lost, often = _who(past, encoded.persons, policy)
+    standing = _standing(past, encoded, np.flatnonzero(known & ~lost & ~often))
+    trees = lay_end_to_end(encoded, policy)
+    groups = np.full(encoded.rows, -1, dtype=np.int32)
+    groups[standing.order] = np.repeat(np.arange(len(standing.here), dtype=np.int32), np.diff(standing.first))
+    newcomers = rng.permutation(np.flatnonzero(~known))
+    size = group_size(policy.guarantee)
+    home = refill_places(past, standing, encoded, newcomers, trees, policy, size, rng)
+    groups[newcomers[home >= 0]] = home[home >= 0]
+    progress("planning", 0.5)
+    rest = newcomers[home < 0]
+    kept = keep_eligible(encoded.codes[rest, 0], size, encoded.sensitive[0], policy)
+    founders = rest[kept]
+    groups[founders] = len(standing.here) + found_cohorts(encoded, founders, trees, policy, size, seed)
+    fakes = vacancies.unfilled(standing.first_vacant, standing.vacant, home, encoded.codes[newcomers, 0])
+    reasons = {LOST_PLACE: int(lost.sum()), OFTEN_ENOUGH: int((often & ~lost).sum()), TOO_FREQUENT: int((~kept).sum())}
+    return Plan(
+        groups=groups,
+        method="closed cohorts",
+        counterfeit_groups=fakes[0],
+        counterfeit_codes=fakes[1][:, None],
+        reasons={reason: rows for reason, rows in reasons.items() if rows},
+        statistics=statistics_of(standing, home, groups, len(fakes[0])) | outlook(past, history, known, policy),
+    )
+
+
+def _who(past: Past, persons: I64, policy: Policy) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
+    """Of each row: published before, lost their place, published as often as allowed."""
+    cohort = past.cohort[persons]
+    known = cohort >= 0
+    lost = known.copy()
+    lost[known] = past.seen[persons[known]] < past.refilled[cohort[known]]
+    limit = policy.guarantee.L
+    often = known & (past.times[persons] >= limit) if limit is not None else np.zeros_like(known)
+    return known, lost, often
+
+
+def _standing(past: Past, encoded: Encoded, rows: I64) -> Standing:
+    assert encoded.persons is not None
+    cohort = past.cohort[encoded.persons[rows]]
+    by_cohort, starts = sort_by(cohort, past.cohorts)
+    order, counts = rows[by_cohort], np.diff(starts)
+    here = np.flatnonzero(counts).astype(np.int32)
+    first = np.concatenate([[0], np.cumsum(counts[here])])
+    codes = np.ascontiguousarray(encoded.codes[order, 0])
+    first_vacant, vacant = vacancies.vacancies(past.first, past.codes, past.shown, here, first, codes)
+    return Standing(here, order, first, first_vacant, vacant)
+
+
+def least_refill(g: Guarantee) -> int:
+    """How many places of a cohort must be vacant before newcomers may take them."""
+    if g.model == "m-invariance":
+        return 1
+    if g.model == "historical-safety":
+        from reveil.background.breach_formulas import degree
+
+        return degree(g)
+    if g.refill == "never":
+        return NEVER
+    if g.compromised == 0:
+        return g.refill
+    needed = 0 if g.tau is None else ceil(1 / g.tau) + g.compromised - 1
+    return max(g.refill, needed)
+
+
+def refill_places(
+    past: Past,
+    standing: Standing,
+    encoded: Encoded,
+    newcomers: I64,
+    trees: Trees,
+    policy: Policy,
+    size: int,
+    rng: np.random.Generator,
+) -> I32:
+    """The standing cohort that each newcomer joins, -1 for none."""
+    least = least_refill(policy.guarantee)
+    vacant = np.diff(standing.first_vacant)
+    open_ = np.flatnonzero(vacant >= least)
+    if policy.guarantee.model in ("compromise-safety", *EVOLVING) and policy.guarantee.compromised > 1:
+        open_ = open_[_nobody_late_left(past, standing, encoded)[open_]]
+    home = np.full(len(newcomers), -1, dtype=np.int32)
+    if not len(open_) or len(newcomers) < least:
+        return home
+    open_ = rng.permutation(open_)
+    # Each newcomer fills one place wherever they go. Serving the fullest cohorts first lets the emptiest die out, and
+    # with them their counterfeits.
+    open_ = open_[np.argsort(vacant[open_], kind="stable")]
+    boxes = vacancies.bounds(encoded.positions, standing.order, standing.first, open_)
+    centre = vacancies.curve((boxes[:, 0] + boxes[:, 1]) // 2, trees)
+    first_vacant = np.concatenate([[0], np.cumsum(vacant[open_])])
+    inside = np.arange(first_vacant[-1]) - np.repeat(first_vacant[:-1] - standing.first_vacant[open_], vacant[open_])
+    codes, positions = encoded.codes[newcomers, 0], encoded.positions[newcomers]
+    keys = vacancies.curve(positions, trees)
+    order = np.lexsort((keys, codes))
+    counts = np.bincount(codes, minlength=len(encoded.sensitive[0].values))
+    first_new = np.concatenate([[0], np.cumsum(counts)])
+    found = vacancies.refill(
+        trees,
+        boxes,
+        centre,
+        first_vacant,
+        standing.vacant[inside],
+        least,
+        size,
+        positions[order],
+        keys[order],
+        first_new,
+        counts,
+    )
+    joins = found >= 0
+    home[order[joins]] = open_[found[joins]]
+    return home
+
+
+def _nobody_late_left(past: Past, standing: Standing, encoded: Encoded) -> NDArray[np.bool_]:
+    """Cohorts whose later members are all present.
+
+    With two people known, a place handed on twice gives away who had it in between. So nobody who came by a refill may
+    be among those whose places are refilled.
+    """
+    assert encoded.persons is not None
+    late = past.late[encoded.persons[standing.order]].astype(np.int64)
+    present = np.add.reduceat(late, standing.first[:-1]) if len(standing.here) else late
+    return np.asarray(past.joined[standing.here] == present)
+
+
+def found_cohorts(encoded: Encoded, rows: I64, trees: Trees, policy: Policy, size: int, seed: int) -> I32:
+    """Group rows into cohorts of near people with different values, numbered from 0.
+
+    The table is cut into small regions in which no value has more than one in `size` rows, and each region is parted.
+    """
+    if not len(rows):
+        return np.empty(0, dtype=np.int32)
+    part = replace(encoded, positions=encoded.positions[rows], codes=encoded.codes[rows], population=None, persons=None)
+    wanted = policy.model_copy(
+        update={
+            "guarantee": Guarantee(model="alpha-k", k=size, alpha=Fraction(1, size)),
+            "method": Method(cuts=policy.method.cuts, recode=policy.method.recode),
+        }
+    )
+    regions = mondrian.plan(part, History(), wanted, seed=seed, progress=silent).groups
+    order, first = sort_by(regions, int(regions.max()) + 1)
+    cohorts = np.empty(len(rows), dtype=np.int32)
+    codes = np.ascontiguousarray(part.codes[:, 0])
+    vacancies.settle(trees, part.positions, codes, order, first, len(encoded.sensitive[0].values), size, cohorts)
+    return cohorts
+
+
+def outlook(past: Past, history: History, known: NDArray[np.bool_], policy: Policy) -> dict[str, Any]:
+    """What this and other settings will cost in the long run, if people go on leaving as they did."""
+    if policy.guarantee.model not in ("compromise-safety", *EVOLVING):
+        return {}
+    before = int((past.seen == history.head).sum()) if history.head else 0
+    churn = 1 - min(1.0, float(known.sum()) / before) if before else USUAL_CHURN
+    return {
+        "share of people assumed to leave": round(churn, 4),
+        f"trade-offs after {AHEAD} releases": trade_offs(policy.guarantee, churn),
+    }
+
+
+def statistics_of(standing: Standing, home: I32, groups: I32, fakes: int) -> dict[str, int | float]:
+    filled = int((home >= 0).sum())
+    published = int((groups >= 0).sum())
+    return {
+        "cohorts kept": len(standing.here),
+        "cohorts founded": int(groups.max(initial=-1)) + 1 - len(standing.here),
+        "cohorts refilled": len(np.unique(home[home >= 0])),
+        "places refilled": filled,
+        "counterfeit share": round(fakes / max(1, fakes + published), 4),
+    }

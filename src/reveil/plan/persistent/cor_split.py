@@ -1,0 +1,175 @@
+"""Cor-Split: m-invariance whose groups tie no fewer than n people to as few others (pairwise).
+
+The first phases are those of m-invariance. A group that the paper's test finds unsafe exchanges a member with a near
+group of its bucket; if that does not help the two are merged (each value then occurs twice); only if that fails too are
+its people spread over groups filled up with counterfeits. Regrouping cannot be made safe against all combinations of
+groups, so `closure = "transitive"` is planned with closed cohorts, refilled n at a time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reveil.background.breach_formulas import degree
+from reveil.base.errors import Fault, InfeasibleError
+from reveil.history.history import History
+from reveil.plan.persistent import closed_cohorts, decorrelate
+from reveil.plan.persistent.m_invariance import Parted, part
+from reveil.plan.persistent.past import group_offsets
+from reveil.plan.plan import Plan, Progress
+from reveil.policy.policy import Policy
+from reveil.table.encode import Encoded
+
+I32 = NDArray[np.int32]
+I64 = NDArray[np.int64]
+TIED = "every group would tie them to too few others"
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The groups of all buckets, one cell per group and value: a row, or -1 for a counterfeit."""
+
+    cells: I64
+    first: I64  # where the cells of each bucket start
+    width: I64  # values, by bucket
+    height: I64  # groups, by bucket
+    went: I32  # rows x releases
+
+
+def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progress: Progress) -> Plan:
+    """Historical safety by the closure that the policy asks for."""
+    if policy.guarantee.closure == "transitive":
+        return closed_cohorts.plan(encoded, history, policy, seed=seed, progress=progress)
+    n = degree(policy.guarantee)
+    parted = part(encoded, history, policy, seed, progress)
+    found = _cells(parted, encoded, history)
+    unsafe = decorrelate.count_unsafe(found.cells, found.first, found.width, found.height, found.went, n)
+    into = np.full(int(found.height.sum()), -1, dtype=np.int64)
+    state = np.zeros(len(into), dtype=np.int64)
+    args = (found.cells, found.first, found.width, found.height, found.went, n, encoded.positions, into, state)
+    exchanged = decorrelate.repair(parted.trees, *args) if unsafe else 0
+    statistics = {
+        "unsafe before repair": int(unsafe),
+        "exchanged": int(exchanged),
+        "merged": int((state == decorrelate.MERGED).sum()),
+    }
+    return _collect(parted, found, into, state, n, encoded, policy, statistics)
+
+
+def _cells(parted: Parted, encoded: Encoded, history: History) -> Cells:
+    b = parted.buckets
+    width = np.diff(b.first)
+    sizes = width * b.height
+    first = np.cumsum(sizes) - sizes
+    cells = np.full(int(sizes.sum()), -1, dtype=np.int64)
+    slots = np.repeat(np.arange(len(b.code)), b.rows)
+    bucket = np.repeat(np.arange(len(width)), width)[slots]
+    group = parted.groups[b.order] - parted.base[bucket]
+    cells[first[bucket] + group * width[bucket] + slots - b.first[bucket]] = b.order
+    return Cells(cells, first, width, b.height, _went(encoded, history))
+
+
+def _went(encoded: Encoded, history: History) -> I32:
+    assert encoded.persons is not None
+    if history.groups.is_empty():
+        return np.empty((encoded.rows, 0), dtype=np.int32)
+    row_of = np.full(int(encoded.persons.max(initial=-1)) + 1, -1, dtype=np.int64)
+    row_of[encoded.persons] = np.arange(encoded.rows)
+    offsets, _ = group_offsets(history)
+    person, group, release = (history.members[name].to_numpy() for name in ("person", "group", "release"))
+    first = int(release.min())
+    return decorrelate.follow_rows(
+        person, group, release, offsets, row_of, first, history.head - first + 1, encoded.rows
+    )
+
+
+def _collect(
+    parted: Parted,
+    found: Cells,
+    into: I64,
+    state: I64,
+    n: int,
+    encoded: Encoded,
+    policy: Policy,
+    statistics: dict[str, int],
+) -> Plan:
+    """Number the groups after merging, and spread the people of groups that could not be repaired."""
+    heights, widths = found.height, found.width
+    base = np.cumsum(heights) - heights
+    bucket = np.repeat(np.arange(len(heights)), heights)
+    target = np.where(into >= 0, base[bucket] + into, np.arange(len(into)))
+    owner = np.repeat(np.arange(len(into)), widths[bucket])  # group of each cell
+    values = _cell_codes(parted, bucket, widths)
+    group = target[owner].copy()
+    extra, withheld = _spread(found.cells, owner, group, state, widths[bucket], n, len(into))
+    if withheld and policy.method.infeasible == "refuse":
+        raise InfeasibleError(_fault(n, withheld))
+    fake_cells = np.concatenate([group[(found.cells < 0) & (group >= 0)], extra[:, 0]])
+    fake_codes = np.concatenate([values[(found.cells < 0) & (group >= 0)], values[extra[:, 1]]])
+    _, number = np.unique(np.concatenate([group[group >= 0], fake_cells]), return_inverse=True)
+    groups = np.full(encoded.rows, -1, dtype=np.int32)
+    kept = group >= 0
+    real = found.cells[kept] >= 0
+    groups[found.cells[kept][real]] = number[: int(kept.sum())][real]
+    fakes = number[int(kept.sum()) :].astype(np.int32)
+    reasons = dict(parted.reasons) | ({TIED: withheld} if withheld else {})
+    share = round(len(fakes) / max(1, len(fakes) + int((groups >= 0).sum())), 4)
+    return Plan(
+        groups=groups,
+        method="Cor-Split",
+        counterfeit_groups=fakes,
+        counterfeit_codes=fake_codes.astype(np.int32)[:, None],
+        reasons=reasons,
+        statistics={**statistics, "spread": int((state == decorrelate.STUCK).sum()), "counterfeit share": share},
+    )
+
+
+def _cell_codes(parted: Parted, bucket: I64, widths: I64) -> I64:
+    """The value of each cell."""
+    b = parted.buckets
+    sizes = widths[bucket]
+    starts = np.cumsum(sizes) - sizes
+    inside = np.arange(int(sizes.sum())) - np.repeat(starts, sizes)
+    return b.code[np.repeat(b.first[bucket], sizes) + inside].astype(np.int64)
+
+
+def _spread(cells: I64, owner: I64, group: I64, state: I64, widths: I64, n: int, count: int) -> tuple[I64, int]:
+    """Spread the people of groups that could not be repaired over new groups, |Q| - n people in each.
+
+    Changes `group`. Returns the further counterfeits as (group, cell whose value they show), and how many people are
+    withheld because not even that helps.
+    """
+    extra: list[tuple[int, int]] = []
+    withheld, following = 0, count
+    for stuck in np.flatnonzero(state == decorrelate.STUCK).tolist():
+        places = np.flatnonzero(owner == stuck)
+        real = places[cells[places] >= 0]
+        most = int(widths[stuck]) - n
+        if most < 1:
+            group[places] = -1
+            withheld += len(real)
+            continue
+        for start in range(0, len(real), most):
+            part = real[start : start + most]
+            number = stuck if start == 0 else following
+            following += start > 0
+            group[part] = number
+            others = np.setdiff1d(places, part)
+            if start:
+                extra += [(number, int(cell)) for cell in others]
+            else:
+                extra += [(number, int(cell)) for cell in others if cells[cell] >= 0]
+    return np.array(extra, dtype=np.int64).reshape(-1, 2), withheld
+
+
+def _fault(n: int, rows: int) -> Fault:
+    return Fault(
+        "R422",
+        "guarantee.n",
+        f"every way to group some people again would tie fewer than n = {n} of them to as few others",
+        'set method.infeasible = "withhold", or use model = "compromise-safety"',
+        rows,
+    )

@@ -1,0 +1,92 @@
+"""Whether rows can be grouped at all so that every group has m different values, and what to do if not.
+
+A multiset of values can be parted into groups of m or more different values exactly if no value has more than one
+in m of the rows (it is *m-eligible*).
+"""
+
+from __future__ import annotations
+
+from math import ceil
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reveil.base.errors import Fault, InfeasibleError
+from reveil.base.words import some
+from reveil.policy.guarantee import Guarantee
+from reveil.policy.policy import Policy
+from reveil.table.encode import Sensitive
+
+I64 = NDArray[np.int64]
+TOO_FREQUENT = "no group yet: too few newcomers of other values"
+OFTEN_ENOUGH = "published L times already"
+
+
+def group_size(g: Guarantee) -> int:
+    """How many different values a group needs so that m and all single-release conditions hold.
+
+    >>> group_size(Guarantee(model="m-invariance", m=4, k=6))
+    6
+    """
+    assert g.m is not None
+    sizes = [g.m, g.k or 1]
+    if g.alpha is not None:
+        sizes.append(ceil(1 / g.alpha))
+    if g.l is not None:
+        sizes.append(ceil(g.l))
+        if g.diversity == "recursive" and g.c is not None:
+            # One row per value: 1 < c * (s - l + 1).
+            sizes.append(int(g.l) + int(1 / g.c))
+    return max(sizes)
+
+
+def largest_share(counts: I64, m: int) -> int:
+    """How many rows of one value may be kept at most so that the rest is m-eligible; 0 if nothing is.
+
+    >>> largest_share(np.array([5, 2, 2, 1]), 3)
+    2
+    """
+    low, high = 0, int(counts.max(initial=0))
+    while low < high:
+        cap = (low + high + 1) // 2
+        if int(np.minimum(counts, cap).sum()) >= m * cap:
+            low = cap
+        else:
+            high = cap - 1
+    return low
+
+
+def eligible_counts(counts: I64, m: int, column: Sensitive, policy: Policy) -> I64:
+    """How many rows of each value can be grouped: all, or all but the fewest, or a refusal that says why not."""
+    kept = np.minimum(counts, largest_share(counts, m))
+    excess = int(counts.sum() - kept.sum())
+    if excess and policy.method.infeasible == "refuse":
+        raise InfeasibleError(_fault(counts, m, column, excess))
+    return kept
+
+
+def keep_eligible(codes: NDArray[np.int32], m: int, column: Sensitive, policy: Policy) -> NDArray[np.bool_]:
+    """Which new rows can be grouped, the first ones of each value. Refuses as `eligible_counts` does."""
+    counts = np.bincount(codes, minlength=len(column.values))
+    kept = eligible_counts(counts, m, column, policy)
+    order = np.argsort(codes, kind="stable")
+    place = np.arange(len(codes)) - np.repeat(np.cumsum(counts) - counts, counts)
+    keep = np.empty(len(codes), dtype=bool)
+    keep[order] = place < np.repeat(kept, counts)
+    return keep
+
+
+def _fault(counts: I64, m: int, column: Sensitive, excess: int) -> Fault:
+    total, top = int(counts.sum()), int(counts.max())
+    value = column.values[int(counts.argmax())]
+    allowed = total // top
+    way = "group rare values together" if allowed < 2 else f"begin the series with m = {allowed} or lower"
+    return Fault(
+        "R420",
+        f"column {column.name!r}",
+        f"among {some(total, 'new row')} value {value!r} occurs {some(top, 'time')}, {top - total // m:,} "
+        "more than one in "
+        f"m = {m}: they cannot be grouped so that each group has {m} different values",
+        f'set method.infeasible = "withhold" (withholds {some(excess, "row")} until they fit), or {way}',
+        excess,
+    )

@@ -1,0 +1,205 @@
+"""What the planners of lasting values need of the past, as arrays by person, by group and by cohort.
+
+Read once from the `History` in one pass over its rows; what is kept is one entry per person ever published.
+"""
+# mypy: allow-untyped-decorators
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numba import njit
+from numpy.typing import NDArray
+
+from reveil.history.history import History
+
+I32 = NDArray[np.int32]
+I64 = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """What groups showed, and who was last in which. Groups are numbered through all releases."""
+
+    first: I64  # where the codes of each group start; one more entry than groups
+    codes: I32  # published, ascending inside a group
+    latest: I32  # per person: the last group they were in, -1 for those never published
+
+
+@dataclass(frozen=True, eq=False)
+class Past(Shown):
+    """The same with cohorts, numbered in the order in which they were first published."""
+
+    times: I32  # per person: how often published
+    cohort: I32  # per person, -1 for those never published
+    seen: I32  # per person: the last release they were in
+    late: NDArray[np.bool_]  # per person: came by a refill
+    shown: I32  # per cohort: its last group
+    refilled: I32  # per cohort: the last release that refilled it, 0 for never
+    joined: I32  # per cohort: how many ever came by a refill
+
+    @property
+    def cohorts(self) -> int:
+        return len(self.shown)
+
+
+def read_shown(history: History, persons: I64, column: str) -> Shown:
+    """What the groups of the past showed, and the last group of each of these persons (others are not looked for)."""
+    people = int(persons.max(initial=-1)) + 1
+    if history.groups.is_empty():
+        return Shown(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32), np.full(people, -1, dtype=np.int32))
+    offsets, count = group_offsets(history)
+    first, codes = _codes(_values(history, column), offsets, count)
+    bounds, person, group = _by_release(history)
+    wanted = np.zeros(max(people, history.persons.height), dtype=bool)
+    wanted[persons[persons < history.persons.height]] = True
+    return Shown(first, codes, last_groups(bounds, person, group, offsets, wanted))
+
+
+def times_published(history: History, people: int) -> I64:
+    """How often each person was published."""
+    if history.members.is_empty():
+        return np.zeros(people, dtype=np.int64)
+    person, group = history.members["person"].to_numpy(), history.members["group"].to_numpy()
+    return np.bincount(person[group >= 0], minlength=people)
+
+
+def read_past(history: History, people: int, column: str) -> Past:
+    """The past of everybody whose number is below `people`."""
+    if history.groups.is_empty():
+        none, never = np.empty(0, dtype=np.int32), np.full(people, -1, dtype=np.int32)
+        zeros, late = np.zeros(people, dtype=np.int32), np.zeros(people, dtype=bool)
+        return Past(np.zeros(1, dtype=np.int64), frozen(none), never, zeros, never, zeros, late, none, none, none)
+    offsets, count = group_offsets(history)
+    first, codes = _codes(_values(history, column), offsets, count)
+    bounds, person, group = _by_release(history)
+    found = follow(bounds, person, group, offsets, count, max(people, history.persons.height))
+    latest, times, cohort, seen, late, shown, refilled, joined, cohorts = found
+    groups = (shown[:cohorts], refilled[:cohorts], joined[:cohorts])
+    return Past(first, codes, latest, times, cohort, seen, late, *groups)
+
+
+def _values(history: History, column: str) -> pl.DataFrame:
+    """What was published in one column."""
+    return history.values if len(history.codebook) == 1 else history.values.filter(pl.col("column") == column)
+
+
+def _by_release(history: History) -> tuple[I64, NDArray[np.integer], NDArray[np.integer]]:
+    """Where the members of each release start and end, and the person and group of each."""
+    members = history.members
+    if not members["release"].is_sorted():
+        members = members.sort("release", maintain_order=True)
+    release, person, group = (frozen(members[name].to_numpy()) for name in ("release", "person", "group"))
+    return np.searchsorted(release, np.arange(history.head + 2)), person, group
+
+
+def frozen(numbers: NDArray[Any]) -> NDArray[Any]:
+    """Read-only, as Polars gives numbers that it need not copy: kernels are then compiled for one type."""
+    view = numbers.view()
+    view.flags.writeable = False
+    return view
+
+
+def group_offsets(history: History) -> tuple[I64, int]:
+    """The number of each release's first group, by release, and the number of all groups."""
+    counts = np.bincount(history.groups["release"].to_numpy(), minlength=history.head + 2)
+    ends = np.cumsum(counts)
+    return ends - counts, int(ends[-1])
+
+
+def _codes(values: pl.DataFrame, offsets: I64, count: int) -> tuple[I64, I32]:
+    release, group, codes = (frozen(values[name].to_numpy()) for name in ("release", "group", "code"))
+    first, ascending = count_values(release, group, offsets, count)
+    if not ascending:
+        codes = frozen(codes[np.lexsort((codes, offsets[release] + group))])
+    return first, codes
+
+
+@njit(cache=True, nogil=True)
+def count_values(release, group, offsets, count):  # type: ignore[no-untyped-def]
+    """Where the values of each group start, and whether the groups are in order."""
+    first = np.zeros(count + 1, np.int64)
+    last, ascending = 0, True
+    for i in range(len(release)):
+        number = offsets[release[i]] + group[i]
+        ascending = ascending and number >= last
+        last = number
+        first[number + 1] += 1
+    for number in range(count):
+        first[number + 1] += first[number]
+    return first, ascending
+
+
+@njit(cache=True, nogil=True)
+def last_groups(bounds, person, group, offsets, wanted):  # type: ignore[no-untyped-def]
+    """The last group of each wanted person, from the newest release back until all are found; -1 for none."""
+    latest = np.full(len(wanted), -1, np.int32)
+    missing = wanted.sum()
+    for r in range(len(bounds) - 2, 0, -1):
+        for i in range(bounds[r], bounds[r + 1]):
+            p = person[i]
+            if group[i] >= 0 and wanted[p] and latest[p] < 0:
+                latest[p] = offsets[r] + group[i]
+                missing -= 1
+        if missing == 0:
+            break
+    return latest
+
+
+@njit(cache=True, nogil=True)
+def follow(bounds, person, group, offsets, groups, people):  # type: ignore[no-untyped-def]
+    """Follow everybody through the releases. A group belongs to the cohort of those of its people seen before."""
+    latest = np.full(people, -1, np.int32)
+    times = np.zeros(people, np.int32)
+    cohort = np.full(people, -1, np.int32)
+    seen = np.zeros(people, np.int32)
+    late = np.zeros(people, np.bool_)
+    owner = np.full(groups, -1, np.int32)
+    shown = np.zeros(groups, np.int32)
+    refilled = np.zeros(groups, np.int32)
+    joined = np.zeros(groups, np.int32)
+    cohorts = 0
+    for r in range(1, len(bounds) - 1):
+        base = offsets[r]
+        for i in range(bounds[r], bounds[r + 1]):
+            if group[i] >= 0 and cohort[person[i]] >= 0:
+                owner[base + group[i]] = cohort[person[i]]
+        born = cohorts
+        for i in range(bounds[r], bounds[r + 1]):
+            if group[i] < 0:
+                continue
+            p, g = person[i], base + group[i]
+            if owner[g] < 0:
+                owner[g] = cohorts
+                cohorts += 1
+            c = owner[g]
+            if cohort[p] < 0:
+                cohort[p] = c
+                if c < born:
+                    refilled[c] = r
+                    joined[c] += 1
+                    late[p] = True
+            shown[c] = g
+            latest[p] = g
+            times[p] += 1
+            seen[p] = r
+    return latest, times, cohort, seen, late, shown, refilled, joined, cohorts
+
+
+@njit(cache=True, nogil=True)
+def sort_by(numbers, count):  # type: ignore[no-untyped-def]
+    """Stable order of small numbers 0..count - 1, and where each number starts in it."""
+    starts = np.zeros(count + 1, np.int64)
+    for i in range(len(numbers)):
+        starts[numbers[i] + 1] += 1
+    for number in range(count):
+        starts[number + 1] += starts[number]
+    place = starts[:-1].copy()
+    order = np.empty(len(numbers), np.int64)
+    for i in range(len(numbers)):
+        order[place[numbers[i]]] = i
+        place[numbers[i]] += 1
+    return order, starts

@@ -1,0 +1,235 @@
+"""Vacant places of cohorts and the newcomers who take them: the hot loops.
+
+Newcomers of one value lie along a curve that keeps neighbours together. For a vacant place the nearest of them is
+looked for in a window of that curve around the cohort, so the work per place does not grow with the table.
+"""
+# mypy: allow-untyped-decorators
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from reveil.plan.cutting.trees import Trees, run_cost
+from reveil.plan.cutting.values import ZERO
+from reveil.plan.persistent.buckets import assign
+from reveil.plan.persistent.split import split
+
+I32 = NDArray[np.int32]
+I64 = NDArray[np.int64]
+BITS = 8  # of the curve, per column
+WINDOW = 96  # newcomers looked at for one place
+
+
+def curve(positions: NDArray[np.int32], trees: Trees) -> I64:
+    """The place of each row along a Z-order curve through the quasi-identifiers."""
+    keys = np.zeros(len(positions), dtype=np.int64)
+    columns = min(positions.shape[1], 63 // BITS)
+    for c in range(columns):
+        leaves = max(1, int(trees.first_leaf[c + 1] - trees.first_leaf[c]) - 1)
+        cell = (positions[:, c].astype(np.int64) * (2**BITS - 1)) // leaves
+        for bit in range(BITS):
+            keys |= ((cell >> bit) & 1) << (bit * columns + c)
+    return keys
+
+
+@njit(cache=True, nogil=True)
+def find(link: I64, i: int) -> int:
+    """Follow links to the next newcomer who is still free, shortening the way."""
+    while link[i] != i:
+        link[i] = link[link[i]]
+        i = link[i]
+    return i
+
+
+@njit(cache=True, nogil=True)
+def nearest(trees, box, positions, keys, start, end, key, right, left):  # type: ignore[no-untyped-def]
+    """The free newcomer in start..end whose taking in widens the box least. Ends are guarded by sentinels."""
+    at = start + np.searchsorted(keys[start:end], key)
+    best, lowest = -1, np.inf
+    up, down = find(right, at), find(left, at)  # left is shifted by one: entry i stands for newcomer i - 1
+    for _ in range(WINDOW // 2):
+        for side in range(2):
+            i = up if side == 0 else down - 1
+            if i < start or i >= end:
+                continue
+            cost = 0.0
+            for c in range(positions.shape[1]):
+                p = positions[i, c]
+                a, b = min(box[0, c], p), max(box[1, c], p)
+                if a != b:
+                    cost += trees.weight[c] * run_cost(trees, c, a, b)
+                    if cost >= lowest:
+                        break
+            if cost < lowest:
+                best, lowest = i, cost
+        if up < end:
+            up = find(right, up + 1)
+        if down > start:
+            down = find(left, down - 1)
+        if up >= end and down <= start:
+            break
+    return best
+
+
+@njit(cache=True, nogil=True)
+def listed(codes, number, code):  # type: ignore[no-untyped-def]
+    """Whether the code is one of the first `number`."""
+    for j in range(number):  # noqa: SIM110 (Numba knows no generators)
+        if codes[j] == code:
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def slack_after(counts, tally, codes, number, total, top, m):  # type: ignore[no-untyped-def]
+    """Take one newcomer of each code; returns the slack of the rest (negative: not m-eligible) and its top count."""
+    for j in range(number):
+        tally[counts[codes[j]]] -= 1
+        counts[codes[j]] -= 1
+        tally[counts[codes[j]]] += 1
+    while top > 0 and tally[top] == 0:
+        top -= 1
+    return total - number - m * top, top
+
+
+@njit(cache=True, nogil=True)
+def refill(trees, boxes, centre, first_vacant, vacant, least, m, positions, keys, first_new, counts):  # type: ignore[no-untyped-def]
+    """Refill cohorts in the order given, `least` or more places of each, while the other newcomers stay m-eligible.
+
+    Newcomers are sorted by value and curve. Returns the cohort that each newcomer joins, or -1.
+    """
+    n = len(keys)
+    home = np.full(n, -1, np.int64)
+    right, left = np.arange(n + 1), np.arange(n + 1)
+    tally = np.zeros(n + 1, np.int64)
+    top = ZERO
+    for v in range(len(counts)):
+        tally[counts[v]] += 1
+        top = max(top, counts[v])
+    total, codes, box = n, np.zeros(len(counts), np.int32), np.zeros((2, positions.shape[1]), np.int32)
+    done = np.zeros(len(centre), np.bool_)
+    for _ in range(3):  # a cohort that would have upset the balance may fit once others have taken their share
+        before = total
+        for g in range(len(centre)):
+            if done[g]:
+                continue
+            number = ZERO
+            for j in range(first_vacant[g], first_vacant[g + 1]):
+                if counts[vacant[j]] > 0 and not listed(codes, number, vacant[j]):
+                    codes[number] = vacant[j]
+                    number += 1
+            if number < least:
+                continue
+            slack = total - m * top
+            after, new_top = slack_after(counts, tally, codes, number, total, top, m)
+            if after < min(0, slack):
+                for j in range(number):
+                    tally[counts[codes[j]]] -= 1
+                    counts[codes[j]] += 1
+                    tally[counts[codes[j]]] += 1
+                continue
+            top, total = new_top, total - number
+            done[g] = True
+            for c in range(box.shape[1]):
+                box[0, c], box[1, c] = boxes[g, 0, c], boxes[g, 1, c]
+            for j in range(number):
+                v = codes[j]
+                i = nearest(trees, box, positions, keys, first_new[v], first_new[v + 1], centre[g], right, left)
+                home[i] = g
+                right[i], left[i + 1] = i + 1, i
+                for c in range(positions.shape[1]):
+                    box[0, c] = min(box[0, c], positions[i, c])
+                    box[1, c] = max(box[1, c], positions[i, c])
+        if total == before:
+            break
+    return home
+
+
+@njit(cache=True, nogil=True)
+def vacancies(first, codes, shown, here, first_here, present):  # type: ignore[no-untyped-def]
+    """The values of each cohort that nobody present has. `present` are codes of rows sorted by cohort."""
+    starts = np.zeros(len(here) + 1, np.int64)
+    width = 0
+    for g in range(len(here)):
+        group = shown[here[g]]
+        width = max(width, first[group + 1] - first[group])
+        starts[g + 1] = starts[g] + first[group + 1] - first[group] - (first_here[g + 1] - first_here[g])
+    found = np.zeros(starts[-1], np.int32)
+    for g in range(len(here)):
+        group, place = shown[here[g]], starts[g]
+        for j in range(first[group], first[group + 1]):
+            held = False
+            for i in range(first_here[g], first_here[g + 1]):
+                held = held or present[i] == codes[j]
+            if not held:
+                found[place] = codes[j]
+                place += 1
+    return starts, found
+
+
+@njit(cache=True, nogil=True)
+def bounds(positions, order, first, which):  # type: ignore[no-untyped-def]
+    """The box of the rows of some groups; rows of group g are order[first[g]:first[g + 1]]."""
+    boxes = np.zeros((len(which), 2, positions.shape[1]), np.int32)
+    for k in range(len(which)):
+        g = which[k]
+        for c in range(positions.shape[1]):
+            boxes[k, 0, c] = boxes[k, 1, c] = positions[order[first[g]], c]
+            for i in range(first[g] + 1, first[g + 1]):
+                boxes[k, 0, c] = min(boxes[k, 0, c], positions[order[i], c])
+                boxes[k, 1, c] = max(boxes[k, 1, c], positions[order[i], c])
+    return boxes
+
+
+@njit(cache=True, nogil=True)
+def unfilled(first_vacant, vacant, home, codes):  # type: ignore[no-untyped-def]
+    """Cohort and code of each vacant place that no newcomer (cohort, code) took."""
+    taken = np.zeros(len(vacant), np.bool_)
+    for i in range(len(home)):
+        if home[i] >= 0:
+            for j in range(first_vacant[home[i]], first_vacant[home[i] + 1]):
+                if vacant[j] == codes[i] and not taken[j]:
+                    taken[j] = True
+                    break
+    owner = np.empty(len(vacant), np.int32)
+    for g in range(len(first_vacant) - 1):
+        owner[first_vacant[g] : first_vacant[g + 1]] = g
+    return owner[~taken], vacant[~taken]
+
+
+@njit(cache=True, nogil=True)
+def settle(trees, positions, codes, order, first, width, m, cohort):  # type: ignore[no-untyped-def]
+    """Part each region, the rows order[first[r]:first[r + 1]], into cohorts of m or more different values.
+
+    As in m-invariance, its rows are dealt into buckets of equally frequent values, and buckets are split. Fills
+    `cohort` and returns how many there are.
+    """
+    number = ZERO
+    counts, starts = np.zeros(width, np.int64), np.zeros(width, np.int64)
+    for r in range(len(first) - 1):
+        rows = order[first[r] : first[r + 1]]
+        counts[:] = 0
+        for row in rows:
+            counts[codes[row]] += 1
+        starts[0] = 0
+        for v in range(1, width):
+            starts[v] = starts[v - 1] + counts[v - 1]
+        by_value, place = np.empty(len(rows), np.int64), starts.copy()
+        for row in rows:
+            by_value[place[codes[row]]] = row
+            place[codes[row]] += 1
+        place = starts.copy()
+        near = positions[by_value]
+        values, ends, often = assign(counts, m)
+        begin = 0
+        for b in range(len(ends)):
+            mine = np.empty(ends[b] - begin, np.int64)
+            for j in range(begin, ends[b]):
+                mine[j - begin] = place[values[j]]
+                place[values[j]] += often[b]
+            split(trees, by_value, near, mine, np.full(len(mine), often[b]), often[b], cohort, number)
+            number += often[b]
+            begin = ends[b]
+    return number

@@ -1,0 +1,83 @@
+"""What planning hands on: a frozen plan, and what every planner looks like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reveil.history.history import History
+from reveil.policy.policy import Policy
+from reveil.table.encode import Encoded
+
+Progress = Callable[[str, float], None]  # what is being done, and how much of it is (0 to 1)
+
+
+def silent(what: str, done: float) -> None:
+    """No progress shown."""
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Which rows are published together. Nothing has been written when a plan exists."""
+
+    groups: NDArray[np.int32]  # of each input row, numbered from 0; -1 where the row is withheld
+    method: str
+    counterfeit_groups: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, dtype=np.int32))
+    counterfeit_codes: NDArray[np.int32] = field(default_factory=lambda: np.empty((0, 0), dtype=np.int32))
+    population_groups: NDArray[np.int32] | None = None  # of each person of the population table
+    boxes: tuple[NDArray[np.int32], NDArray[np.int32]] | None = None
+    """First and last position that each group shows (groups x columns); None: the smallest around its rows."""
+    reasons: Mapping[str, int] = field(default_factory=dict)  # why rows are withheld -> how many
+    statistics: Mapping[str, Any] = field(default_factory=dict)
+
+    def renumbered(self, rng: np.random.Generator) -> Plan:
+        """The same plan with group numbers in random order, so that they say nothing about how it was made."""
+        new = rng.permutation(self.count).astype(np.int32)
+        people = self.population_groups
+        shown = None if self.boxes is None else (self.boxes[0][np.argsort(new)], self.boxes[1][np.argsort(new)])
+
+        def number(groups: NDArray[np.int32]) -> NDArray[np.int32]:
+            return np.where(groups >= 0, new[groups], np.int32(-1)) if len(groups) and len(new) else groups
+
+        return replace(
+            self,
+            groups=number(self.groups),
+            counterfeit_groups=number(self.counterfeit_groups),
+            population_groups=None if people is None else number(people),
+            boxes=shown,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan without its rows, as plain JSON values."""
+        return {
+            "method": self.method,
+            "groups": self.count,
+            "withheld": self.withheld,
+            "withheld_why": dict(self.reasons),
+            "counterfeits": self.counterfeits,
+            "statistics": dict(self.statistics),
+        }
+
+    @property
+    def count(self) -> int:
+        return int(self.groups.max(initial=-1)) + 1
+
+    @property
+    def withheld(self) -> int:
+        return int((self.groups < 0).sum())
+
+    @property
+    def counterfeits(self) -> int:
+        return len(self.counterfeit_groups)
+
+
+class Method(Protocol):
+    """A planner: rows and past in, plan out. It may refuse (InfeasibleError), it never half-plans."""
+
+    def __call__(
+        self, encoded: Encoded, history: History, policy: Policy, *, seed: int, progress: Progress
+    ) -> Plan: ...

@@ -1,0 +1,357 @@
+"""The policy file: what each column is, what is promised, and how to keep the promise.
+
+`reveil.toml`, a dict of the same shape, or a `Policy` object all become one validated `Policy`. Every fault of a
+policy is reported at once, with the nearest spelling where a name is unknown.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import tomllib
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar, get_args
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationError,
+    model_validator,
+)
+
+from reveil.base.errors import Fault, InputError
+from reveil.policy.agreement import disagreements
+from reveil.policy.guarantee import (
+    MARK,
+    SINGLE_RELEASE,
+    TABLE,
+    TEXT,
+    ContradictionError,
+    Exact,
+    Guarantee,
+    Section,
+    Share,
+    Values,
+    one_of,
+)
+from reveil.policy.method import Method
+from reveil.table.dates import Order
+
+Role = Literal["identifier", "quasi", "sensitive", "insensitive", "drop"]
+ColumnType = Literal["auto", "number", "category", "date"]
+DateLevel = Literal["day", "month", "quarter", "year", "decade"]
+DATE_LEVELS: tuple[DateLevel, ...] = ("day", "month", "quarter", "year", "decade")
+
+
+def _levels(value: object) -> str:
+    """Cuts of one level, or of several: then every level is a list."""
+    several = isinstance(value, (list, tuple)) and any(isinstance(level, (list, tuple)) for level in value)
+    return MARK + ("levels" if several else "cuts")
+
+
+class Column(Section):
+    """One column: its role and, for quasi-identifiers and sensitive columns, how it may be generalised.
+
+    At most one of `hierarchy` (a file, or a nested table), `widths`, `cuts`, `prefixes`, `levels` and `order` is given.
+    """
+
+    role: Role
+    type: ColumnType = "auto"
+    hierarchy: (
+        Annotated[Annotated[str, TEXT] | Annotated[dict[str, Any], TABLE], one_of("the name of a file nor a table")]
+        | None
+    ) = None
+    widths: tuple[Exact, ...] | None = None
+    cuts: (
+        Annotated[
+            Annotated[tuple[Exact, ...], Tag(MARK + "cuts")]
+            | Annotated[tuple[tuple[Exact, ...], ...], Tag(MARK + "levels")],
+            Discriminator(_levels),
+        ]
+        | None
+    ) = None
+    prefixes: tuple[int, ...] | None = None
+    levels: tuple[DateLevel, ...] | None = None
+    order: tuple[str, ...] | None = None
+    missing: Literal["category", "refuse"] = "category"
+    weight: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Column:
+        generalisations = ("hierarchy", "widths", "cuts", "prefixes", "levels", "order")
+        ways = [name for name in generalisations if getattr(self, name) is not None]
+        if empty := [way for way in ways if not getattr(self, way)]:
+            raise ValueError(f"has an empty {empty[0]}; name at least one, or leave it out")
+        if len(ways) > 1:
+            raise ValueError(f"gives {' and '.join(ways)}; a column is generalised in one way only")
+        if ways and self.role not in ("quasi", "sensitive"):
+            raise ValueError(f"has {ways[0]}, but only quasi and sensitive columns are generalised")
+        if self.role == "sensitive" and ways and ways[0] not in ("hierarchy", "order"):
+            raise ValueError(
+                f"has {ways[0]}, but sensitive values are published as they are; only hierarchy and order help"
+            )
+        wanted = {"widths": "number", "cuts": "number", "levels": "date", "prefixes": "category", "order": "category"}
+        for way in ways:
+            if self.type not in ("auto", wanted.get(way, self.type)):
+                raise ValueError(f'has {way}, which needs type = "{wanted[way]}", not "{self.type}"')
+        if self.weight != 1.0 and self.role != "quasi":
+            raise ValueError("has a weight, but only quasi columns are weighed against each other")
+        return self
+
+
+def _column(value: object) -> object:
+    return {"role": value} if isinstance(value, str) else value
+
+
+class Series(Section):
+    name: Annotated[str, Field(min_length=1)] = "series"
+
+
+class Output(Section):
+    format: Literal["csv", "parquet"] = "csv"
+
+
+class Input(Section):
+    """How to read the table; None is found out from the file."""
+
+    delimiter: str | None = None
+    encoding: str | None = None
+    decimal: Literal[".", ","] | None = None
+    nulls: tuple[str, ...] = ("",)
+    query: str | None = None
+    sheet: str | None = None
+    dates: Order | None = None  # in 03/04/2024; None: a number beyond 12 in the column must tell
+
+
+class AuditSection(Section):
+    """The audit as a last gate of publishing: nobody may be exposed, even if `compromised` people are known."""
+
+    gate: bool = False
+    compromised: Annotated[Share, Field(lt=1)] = Fraction(0)
+    seconds: Annotated[float, Field(gt=0)] = 60.0
+
+
+class Publication(Section):
+    """What every kind of policy says: the columns, how tables are read and written, and where files are (`folder`)."""
+
+    series: Series = Series()
+    columns: dict[str, Annotated[Column, BeforeValidator(_column)]]
+    output: Output = Output()
+    input: Input = Input()
+    folder: Path = Field(default=Path(), exclude=True)
+
+    def named(self, role: Role) -> tuple[str, ...]:
+        """Names of the columns with this role, in the order of the policy."""
+        return tuple(name for name, column in self.columns.items() if column.role == role)
+
+    @property
+    def identifier(self) -> str | None:
+        names = self.named("identifier")
+        return names[0] if names else None
+
+    @property
+    def numbers_groups(self) -> bool:
+        """Whether releases outside a series carry a column `group` too."""
+        return False
+
+    @property
+    def promises_series(self) -> bool:
+        """Whether the promise is about all releases together."""
+        return False
+
+    def to_dict(self) -> dict[str, Any]:
+        """The policy as plain JSON values, defaults included."""
+        return self.model_dump(mode="json")
+
+
+class Policy(Publication):
+    """A policy that promises a guarantee."""
+
+    values: Values = Values()
+    guarantee: Guarantee
+    method: Method = Method()
+    audit: AuditSection = AuditSection()
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Policy:
+        faults = disagreements(self)
+        if faults:
+            raise ContradictionError(faults)
+        return self
+
+    @property
+    def numbers_groups(self) -> bool:
+        return bool(self.guarantee.priors)
+
+    @property
+    def promises_series(self) -> bool:
+        return self.guarantee.model not in SINGLE_RELEASE
+
+    def fixed(self) -> dict[str, Any]:
+        """The part that a series fixes with its first release: all that bears on the promise."""
+        everything = self.to_dict()
+        fixed = {name: everything[name] for name in ("series", "columns", "values", "guarantee", "method")}
+        fixed["method"].pop("infeasible")  # whether to refuse or to leave people out may be decided each time
+        return fixed
+
+
+PolicyLike = str | Path | Mapping[str, Any] | Policy
+Kind = TypeVar("Kind", bound=Publication)
+# The section that makes a policy of each kind, and the command that publishes under it.
+BOUNDS = {  # what Pydantic calls a number out of range, and where it says the range
+    "greater_than_equal": ("not below", "ge"),
+    "greater_than": ("above", "gt"),
+    "less_than_equal": ("not above", "le"),
+    "less_than": ("below", "lt"),
+}
+KINDS_OF_VALUE = {
+    "int_parsing": "a whole number",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_parsing": "a number",
+    "float_type": "a number",
+    "bool_parsing": "true or false",
+    "bool_type": "true or false",
+    "string_type": "a text",
+    "string_too_short": "a text of one character or more",
+    "finite_number": "a finite number",
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "dict_type": "a table",
+    "model_type": "a table",
+}
+KINDS = {"guarantee": "reveil publish", "perturb": "reveil perturb", "dp": "reveil count"}
+
+
+def load_policy(source: PolicyLike) -> Policy:
+    """Read and validate a policy from a file, a dict of the same shape, or pass a `Policy` through.
+
+    >>> policy = load_policy({"columns": {"age": "quasi"}, "guarantee": {"k": 5}})
+    >>> policy.guarantee.k, policy.named("quasi")
+    (5, ('age',))
+    """
+    return load_as(Policy, source)
+
+
+def load_as(kind: type[Kind], source: str | Path | Mapping[str, Any] | Publication) -> Kind:
+    """A policy of this kind; one of another kind is refused with the command that is meant for it."""
+    if isinstance(source, kind):
+        return source
+    if isinstance(source, Publication):
+        content, where = {name: getattr(source, name) for name in source.model_fields_set}, "policy"
+    elif isinstance(source, Mapping):
+        content, where = dict(source), "policy"
+    else:
+        path = Path(source)
+        content, where = {**_read_toml(path), "folder": path.resolve().parent}, path.name
+    _refuse_other_kinds(kind, content, where)
+    return _validate(kind, content, where)
+
+
+def _refuse_other_kinds(kind: type[Publication], content: Mapping[str, Any], where: str) -> None:
+    others = [name for name in KINDS if name in content and name not in kind.model_fields]
+    own = next(name for name in KINDS if name in kind.model_fields)
+    if others:
+        message = f"has [{others[0]}], which would be ignored here: a table is published in one way"
+        remedy = f"run `{KINDS[others[0]]}` with it, or remove that section for `{KINDS[own]}`"
+        raise InputError([Fault("R224", f"{where}, {name}", message, remedy) for name in others])
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        reason = error.strerror or "cannot be read"
+        raise InputError(
+            Fault("R200", f"policy {path}", reason, "run `reveil init TABLE` to make one, or pass --policy FILE")
+        ) from None
+    except UnicodeDecodeError as error:
+        raise InputError(
+            Fault("R200", f"policy {path}", f"is not UTF-8 text (byte {error.start})", "save it as UTF-8")
+        ) from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(Fault("R200", f"policy {path}", f"is not valid TOML: {error}", "correct that line")) from None
+
+
+def recorded_policy(fixed: Mapping[str, Any], given: Policy) -> Policy:
+    """The policy that a series was recorded with (`Policy.fixed`); what it leaves open is as given.
+
+    >>> policy = load_policy({"columns": {"age": "quasi"}, "guarantee": {"k": 5}})
+    >>> recorded_policy(policy.fixed(), load_policy({"columns": {"sex": "quasi"}, "guarantee": {"k": 2}})) == policy
+    True
+    """
+    parts: dict[str, type[Section]] = {"series": Series, "values": Values, "guarantee": Guarantee, "method": Method}
+    content: dict[str, Any] = {name: _stated(part, fixed[name]) for name, part in parts.items()}
+    content["columns"] = {name: _stated(Column, spec) for name, spec in fixed["columns"].items()}
+    content["method"]["infeasible"] = given.method.infeasible
+    open_keys = {name: getattr(given, name) for name in ("input", "output", "audit", "folder")}
+    return _validate(Policy, {**content, **open_keys}, "recorded policy")
+
+
+def _stated(part: type[Section], values: Mapping[str, Any]) -> dict[str, Any]:
+    """What is not as it would be anyway: a default that is written out counts as a parameter that was given."""
+    usual = part.model_construct().model_dump(mode="json")
+    return {name: value for name, value in values.items() if name not in usual or usual[name] != value}
+
+
+def _validate(kind: type[Kind], content: dict[str, Any], where: str) -> Kind:
+    try:
+        return kind.model_validate(content)
+    except ValidationError as error:
+        # A list counts as short, too, when all its items are wrong; these are told already.
+        items = [item for item in error.errors() if item["type"] != "too_short" or not item["input"]]
+        raise InputError([fault for item in items for fault in _faults(kind, where, item)]) from None
+
+
+def _faults(kind: type[Publication], where: str, item: Mapping[str, Any]) -> list[Fault]:
+    """What Pydantic found, in plain words."""
+    place = [str(part) for part in item["loc"] if not str(part).startswith(MARK)]
+    key = ".".join(place) or "as a whole"
+    error = item.get("ctx", {}).get("error")
+    if isinstance(error, ContradictionError):
+        return [Fault("R201", f"{where}, {key}", text, "change the keys that it names") for text in error.faults]
+    message, remedy = item["msg"].removeprefix("Value error, "), "correct this key"
+    if item["type"] == "extra_forbidden":
+        message, remedy = "is not a key of the policy", _nearest_key(kind, place)
+    elif item["type"] == "missing":
+        message, remedy = "is missing", f"add {key}" if len(place) > 1 else f"add a section [{key}]"
+    elif item["type"] == "literal_error":
+        message, remedy = f"{_shown(item)} is not allowed", f"use {item['ctx']['expected']}"
+    elif item["type"] in BOUNDS:
+        word, name = BOUNDS[item["type"]]
+        message, remedy = f"{_shown(item)} is not allowed", f"use a number {word} {item['ctx'][name]}"
+    elif item["type"] == "too_short":
+        message, remedy = "is empty", "name at least one, or leave it out"
+    elif message.startswith("write a number"):
+        message, remedy = f"{_shown(item)} is not a number", message
+    elif item["type"] == "shape":
+        message = f"{_shown(item)} {message}"
+    elif item["type"] in KINDS_OF_VALUE:
+        message, remedy = f"{_shown(item)} is not {KINDS_OF_VALUE[item['type']]}", "correct this key"
+    return [Fault("R201", f"{where}, {key}", message, remedy)]
+
+
+def _shown(item: Mapping[str, Any]) -> str:
+    return json.dumps(item["input"], default=str)
+
+
+def _nearest_key(kind: type[Publication], place: list[str]) -> str:
+    """The key that was meant: of the section, of a column, or of the policy itself."""
+    known: type[BaseModel] = kind
+    if len(place) > 1:
+        known = Column if place[0] == "columns" else _section(kind, place[0])
+    names = [name for name in known.model_fields if name != "folder"]
+    near = difflib.get_close_matches(place[-1], names, n=1)
+    return f"did you mean {near[0]}" if near else f"use one of {', '.join(names)}"
+
+
+def _section(kind: type[Publication], name: str) -> type[BaseModel]:
+    """The model of a section; of one step where a section is a list of them."""
+    annotation = kind.model_fields[name].annotation
+    found = [item for item in (annotation, *get_args(annotation)) if isinstance(item, type)]
+    return next((item for item in found if issubclass(item, BaseModel)), kind)

@@ -1,0 +1,248 @@
+"""Values to integers: quasi-identifiers to positions in their hierarchies, sensitive values to codes.
+
+All planning works on these small matrices. Sensitive codes are append-only over a series: a value keeps its code for
+ever, new values get the next one. A quasi-identifier value keeps its generalisations for ever (`changed_paths`).
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Hashable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from os import cpu_count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from reveil.background.transitions import domain
+from reveil.base.errors import Fault, InputError, brief
+from reveil.base.words import some
+from reveil.hierarchies import scales
+from reveil.hierarchies.files import nested_paths, read_paths
+from reveil.hierarchies.tree import Hierarchy, grow
+from reveil.policy.guarantee import EVOLVING
+from reveil.policy.method import GLOBAL_SCHEMES, Method
+from reveil.policy.policy import Column, Policy
+from reveil.table.roles import first_rows
+
+Codes = NDArray[np.int32]
+CodeBook = Mapping[str, Sequence[Any]]  # sensitive column -> its values by code, over the whole series
+
+
+@dataclass(frozen=True, eq=False)
+class Sensitive:
+    """One sensitive column: the value of each code, and how alike values are where that is known."""
+
+    name: str
+    values: tuple[Any, ...]  # by code; None is the missing value
+    numeric: bool
+    hierarchy: Hierarchy | None  # for the hierarchical distance
+    order: tuple[str, ...] | None = None  # for the ordered distance of categories
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """A table as integers, one row per person."""
+
+    quasi: tuple[Hierarchy, ...]
+    positions: Codes  # rows x quasi
+    sensitive: tuple[Sensitive, ...]
+    codes: Codes  # rows x sensitive
+    population: Codes | None = None  # people x quasi, where presence is protected
+    persons: NDArray[np.int64] | None = None  # number of each row's person in the history, in a series
+    signatures: Codes | None = None  # rows x priors: which distribution is known beforehand, where priors are given
+
+    @property
+    def rows(self) -> int:
+        return int(self.positions.shape[0])
+
+
+def encode(
+    frame: pl.DataFrame, policy: Policy, known: CodeBook | None = None, population: pl.DataFrame | None = None
+) -> Encoded:
+    """Encode a table whose columns have been checked by `roles.prepare`.
+
+    `known` are the sensitive values of earlier releases by code; `population` has the same quasi-identifiers.
+    """
+    faults: list[Fault] = []
+    quasi, columns, others = [], [], []
+    names = policy.named("quasi")
+    values = [frame[name] if population is None else pl.concat([frame[name], population[name]]) for name in names]
+    with ThreadPoolExecutor(cpu_count() or 1) as columns_at_once:
+        found = [
+            columns_at_once.submit(positions_of, v.name, policy.columns[v.name], v, policy.folder, frame.height)
+            for v in values
+        ]
+    for column in found:
+        try:
+            hierarchy, positions = column.result()
+        except InputError as error:
+            faults += error.faults
+            continue
+        quasi.append(_as_published(hierarchy, policy.method))
+        columns.append(positions[: frame.height])
+        others.append(positions[frame.height :])
+    sensitive, codes = [], []
+    for name in policy.named("sensitive"):
+        try:
+            kept, coded = _sensitive(frame[name], policy, (known or {}).get(name, ()))
+        except InputError as error:
+            faults += error.faults
+            continue
+        sensitive.append(kept)
+        codes.append(coded)
+    if faults:
+        raise InputError(faults)
+    return Encoded(
+        quasi=tuple(quasi),
+        positions=np.ascontiguousarray(np.column_stack(columns)),
+        sensitive=tuple(sensitive),
+        codes=np.column_stack(codes) if codes else np.empty((frame.height, 0), dtype=np.int32),
+        population=None if population is None else np.ascontiguousarray(np.column_stack(others)),
+    )
+
+
+def _as_published(hierarchy: Hierarchy, method: Method) -> Hierarchy:
+    """What the method may publish of a hierarchy: nothing between value and `*`, nodes only, or all of it."""
+    if method.recode == "suppress":
+        return hierarchy.flat()
+    return hierarchy.tied() if hierarchy.free and method.name in GLOBAL_SCHEMES else hierarchy
+
+
+def positions_of(
+    name: str, spec: Column, values: pl.Series, folder: Path, rows: int | None = None
+) -> tuple[Hierarchy, Codes]:
+    """The hierarchy of a column and the position of each of its values in it. After `rows` comes the population."""
+    stated = spec.hierarchy is not None or spec.order is not None  # then the values of this table need not be known
+    distinct = values.clear() if stated else values.unique().drop_nulls().sort()
+    hierarchy, leaf = _build(name, spec, distinct, values.null_count() > 0, folder)
+    place = {value: position for position, value in enumerate(hierarchy.leaves)}
+    known = pl.Series(list(leaf), dtype=pl.String) if stated else distinct
+    table = np.array([place[leaf[value]] for value in known], dtype=np.int32)
+    try:
+        return hierarchy, _look_up(values, known, table)
+    except pl.exceptions.InvalidOperationError:
+        own = len(values) if rows is None else rows
+        parts = {"": values.head(own), " of the population": values.slice(own)}
+        wrong = {part: column for part, column in parts.items() if set(column.drop_nulls()) - set(leaf)}
+        faults = [_uncovered(name, spec, column, set(leaf), part) for part, column in wrong.items()]
+        raise InputError(faults) from None
+
+
+def _build(name: str, spec: Column, distinct: pl.Series, missing: bool, folder: Path) -> scales.Built:
+    values = distinct.to_list()
+    if spec.widths is not None:
+        return scales.widths(name, values, spec.widths, missing)
+    if spec.cuts is not None:
+        levels = spec.cuts if isinstance(spec.cuts[0], tuple) else (spec.cuts,)
+        return scales.cuts(name, values, levels, missing)
+    if spec.prefixes is not None:
+        return scales.prefixes(name, values, spec.prefixes, missing)
+    if spec.order is not None:
+        return scales.ordered(name, spec.order, missing)
+    if spec.hierarchy is not None:
+        paths: Mapping[Hashable, tuple[str, ...]] = taxonomy(name, spec.hierarchy, folder)
+        return grow(name, paths, missing=missing), {value: value for value in paths}
+    if distinct.dtype == pl.Date:
+        return scales.dates(name, values, spec.levels, missing)
+    if distinct.dtype.is_numeric():
+        return scales.numbers(name, values, missing)
+    return scales.flat(name, values, missing)
+
+
+def taxonomy(name: str, source: str | dict[str, Any], folder: Path) -> dict[Hashable, tuple[str, ...]]:
+    """The leaves and labels of a stated hierarchy, from a file beside the policy or from the policy itself."""
+    if isinstance(source, str):
+        return dict(read_paths(name, folder / source).items())
+    return dict(nested_paths(source, f"hierarchy of column {name!r}").items())
+
+
+def _look_up(values: pl.Series, distinct: pl.Series, table: Codes) -> Codes:
+    """The entry of `table` that belongs to each value; a missing value is at position 0."""
+    if len(distinct) == 0:
+        return np.zeros(len(values), dtype=np.int32)
+    if values.dtype == pl.String:
+        found: Codes = table[values.cast(pl.Enum(distinct)).to_physical().fill_null(0).to_numpy()]
+    else:
+        keys = _wide(distinct.to_physical().to_numpy())
+        physical = values.to_physical()
+        numbers = _wide((physical.fill_null(keys[0]) if physical.null_count() else physical).to_numpy())
+        found = _entries(numbers, keys, table)
+    if values.null_count():
+        found[values.is_null().to_numpy()] = 0
+    return found
+
+
+def _wide(numbers: NDArray[Any]) -> NDArray[Any]:
+    """Whole numbers as 64 bits, so that differences of small types cannot overflow."""
+    return numbers.astype(np.int64, copy=False) if np.issubdtype(numbers.dtype, np.integer) else numbers
+
+
+def _entries(values: NDArray[Any], keys: NDArray[Any], table: Codes) -> Codes:
+    """The entry of each value, which is one of the sorted keys: directly for small whole numbers, or by bisection."""
+    if np.issubdtype(keys.dtype, np.integer) and int(keys[-1]) - int(keys[0]) < 1 << 20:
+        direct = np.zeros(int(keys[-1]) - int(keys[0]) + 1, dtype=np.int32)
+        direct[keys - keys[0]] = table
+        return np.take(direct, values - keys[0] if keys[0] else values)
+    return np.take(table, np.searchsorted(keys, values))
+
+
+def _uncovered(name: str, spec: Column, values: pl.Series, leaves: set[Hashable], part: str = "") -> Fault:
+    counts = values.drop_nulls().value_counts(sort=True, name="rows")
+    unknown = [(value, rows) for value, rows in counts.iter_rows() if value not in leaves]
+    texts = [str(leaf) for leaf in leaves]
+    shown = []
+    for value, rows in unknown[:10]:
+        near = difflib.get_close_matches(str(value)[:100], texts, n=1)
+        shown.append(f"{brief(value)} ({some(rows, 'row')}{f', nearest {brief(near[0])}' if near else ''})")
+    more = f" and {len(unknown) - 10} more" if len(unknown) > 10 else ""
+    source = spec.hierarchy if isinstance(spec.hierarchy, str) else "its hierarchy" if spec.hierarchy else "order"
+    return Fault(
+        "R301",
+        f"column {name!r}{part}",
+        f"{source} does not cover {some(len(unknown), 'value')}: {', '.join(shown)}{more}",
+        f"add these values to {source}, or correct them",
+        sum(rows for _, rows in unknown),
+        first_rows(values.is_in([value for value, _ in unknown])),
+    )
+
+
+def _unseen(values: pl.Series, policy: Policy, seen: set[Any]) -> list[Any]:
+    """Values that the transitions name and no table had so far, in the type of the column."""
+    texts = domain(policy)
+    named = pl.Series(texts, dtype=pl.String).cast(values.dtype, strict=False)
+    wrong = [text for text, value in zip(texts, named, strict=True) if value is None and text]
+    if wrong:
+        message = f"name {brief(wrong[0])}, which is not a value of a column of {values.dtype}"
+        raise InputError(Fault("R312", "transitions", message, "correct the transitions, or the type of the column"))
+    return [value for value in named if value is not None and value not in seen]
+
+
+def _sensitive(values: pl.Series, policy: Policy, known: Sequence[Any]) -> tuple[Sensitive, Codes]:
+    spec = policy.columns[values.name]
+    distinct = values.unique().drop_nulls().sort()
+    seen = set(known)
+    fresh = [value for value in distinct.to_list() if value not in seen]
+    if values.null_count() and None not in seen:
+        fresh.append(None)
+    if policy.guarantee.model in EVOLVING:  # counterfeits may show any value that a value may become
+        fresh += _unseen(values, policy, seen | set(fresh))
+    book = (*known, *fresh)
+    code = {value: number for number, value in enumerate(book)}
+    table = np.array([code[value] for value in distinct.to_list()], dtype=np.int32)
+    found = _look_up(values, distinct, table)
+    if values.null_count():
+        found[values.is_null().to_numpy()] = code[None]
+    hierarchy = None
+    if spec.hierarchy is not None:
+        paths = taxonomy(values.name, spec.hierarchy, policy.folder)
+        if set(distinct.to_list()) - set(paths):
+            raise InputError(_uncovered(values.name, spec, values, set(paths)))
+        hierarchy = grow(values.name, paths, missing=None in book)
+    if spec.order is not None and set(distinct.to_list()) - set(spec.order):
+        raise InputError(_uncovered(values.name, spec, values, set(spec.order)))
+    return Sensitive(values.name, book, distinct.dtype.is_numeric(), hierarchy, spec.order), found

@@ -1,0 +1,139 @@
+"""What was promised, assumed, checked and found for one release, as data and as text.
+
+A certificate is evidence for people who decide. It never says "safe" or "compliant".
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from html import escape
+from importlib.metadata import version
+from typing import Any
+
+from reveil.base.words import some
+from reveil.policy.guarantee import SINGLE_RELEASE
+from reveil.policy.policy import Policy
+from reveil.verify.verify import Verification
+
+PARTS = ("reveil", "polars", "pyarrow", "numpy", "numba", "scipy", "sqlalchemy", "pydantic")
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The independent verification of one release."""
+
+    holds: bool
+    series: str
+    release: int | None
+    policy: Mapping[str, Any]
+    counts: Mapping[str, int]
+    verdicts: tuple[Mapping[str, Any], ...]
+    checks: tuple[Mapping[str, Any], ...]
+    assumptions: tuple[str, ...]
+    limits: tuple[str, ...]
+    hashes: Mapping[str, str] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    withheld: Mapping[str, int] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {name: _plain(getattr(self, name)) for name in self.__dataclass_fields__}
+
+    def __repr__(self) -> str:
+        found = "holds" if self.holds else "DOES NOT HOLD"
+        return f"Certificate({self.series!r}, release {self.release}: {found}; {len(self.verdicts)} verdicts)"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{escape(v['guarantee'])}</td><td>{'holds' if v['holds'] else 'does not hold'}</td>"
+            f"<td>{escape(v['statement'])}</td></tr>"
+            for v in self.verdicts
+        )
+        return f"<table><tr><th>Guarantee</th><th>Found</th><th>What was checked</th></tr>{rows}</table>"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value
+
+
+def certify(
+    verification: Verification,
+    policy: Policy,
+    *,
+    release: int | None,
+    rows: int,
+    reasons: Mapping[str, int],
+    hashes: Mapping[str, str],
+) -> Certificate:
+    """The certificate of a release that has been verified."""
+    withheld = sum(reasons.values())
+    return Certificate(
+        holds=verification.holds,
+        series=policy.series.name,
+        release=release,
+        policy=policy.to_dict(),
+        counts={
+            "input rows": rows,
+            "published rows": verification.rows,
+            "withheld rows": withheld,
+            "counterfeit rows": verification.counterfeits,
+            "groups": verification.classes,
+            "smallest group": verification.sizes[0] if verification.sizes else 0,
+            "largest group": verification.sizes[-1] if verification.sizes else 0,
+        },
+        verdicts=tuple(verdict.to_dict() for verdict in verification.verdicts),
+        checks=tuple(check.to_dict() for check in verification.checks),
+        assumptions=tuple(assumptions(policy)),
+        limits=tuple(limits(policy, release, verification.alone)),
+        hashes=dict(hashes),
+        versions={"python": platform.python_version(), **{part: version(part) for part in PARTS}},
+        withheld=dict(reasons),
+    )
+
+
+def assumptions(policy: Policy) -> list[str]:
+    """What the guarantees take for granted."""
+    known = ", ".join(policy.named("quasi"))
+    found = [
+        f"Others may know these about a person, and nothing else about them: {known}.",
+        "Worst case: it is known who is in the table, and in which group.",
+        "Each row is about one person, and no person has two rows.",
+        "A missing value is a value of its own.",
+    ]
+    insensitive = policy.named("insensitive")
+    if insensitive and policy.promises_series and policy.method.publish != "anatomy":
+        found.append(f"Published, but dealt out anew within each group: {', '.join(insensitive)}.")
+    elif insensitive:
+        found.append(f"Published unchanged, because they tell nobody anything: {', '.join(insensitive)}.")
+    if policy.values.change == "never":
+        found.append("A person's sensitive value never changes; this was checked against the earlier releases.")
+    return found
+
+
+def limits(policy: Policy, release: int | None, alone: int = 0) -> list[str]:
+    """What the guarantees do not give; `alone` groups have one real row besides counterfeits."""
+    found = ["Nothing here protects people against those who learn their values in another way."]
+    model = policy.guarantee.model
+    if policy.method.publish == "anatomy":
+        found.append(
+            "Exact quasi-identifiers are published: everybody can see who is in the table and find their row. Only "
+            "which value of its group a row has is hidden."
+        )
+    if alone and policy.method.publish != "anatomy":
+        found.append(
+            f"In {some(alone, 'group')} one person is left beside counterfeits, whose number is published: the "
+            "generalised cells of such a group are that person's own. Their value stays hidden."
+        )
+    if model in SINGLE_RELEASE and release is not None:
+        found.append(
+            f"{model} is a promise about one table. Several releases about the same people, each keeping it, can "
+            "together reveal a person's value: publish a series under a guarantee for series."
+        )
+    elif model in SINGLE_RELEASE:
+        found.append(
+            f"{model} is a promise about this table alone: it does not hold for it together with other releases."
+        )
+    return found

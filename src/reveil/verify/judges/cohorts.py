@@ -1,0 +1,297 @@
+"""Compromise safety: even if any c people's values are known, no other can be guessed with more than tau.
+
+People who were ever in one group belong to one *component*. A component is a *closed cohort* if each release
+shows it as one group, always with the same, all different values, and nobody comes back after missing a
+refill. For those the adversary's belief is known exactly (`lineage`). Everything else is judged as not shown
+to hold, however harmless it looks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from reveil.base.words import some
+from reveil.history.history import History
+from reveil.policy.guarantee import lowest_tau
+from reveil.policy.policy import Policy
+from reveil.verify.judges.contract import Background, Judge, Verdict, View
+from reveil.verify.judges.counts import exceeds, written
+from reveil.verify.judges.lineage import lineage, worst_guess
+from reveil.verify.judges.single import empty
+from reveil.verify.judges.trail import Ints, Trail, trail
+
+Flags = NDArray[np.bool_]
+ADVERSARY = (
+    "knows who is in which group of every release, all published values and counterfeit counts, and the true "
+    "values of any {known}; holds all assignments of values that fit for equally likely; does not reason about "
+    "why the publisher grouped people as it did"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Components:
+    """The components that appear in the release that is judged."""
+
+    trail: Trail  # groups of these components only
+    of_group: Ints
+    count: int
+
+
+def components(all_groups: Trail) -> Components:
+    """Who is linked with whom through groups they were in, as far as the release at hand is concerned."""
+    people, index = np.unique(all_groups.person, return_inverse=True)
+    width = len(people) + all_groups.groups
+    links = coo_array((np.ones(len(index), dtype=np.int8), (index, len(people) + all_groups.group)), (width, width))
+    label = connected_components(links, directed=False)[1][len(people) :]
+    current = np.zeros(width, dtype=bool)
+    current[label[all_groups.now :]] = True
+    kept = current[label]
+    numbers, of_group = np.unique(label[kept], return_inverse=True)
+    return Components(all_groups.only(kept), of_group.astype(np.int64), len(numbers))
+
+
+@dataclass(frozen=True, eq=False)
+class Refills:
+    """Every refill of every component: when newcomers joined a cohort that had been published before."""
+
+    component: Ints
+    release: Ints
+    vacant: Ints  # places that nobody held just before
+    joined: Ints
+    fresh: Ints  # people who have left since the refill before
+    missed: Ints  # people who were away and came back later
+    first: Ints  # per person: component, first and last release
+    last: Ints
+    owner: Ints
+
+
+def refills(found: Components) -> Refills:
+    t = found.trail
+    people, index = np.unique(t.person, return_inverse=True)
+    when, far = t.when, int(t.release.max(initial=0)) + 2
+    first, last = np.full(len(people), far), np.zeros(len(people), dtype=np.int64)
+    np.minimum.at(first, index, when)
+    np.maximum.at(last, index, when)
+    owner = np.zeros(len(people), dtype=np.int64)
+    owner[index] = found.of_group[t.group]
+    begin = np.full(found.count, far)
+    np.minimum.at(begin, found.of_group, t.release)
+    arrivals = first > begin[owner]
+    keys, joined = np.unique(owner[arrivals] * far + first[arrivals], return_counts=True)
+    component, release = keys // far, keys % far
+    before = np.where(np.diff(component, prepend=-1) == 0, np.roll(release, 1), 0)
+    started, ended = np.sort(owner * far + first), np.sort(owner * far + last)
+    gone = _between(ended, component * far, keys)
+    entries = found.of_group[t.group] * far + when
+    entries = entries[np.isin(entries, keys)]
+    held = np.bincount(np.searchsorted(keys, entries), minlength=len(keys))
+    old = held - joined
+    spanning = _between(started, component * far, keys) - gone
+    rows = np.zeros(found.count, dtype=np.int64)
+    rows[found.of_group] = t.rows
+    return Refills(
+        component=component,
+        release=release,
+        vacant=rows[component] - old,
+        joined=joined,
+        fresh=_between(ended, component * far + before, keys),
+        missed=spanning - old,
+        first=first,
+        last=last,
+        owner=owner,
+    )
+
+
+def _between(ordered: Ints, low: Ints, high: Ints) -> Ints:
+    """How many of the sorted numbers lie in low <= x < high."""
+    return np.searchsorted(ordered, high) - np.searchsorted(ordered, low)
+
+
+def together(found: Components, refilled: Refills) -> Flags:
+    """Components that each release shows as one group of people and counterfeits, newcomers being in vacant places."""
+    t = found.trail
+    good = np.ones(found.count, dtype=bool)
+    keys = found.of_group * (int(t.release.max(initial=0)) + 1) + t.release
+    repeated = np.unique(keys, return_counts=True)
+    good[repeated[0][repeated[1] > 1] // (int(t.release.max(initial=0)) + 1)] = False
+    good[found.of_group[np.bincount(t.group, minlength=t.groups) + t.counterfeits != t.rows]] = False
+    good[refilled.component[refilled.missed > 0]] = False
+    good[refilled.component[refilled.joined > refilled.vacant]] = False
+    return good
+
+
+def closed(found: Components, refilled: Refills) -> Flags:
+    """Which components are closed cohorts."""
+    t, good = found.trail, together(found, refilled)
+    good[found.of_group[t.distinct() != t.rows]] = False
+    signature = t.signatures
+    any_of = np.zeros(found.count, dtype=np.int64)
+    any_of[found.of_group] = signature
+    good[found.of_group[any_of[found.of_group] != signature]] = False
+    return good
+
+
+def guesses(found: Components, refilled: Refills, known: int) -> dict[int, Fraction]:
+    """The worst guess in each cohort that was refilled, where that may be worse than without refills."""
+    worst: dict[int, Fraction] = {}
+    if known == 0:
+        return worst
+    slow = set(np.unique(refilled.component).tolist()) if known > 1 else set()
+    if known == 1:
+        # A fresh leaver's place is vacant for certain: each newcomer has it with chance 1/vacant, and no place
+        # is likelier to go to one newcomer than that.
+        plain = refilled.fresh > 0
+        pairs = np.column_stack([refilled.component, refilled.vacant])[plain]
+        for component, vacant in pairs.tolist():
+            worst[component] = max(worst.get(component, Fraction(0)), Fraction(1, vacant))
+        slow = set(refilled.component[~plain].tolist())
+    for component, lives, events, places in _lives(found, refilled, slow):
+        guess = worst_guess(lineage(places, events, lives), known) if known <= 2 else Fraction(1)
+        worst[component] = max(worst.get(component, Fraction(0)), guess)
+    return worst
+
+
+Lives = list[tuple[int, int]]
+
+
+def _lives(found: Components, refilled: Refills, wanted: set[int]) -> list[tuple[int, Lives, int, int]]:
+    """Component, lives of its people, events and places."""
+    if not wanted:
+        return []
+    rows = np.zeros(found.count, dtype=np.int64)
+    rows[found.of_group] = found.trail.rows
+    by_owner = np.argsort(refilled.owner, kind="stable")
+    starts = np.searchsorted(refilled.owner[by_owner], np.arange(found.count + 1))
+    events = np.searchsorted(refilled.component, np.arange(found.count + 1))
+    listed = []
+    for component in sorted(wanted):
+        people = by_owner[starts[component] : starts[component + 1]]
+        dates = refilled.release[events[component] : events[component + 1]]
+        came = np.searchsorted(dates, refilled.first[people], side="right")
+        left = np.searchsorted(dates, refilled.last[people], side="right") + 1
+        lives = list(zip(came.tolist(), left.tolist(), strict=True))
+        listed.append((component, lives, len(dates) + 1, int(rows[component])))
+    return listed
+
+
+@dataclass
+class CompromiseSafety:
+    """No guess above tau, whichever c people are known: exact for closed cohorts, refused for all else."""
+
+    m: int
+    known: int
+    tau: Fraction
+    column: str
+    name: str = "compromise-safety"
+    monotone: bool = False
+
+    def judge(self, view: View, history: History) -> list[Verdict]:
+        known = some(self.known, "person", "people")
+        details: dict[str, Any] = {"column": self.column, "adversary": ADVERSARY.format(known=known)}
+        if not len(view.classes):
+            return [empty(self.name, self.tau, details)]
+        everything = trail(view, history, self.column)
+        if everything is None:
+            return [unknown_members(self.name, self.tau, view, details)]
+        found = components(everything)
+        refilled = refills(found)
+        good = closed(found, refilled)
+        sizes = np.zeros(found.count, dtype=np.int64)
+        sizes[found.of_group] = found.trail.rows
+        worst = [Fraction(1, max(1, int(size) - self.known)) for size in np.unique(sizes[good])]
+        bad = ~good | (sizes < self.m) | exceeds(np.ones_like(sizes), np.maximum(0, sizes - self.known), self.tau)
+        for component, guess in guesses(found, refilled, self.known).items():
+            if good[component]:
+                worst.append(guess)
+                bad[component] |= guess > self.tau
+        now = found.of_group[found.trail.now :]
+        highest = Fraction(1) if not good.all() else max(worst)
+        details |= {
+            "cohorts": found.count,
+            "not closed": int((~good).sum()),
+            "refills": len(refilled.component),
+            "counterfeits": int(view.counterfeits.sum()),
+        }
+        above = some(int((bad & good).sum()), "cohort")
+        words = Words(
+            causes=f"{some(details['not closed'], 'cohort')} regrouped or changed, {above} too small or refilled too "
+            "few at a time",
+            danger="People were regrouped, or too few stand together: whoever knows the values of some people could "
+            "learn those of others.",
+            what=repr(self.column),
+            over=f"{some(found.count, 'closed cohort')} and their whole past",
+            who=f"Someone who knows the true value of {known}",
+            besides=" Later releases do not change that, but for refills of places, which keep to the promise.",
+        )
+        return [guess_verdict(self, highest, bad[now], found.trail.rows[found.trail.now :], details, words)]
+
+
+class GuessJudge(Protocol):
+    """A judge that bounds the chance of a guess when some people are known."""
+
+    name: str
+    column: str
+    known: int
+    tau: Fraction
+
+
+@dataclass(frozen=True)
+class Words:
+    """What differs between the verdicts on guesses."""
+
+    causes: str  # why a value may be guessed
+    danger: str  # the same in plain words
+    what: str  # that cannot be guessed
+    over: str  # which cohorts and releases
+    who: str  # guesses, in plain words
+    besides: str = ""
+
+
+def guess_verdict(
+    judge: GuessJudge, worst: Fraction, bad: Flags, rows: Ints, details: dict[str, Any], words: Words
+) -> Verdict:
+    """The verdict on the highest chance of a guess; `bad` groups of the release, and the rows of all its groups."""
+    whom = f"any {some(judge.known, 'person', 'people')} known" if judge.known else "nobody known"
+    if bad.any():
+        statement = (
+            f"with {whom}, {some(int(bad.sum()), 'group')} of {len(bad):,} may let {judge.column!r} be guessed with "
+            f"more than {written(judge.tau)}: {words.causes}"
+        )
+        plain = words.danger
+    else:
+        statement = (
+            f"with {whom}, no other {words.what} can be guessed with more than {written(worst)}, over {words.over}; "
+            f"{written(judge.tau)} was promised"
+        )
+        plain = f"{words.who} guesses anybody else's value with a chance of at most {written(worst)}.{words.besides}"
+    violating = int(rows[bad].sum())
+    return Verdict(judge.name, statement, plain, not bad.any(), worst, judge.tau, int(bad.sum()), violating, details)
+
+
+def unknown_members(name: str, bound: Fraction | int, view: View, details: dict[str, Any]) -> Verdict:
+    """A promise about a series cannot be judged without knowing who is in which group."""
+    return Verdict(
+        name,
+        "it is not known who is in which group, so nothing about the series can be shown",
+        "This promise is about people over several releases; a table without its series cannot be judged.",
+        False,
+        None,
+        bound,
+        view.count,
+        len(view.classes),
+        details,
+    )
+
+
+def build_cohorts(policy: Policy, background: Background) -> list[Judge]:
+    g = policy.guarantee
+    assert g.m is not None
+    tau = g.tau if g.tau is not None else lowest_tau(g)
+    return [CompromiseSafety(g.m, g.compromised, tau, name) for name in policy.named("sensitive")]

@@ -1,0 +1,347 @@
+"""m-Distinct and m-Distinct* in the joint view: closed cohorts of people whose values change.
+
+What is promised: even if the values of any c people are known in every release that shows them, nobody else's value
+in any release that shows them can be guessed with a chance above tau, by somebody who has all releases. tau is
+1/(m - c) unless given (1/(refill - c + 1) where that is larger).
+
+Under which belief: the first values of people who are grouped together are equally likely to be anybody's, values
+change with the public chances, and so do counterfeits: a place that somebody left goes on changing with the same
+chances, drawn at random. The publisher draws them so, and no reader who assumes otherwise guesses better.
+
+Why it holds: the places of a cohort have the same law, and a release shows the set of their values without order. So
+exchanging two places maps worlds to worlds of equal weight, whatever the chances are: with n places and c of them
+known, each of the others has each row that is left with chance 1/(n - c), and a value that is shown r times with at
+most r/(n - c). Newcomers take over rows that counterfeits would have shown, so that no chain breaks; who had which
+place when is then the same question as for lasting values (`lineage`).
+
+What could break it is a value that too many places come to share. A cohort to which this happens is withheld from
+then on. That it happened is known then. Given the rows shown last, the next values of the places are independent, so
+the chance of a value given that some value is shared by more than r places is bounded by `shared`. A cohort may show a
+value r times only if withholding it for more than that, or for more than some larger number up to `repeats`, would
+tell no more than tau. Where no r is left it must not be shown again, whatever its values are: what may be shown
+follows from what is public already. In m-Distinct* no two places can ever share a value, and nothing is withheld.
+"""
+# mypy: allow-untyped-decorators
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numba import njit
+from numpy.typing import NDArray
+
+from reveil.background.transitions import domain, relation_of
+from reveil.base.words import some
+from reveil.history.history import History
+from reveil.policy.guarantee import Guarantee, lowest_tau, plain_text, repeats
+from reveil.policy.policy import Policy
+from reveil.verify.judges.cohorts import (
+    Components,
+    Flags,
+    Words,
+    components,
+    guess_verdict,
+    guesses,
+    refills,
+    together,
+    unknown_members,
+)
+from reveil.verify.judges.contract import Background, Judge, Verdict, View
+from reveil.verify.judges.counts import exceeds
+from reveil.verify.judges.single import empty
+from reveil.verify.judges.trail import Ints, trail
+
+ADVERSARY = (
+    "knows who is in which group of every release, all published values and counterfeit counts, the chances with "
+    "which values change and that counterfeits change with the same, and the true values of any {known} in every "
+    "release that shows them; does not reason about why the publisher first grouped people as it did"
+)
+Floats = NDArray[np.float64]
+ROUNDING = 1 + 1e-9  # far above what the sums of `shared` can lose: they have positive terms only
+
+
+@njit(cache=True, nogil=True)
+def tails(chances, most, at_least, more):  # type: ignore[no-untyped-def]
+    """The chance that more than `most` of some independent events happen.
+
+    Fills, for each event, the chances that of the *others* at least `most`, and more than `most`, happen: the first
+    ones and the last ones are counted apart (row j: exactly j; the last row: more) and put together.
+    """
+    n = len(chances)
+    before, after = np.zeros((n + 1, most + 2)), np.zeros((n + 1, most + 2))
+    before[0, 0] = after[n, 0] = 1.0
+    for k in range(n):
+        for table, here, there, p in ((before, k, k + 1, chances[k]), (after, n - k, n - k - 1, chances[n - k - 1])):
+            table[there, most + 1] = table[here, most + 1] + table[here, most] * p
+            for j in range(most + 1):
+                table[there, j] = table[here, j] * (1.0 - p) + (table[here, j - 1] * p if j > 0 else 0.0)
+    for k in range(n):
+        at_least[k] = more[k] = 0.0
+        for i in range(most + 2):
+            for j in range(most + 2):
+                weight = before[k, i] * after[k + 1, j]
+                at_least[k] += weight if i + j >= most else 0.0
+                more[k] += weight if i + j > most else 0.0
+    return before[n, most + 1]
+
+
+@njit(cache=True, nogil=True)
+def reached(rows, chance):  # type: ignore[no-untyped-def]
+    """How many of these rows can become each value."""
+    found = np.zeros(chance.shape[1], np.int64)
+    for v in rows:
+        for t in range(len(found)):
+            found[t] += chance[v, t] > 0.0
+    return found
+
+
+@njit(cache=True, nogil=True)
+def shared(rows, chance, most):  # type: ignore[no-untyped-def]
+    """If places with these values go on and more than `most` of them come to share a value: a bound of the expected
+    number of places that then have any one value; 0 where they cannot.
+
+    Let A_t be that more than `most` places get value t. The chance that place k gets s and some A_t happens is at most
+    the sum over t. The chance that some A_t happens is at least 1 - product of 1 - P(A_t), as numbers of places by
+    value are negatively associated (more places at one value leave fewer for the others).
+    """
+    width, n, reach = chance.shape[1], len(rows), reached(rows, chance)
+    if reach.max() <= most:
+        return 0.0
+    summed, at_least, more, own = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros((width, n))
+    none = 0.0
+    for t in range(width):
+        if reach[t] > most:
+            happens = tails(chance[rows, t], most, at_least, more)
+            none += np.log1p(-min(happens, 1.0))
+            summed += more
+            own[t] = at_least - more
+    some_happen, highest = -np.expm1(none), 0.0
+    for s in range(width):
+        expected = 0.0
+        for k in range(n):
+            expected += chance[rows[k], s] * min(1.0, summed[k] + own[s, k])
+        highest = max(highest, expected)
+    return highest / some_happen
+
+
+@njit(cache=True, nogil=True)
+def can_follow(before, after, chance):  # type: ignore[no-untyped-def]
+    """Whether the rows of one release can have become those of the next, each row one."""
+    n = len(before)
+    mine, seen, queue, parent = np.full(n, -1), np.zeros(n, np.bool_), np.zeros(n, np.int64), np.zeros(n, np.int64)
+    for start in range(n):
+        seen[:] = False
+        queue[0], end, place, free = start, 1, 0, -1
+        while place < end and free < 0:
+            i = queue[place]
+            place += 1
+            for j in range(n):
+                if not seen[j] and chance[before[i], after[j]] > 0.0:
+                    seen[j], parent[j] = True, i
+                    if mine[j] < 0:
+                        free = j
+                        break
+                    queue[end] = mine[j]
+                    end += 1
+        if free < 0:
+            return False
+        while free >= 0:  # turn the found path round
+            i, following = parent[free], -1
+            for j in range(n):
+                if mine[j] == i:
+                    following = j
+            mine[free] = i
+            if i == start:
+                break
+            free = following
+    return True
+
+
+@njit(cache=True, nogil=True)
+def judge_steps(before, after, chance, follows, ceilings, overlap):  # type: ignore[no-untyped-def]
+    """Of each cohort, a line of rows before (negative: none) and after: whether the step is possible, the bounds of
+    `shared` for 1, 2, ... places, and how many of its rows can become the same value from now on.
+    """
+    for c in range(len(after)):
+        overlap[c] = reached(after[c], chance).max()
+        if before[c, 0] >= 0:
+            follows[c] = can_follow(before[c], after[c], chance)
+            for most in range(ceilings.shape[1]):
+                ceilings[c, most] = shared(before[c], chance, most + 1)
+
+
+def unbroken(found: Components) -> Flags:
+    """Components of one size in which everybody was there in one stretch of the releases that showed them."""
+    t, good = found.trail, np.ones(found.count, dtype=bool)
+    size = np.zeros(found.count, dtype=np.int64)
+    size[found.of_group] = t.rows
+    good[found.of_group[size[found.of_group] != t.rows]] = False
+    order = np.lexsort((t.release, found.of_group))
+    place = np.empty(t.groups, dtype=np.int64)
+    place[order] = np.arange(t.groups)  # releases of a component are consecutive
+    people, index = np.unique(t.person, return_inverse=True)
+    first, last = np.full(len(people), t.groups), np.full(len(people), -1)
+    np.minimum.at(first, index, place[t.group])
+    np.maximum.at(last, index, place[t.group])
+    gaps = last - first + 1 != np.bincount(index, minlength=len(people))
+    good[found.of_group[t.group[gaps[index]]]] = False
+    return good
+
+
+def shown_again(found: Components, history: History) -> Flags:
+    """Components that were withheld in some release, though a member of theirs was there, and are shown again."""
+    again = np.zeros(found.count, dtype=bool)
+    if history.members.is_empty():
+        return again
+    t = found.trail
+    withheld = history.members.filter(pl.col("group") < 0).select("person", pl.col("release").alias("away"))
+    seen = pl.DataFrame({"person": t.person, "component": found.of_group[t.group], "release": t.when})
+    entries = withheld.cast({"person": pl.Int64, "away": pl.Int64}).join(seen, on="person")
+    before = entries.filter(pl.col("release") < pl.col("away"))
+    before = before.group_by("person", "away").agg(pl.col("release").max(), pl.col("component").first())
+    shown = pl.DataFrame({"component": found.of_group, "shown": t.release})
+    both = before.join(shown, on="component").filter(pl.col("shown") <= pl.col("away"))
+    latest = both.group_by("person", "away").agg(pl.col("shown").max(), pl.col("release", "component").first())
+    again[latest.filter(pl.col("shown") == pl.col("release"))["component"].to_numpy()] = True
+    return again
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """The last step of each component."""
+
+    possible: Flags
+    told: Flags  # showing this many of one value was not allowed: withholding more would have told too much
+    overlap: Ints  # how many of its rows may come to share a value
+
+
+def last_steps(found: Components, good: Flags, place: Floats, policy: Policy, chance: Floats) -> Steps:
+    """Judge the last step of the good components; anybody has any one place with chance `place` at most."""
+    t, g = found.trail, policy.guarantee
+    steps = Steps(np.ones(found.count, dtype=bool), np.zeros(found.count, dtype=bool), np.ones(found.count, np.int64))
+    now, earlier = np.zeros(found.count, dtype=np.int64), np.full(found.count, -1, dtype=np.int64)
+    now[found.of_group[t.now :]] = np.arange(t.now, t.groups)
+    order = np.argsort(t.release[: t.now], kind="stable")
+    earlier[found.of_group[order]] = order  # the latest is written last
+    rows = np.append(np.repeat(t.value, t.value_rows), -1)
+    first, top = np.cumsum(t.rows) - t.rows, np.zeros(t.groups, dtype=np.int64)
+    np.maximum.at(top, t.value_group, t.value_rows)
+    for size in np.unique(t.rows[now[good]]).tolist():
+        mine = np.flatnonzero(good & (t.rows[now] == size))
+        inside, most = np.arange(size), max(0, repeats(g, size))
+        before = np.where(earlier[mine, None] < 0, -1, first[earlier[mine]][:, None] + inside)
+        lines = np.hstack([rows[before], rows[first[now[mine]][:, None] + inside]])
+        distinct, index = np.unique(lines, axis=0, return_inverse=True)
+        halves = [np.ascontiguousarray(half) for half in (distinct[:, :size], distinct[:, size:])]
+        follows, ceilings = np.ones(len(distinct), dtype=bool), np.zeros((len(distinct), most))
+        overlap, each = np.ones(len(distinct), dtype=np.int64), index.ravel()
+        judge_steps(halves[0], halves[1], chance, follows, ceilings, overlap)
+        safe = ceilings[each] * place[mine, None] * ROUNDING <= float(promised(g))
+        shown = np.arange(1, most + 1) >= top[now[mine]][:, None]
+        steps.possible[mine], steps.overlap[mine] = follows[each], overlap[each]
+        steps.told[mine] = ~(safe & shown).any(axis=1)
+    return steps
+
+
+def promised(g: Guarantee) -> Fraction:
+    return lowest_tau(g) if g.tau is None else g.tau
+
+
+@dataclass
+class JointlyDistinct:
+    """No guess above tau, whichever c people are known, over all releases of closed cohorts of changing values."""
+
+    policy: Policy
+    column: str
+    monotone: bool = False
+
+    def __post_init__(self) -> None:
+        self.g = self.policy.guarantee
+        self.name = self.g.model
+        self.known = self.policy.guarantee.compromised
+        self.tau = promised(self.g)
+
+    def judge(self, view: View, history: History) -> list[Verdict]:
+        known = some(self.known, "person", "people")
+        details: dict[str, Any] = {"column": self.column, "adversary": ADVERSARY.format(known=known)}
+        if not len(view.classes):
+            return [empty(self.name, self.tau, details)]
+        everything = trail(view, history, self.column)
+        if everything is None:
+            return [unknown_members(self.name, self.tau, view, details)]
+        found = components(everything)
+        refilled = refills(found)
+        closed = together(found, refilled) & unbroken(found) & ~shown_again(found, history)
+        worst, high, place = self._guesses(found, closed, guesses(found, refilled, self.known))
+        steps = last_steps(found, closed, place, self.policy, self._chances(everything.book))
+        told = closed & steps.told & ~high
+        closed &= steps.possible
+        star = self.name == "m-distinct-star"
+        overlapping = closed & (steps.overlap > 1) if star else np.zeros_like(closed)
+        details |= {
+            "cohorts": found.count,
+            "not closed": int((~closed).sum()),
+            "cannot follow": int((~steps.possible).sum()),
+            "too likely": int(high.sum()),
+            "withholding would tell": int(told.sum()),
+            **({"may come to share a value": int(overlapping.sum())} if star else {}),
+            "refills": len(refilled.component),
+            "counterfeits": int(view.counterfeits.sum()),
+        }
+        worst = worst if closed.all() else Fraction(1)
+        bad = (~closed | high | told | overlapping)[found.of_group[found.trail.now :]]
+        rows = found.trail.rows[found.trail.now :]
+        return [guess_verdict(self, worst, bad, rows, details, self._words(details))]
+
+    def _chances(self, book: tuple[Any, ...]) -> Floats:
+        """The chance of each change, by number of the value; values that were never shown come last."""
+        shown = {plain_text(value) for value in book}
+        relation = relation_of(self.policy, [*book, *(value for value in domain(self.policy) if value not in shown)])
+        return np.asarray(relation.weights / relation.totals[:, None])
+
+    def _guesses(
+        self, found: Components, closed: Flags, refilled: dict[int, Fraction]
+    ) -> tuple[Fraction, Flags, Floats]:
+        """The highest chance of a value, cohorts where it is too high, and the chance of any one place.
+
+        In a cohort of n places anybody has any one place with chance 1/(n - c) at most, or as its refills tell.
+        """
+        t, c = found.trail, self.known
+        size, most = np.zeros(found.count, dtype=np.int64), np.zeros(found.count, dtype=np.int64)
+        size[found.of_group] = t.rows
+        np.maximum.at(most, found.of_group[t.value_group], t.value_rows)
+        others = np.maximum(1, size - c)
+        high = exceeds(most, others, self.tau) | (size < (self.g.m or 0))
+        place = 1.0 / others
+        worst = [Fraction(int(r), int(n)) for r, n in np.unique(np.column_stack([most, others])[closed], axis=0)]
+        for component, guess in refilled.items():
+            highest = max(guess, Fraction(1, int(others[component])))
+            high[component] |= int(most[component]) * highest > self.tau
+            place[component] = float(highest)
+            if closed[component]:
+                worst.append(int(most[component]) * highest)
+        return min(Fraction(1), max(worst, default=Fraction(1))), closed & high, place
+
+    def _words(self, details: dict[str, Any]) -> Words:
+        known = some(self.known, "person", "people")
+        return Words(
+            causes=f"{some(details['not closed'], 'cohort')} regrouped, broken or changed against the rules, "
+            f"{details['too likely']:,} with a value that is shown too often, {details['withholding would tell']:,} "
+            "that should not have been shown again",
+            danger="People were regrouped, or too many of them share a value: whoever knows how values change could "
+            "learn what others have.",
+            what=f"{self.column!r} in any release",
+            over=f"{some(details['cohorts'], 'closed cohort')} and their whole past, if values change with the "
+            "stated chances",
+            who=f"Someone who has all releases, knows how values change and knows the true values of {known}",
+        )
+
+
+def build_joint(policy: Policy, background: Background) -> list[Judge]:
+    """The judge of each sensitive column. The relation is read at once: its faults come first."""
+    domain(policy)
+    return [JointlyDistinct(policy, name) for name in policy.named("sensitive")]

@@ -1,0 +1,77 @@
+"""Judge again what is already out: recorded releases, folders, and tables that others have published."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from reveil.base.errors import Fault, InputError, ReveilError, TamperedError
+from reveil.history.history import History
+from reveil.history.memory import history_of
+from reveil.ledger.ledger import Ledger
+from reveil.policy.policy import Policy
+from reveil.table.read import read_table
+from reveil.verify.certificate import Certificate, certify
+from reveil.verify.verify import GROUP, Truth, Verification, check_table, grouped, published_columns, verify
+
+
+def recheck(ledger: Ledger, policy: Policy, number: int | None) -> Mapping[int, Verification | ReveilError]:
+    """Each recorded release (or one of them): its files as recorded, its bytes as promised, given what came before."""
+    past = history_of(ledger)
+    found: dict[int, Verification | ReveilError] = {}
+    for record in ledger.records():
+        if number not in (None, record.number):
+            continue
+        faults = ledger.check([record.number])
+        if faults:
+            found[record.number] = TamperedError(faults)
+            continue
+        before = past.until(record.number)
+        members = past.members.filter(pl.col("release") == record.number)
+        truth = Truth(
+            rows=members.height,
+            withheld=int((members["group"] < 0).sum()),
+            members=_with_values(members.filter(pl.col("group") >= 0), past),
+            signatures=ledger.memory(record.number, "signatures") if policy.guarantee.priors else None,
+        )
+        found[record.number] = verify(ledger.path(record.number) / "public", policy, before, truth)
+    if number is not None and not found:
+        raise InputError(Fault("R510", f"release {number}", "is not in this series", "see `reveil history`"))
+    return found
+
+
+def _with_values(members: pl.DataFrame, past: History) -> pl.DataFrame:
+    """Who was in which group, with the value that the ledger remembers."""
+    books = {name: pl.Series(name, list(values), strict=False) for name, values in past.codebook.items()}
+    held = [books[name].gather(members[name]) for name in books]
+    return pl.DataFrame([members["person"], members["group"], *held])
+
+
+def check_folder(folder: Path, policy: Policy) -> Certificate:
+    """Judge a folder of public files on its own, without any history."""
+    public = folder / "public" if (folder / "public").is_dir() else folder
+    return _certificate(verify(public, policy, History()), policy)
+
+
+def check_published(published: Any, policy: Policy) -> Certificate:
+    """Judge a published table, whoever made it. Rows are groups of equal generalised cells, or of an equal `group`."""
+    table = read_table(published)
+    wanted = published_columns(policy)
+    missing = [name for name in wanted if name not in table.columns and policy.columns[name].role != "insensitive"]
+    if missing:
+        faults = [
+            Fault("R604", f"column {name!r}", "is in the policy but not in the published table", "correct the policy")
+            for name in missing
+        ]
+        raise InputError(faults)
+    if grouped(table, policy) and not table[GROUP].dtype.is_integer():  # others may call their groups A and B
+        table = table.with_columns(pl.col(GROUP).rank("dense"))
+    quasi = table.with_columns(pl.col(name).cast(pl.String) for name in policy.named("quasi"))
+    return _certificate(check_table(quasi, None, policy, History()), policy)
+
+
+def _certificate(verification: Verification, policy: Policy) -> Certificate:
+    return certify(verification, policy, release=None, rows=verification.rows, reasons={}, hashes={})

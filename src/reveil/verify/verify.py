@@ -1,0 +1,410 @@
+"""A second opinion before anything is revealed: read the published bytes again and judge them.
+
+Imports nothing that planned, recoded or wrote the release. What is checked is what anyone could see in the files, with
+the worst case that it is known who is in which group.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from reveil.background.prior import load
+from reveil.base.errors import Fault, GuaranteeError, InputError, stop_if
+from reveil.base.words import agree, some
+from reveil.hierarchies import scales
+from reveil.hierarchies.tree import Hierarchy, grow
+from reveil.history.history import History
+from reveil.policy.policy import Policy
+from reveil.published.anatomy import QUASI, pair, value_tables
+from reveil.table.encode import taxonomy
+from reveil.table.roles import population
+from reveil.verify.covering import Held, uncovered
+from reveil.verify.judges.contract import Background, Verdict, View
+from reveil.verify.judges.counts import among, beyond, count_values
+from reveil.verify.judges.registry import judges
+
+GROUP = "group"
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What the publisher says about a release, to be compared with its bytes."""
+
+    rows: int  # of the input
+    withheld: int
+    values: Mapping[str, pl.DataFrame] = field(default_factory=dict)  # sensitive column -> value, rows in the input
+    members: pl.DataFrame | None = None  # series: person, group (>= 0) and, by sensitive column, their value
+    quasi: Mapping[str, Held] | None = None  # the quasi-identifiers of the members
+    signatures: pl.DataFrame | None = None  # priors: group (>= 0) and, by prior, the signature of each person
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at besides the guarantees."""
+
+    name: str
+    holds: bool
+    finding: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"name": self.name, "holds": self.holds, "finding": self.finding}
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What the verifier found in one folder of public files."""
+
+    checks: tuple[Check, ...]
+    verdicts: tuple[Verdict, ...]
+    rows: int
+    classes: int
+    counterfeits: int
+    sizes: tuple[int, ...] = field(repr=False)  # of the classes, ascending
+    alone: int = 0  # classes of one real row and counterfeits
+    hashes: Mapping[str, str] = field(default_factory=dict, repr=False)  # SHA-256 of the files that were judged
+    labels: Mapping[str, int] = field(default_factory=dict, repr=False)  # different cells of each quasi-identifier
+
+    @property
+    def holds(self) -> bool:
+        return all(check.holds for check in self.checks) and all(verdict.holds for verdict in self.verdicts)
+
+    def insist(self) -> None:
+        """Raise when anything does not hold."""
+        faults = [
+            Fault("R601", check.name, check.finding, "do not publish; report this as a bug of Reveil")
+            for check in self.checks
+            if not check.holds
+        ]
+        faults += [
+            Fault("R602", verdict.guarantee, verdict.statement, "do not publish this table", verdict.violating_rows)
+            for verdict in self.verdicts
+            if not verdict.holds
+        ]
+        if faults:
+            raise GuaranteeError(faults)
+
+
+def _unreadable(error: Exception) -> str:
+    """What a folder lacks, or why it cannot be read."""
+    if isinstance(error, FileNotFoundError) and error.filename:
+        return f"holds no {Path(error.filename).name}"
+    if isinstance(error, KeyError):
+        return f"its data package names no {error.args[0]!r}"
+    return f"cannot be read: {str(error).partition(chr(10))[0]}"
+
+
+def verify(public: Path, policy: Policy, history: History, truth: Truth | None = None) -> Verification:
+    """Judge the public files of one release; `truth` adds checks against what was put in."""
+    try:
+        with ThreadPoolExecutor(1) as beside:  # bytes are hashed while they are parsed
+            hashing = beside.submit(_hashes, public)
+            package, table, counterfeits = read_release(public, policy)
+        hashes = hashing.result()
+    except (OSError, ValueError, LookupError, TypeError, pl.exceptions.PolarsError) as error:
+        remedy = "name a release of this policy, or restore it from a backup"
+        fault = Fault("R603", f"release in {public}", _unreadable(error), remedy)
+        raise InputError(fault) from None
+    checks = [_files(hashes, package), _columns(table, policy)]
+    if not all(check.holds for check in checks):
+        return Verification(tuple(checks), (), table.height, 0, 0, (), hashes=hashes)
+    return replace(check_table(table, counterfeits, policy, history, truth, checks), hashes=hashes)
+
+
+def check_table(
+    table: pl.DataFrame,
+    counterfeits: pl.DataFrame | None,
+    policy: Policy,
+    history: History,
+    truth: Truth | None = None,
+    checks: list[Check] | None = None,
+) -> Verification:
+    """Judge a published table that has been read already."""
+    found = [_strangers(table, policy)] if checks is None else list(checks)
+    groups, view = _view(table, counterfeits, policy, truth)
+    found.append(_uniform(table, view, policy))
+    if counterfeits is not None:
+        found.append(_counterfeits(groups, view, counterfeits))
+    known, shown = background(policy), view.quasi if policy.method.publish == "anatomy" else _by_class(view)
+    if truth is not None:
+        found += _compare(table, view, truth)
+        found += _covered(view, shown, truth, policy, known.hierarchies)
+    verdicts = [verdict for judge in judges(policy, known) for verdict in judge.judge(view, history)]
+    sizes, fakes = view.sizes(), view.counterfeits
+    alone = int(np.count_nonzero((fakes > 0) & (sizes - fakes == 1)))
+    counts = (table.height, view.count, int(fakes.sum()), tuple(np.sort(sizes).tolist()))
+    return Verification(tuple(found), tuple(verdicts), *counts, alone, labels=_labels(shown))
+
+
+def _labels(shown: pl.DataFrame) -> dict[str, int]:
+    """How many different cells each quasi-identifier shows."""
+    return shown.select(pl.all().n_unique()).row(0, named=True) if shown.width else {}
+
+
+def _by_class(view: View) -> pl.DataFrame:
+    """The cells of one row of each class: but for an anatomy's, all its rows show the same."""
+    model = np.zeros(view.count, dtype=np.int64)
+    model[view.classes] = np.arange(len(view.classes))
+    return view.quasi[model] if len(view.classes) else view.quasi
+
+
+def published_columns(policy: Policy) -> list[str]:
+    return [name for name, spec in policy.columns.items() if spec.role in ("quasi", "sensitive", "insensitive")]
+
+
+def grouped(table: pl.DataFrame, policy: Policy) -> bool:
+    """Whether the table carries numbers of groups, and not a column of the policy that has this name by chance."""
+    return GROUP in table.columns and GROUP not in published_columns(policy)
+
+
+def read_release(public: Path, policy: Policy) -> tuple[dict[str, Any], pl.DataFrame, pl.DataFrame | None]:
+    """The data package, the table (the two of an anatomy paired by group), and the counterfeit counts."""
+    package = json.loads((public / "datapackage.json").read_text(encoding="utf-8"))
+    names = {resource["name"]: public / resource["path"] for resource in package["resources"]}
+    counterfeits = None
+    if policy.method.publish == "anatomy":
+        tables = {name: typed(read_published(path), package, name) for name, path in names.items()}
+        stated = {column: tables[name] for column, name in value_tables(policy.named("sensitive")).items()}
+        paired = pair(tables[QUASI], stated)
+        table = paired.select(GROUP, *(name for name in policy.columns if name in paired.columns))
+    else:
+        table = typed(read_published(names["table"]), package)
+    if "counterfeits" in names:
+        counterfeits = pl.read_csv(names["counterfeits"]).select(pl.col(GROUP, "count").cast(pl.Int64))
+    return package, table, counterfeits
+
+
+def read_published(path: Path) -> pl.DataFrame:
+    """A published table as text cells; null is a missing value."""
+    if path.suffix == ".parquet":
+        return pl.read_parquet(path)
+    table = pl.read_csv(path, infer_schema=False, null_values=[""])
+    with path.open(encoding="utf-8", newline="") as file:
+        table.columns = next(csv.reader(file))  # Polars leaves quotation marks doubled in names
+    return table
+
+
+def typed(table: pl.DataFrame, package: Mapping[str, Any], resource: str = "table") -> pl.DataFrame:
+    """Cells as the data package declares them."""
+    fields = {r["name"]: r["schema"]["fields"] for r in package["resources"]}[resource]
+    kinds = {field["name"]: field["type"] for field in fields if field["name"] in table.columns}
+    days = [name for name, kind in kinds.items() if kind == "date" and table.schema[name] == pl.String]
+    numbers = {"integer": pl.Int64, "number": pl.Float64}
+    return table.with_columns(pl.col(days).str.to_date("%Y-%m-%d")).cast(
+        {name: numbers[kind] for name, kind in kinds.items() if kind in numbers}
+    )
+
+
+def _hashes(public: Path) -> dict[str, str]:
+    found = {}
+    for path in sorted(public.iterdir()):
+        with path.open("rb") as file:
+            found[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
+    return found
+
+
+def _files(hashes: Mapping[str, str], package: Mapping[str, Any]) -> Check:
+    stated = {resource["path"]: resource["hash"] for resource in package["resources"]}
+    extra = sorted(set(hashes) - {*stated, "datapackage.json"})
+    wrong = [path for path, hashed in stated.items() if hashed != f"sha256:{hashes.get(path)}"]
+    if extra or wrong:
+        return Check("public files", False, f"unexpected {extra}, changed {wrong}")
+    return Check("public files", True, f"{len(hashes)} files, each with the hash that the data package states")
+
+
+def _strangers(table: pl.DataFrame, policy: Policy) -> Check:
+    """A table that others have published may lack what tells nothing, but must not show more than the policy knows."""
+    more = [name for name in table.columns if name not in (*published_columns(policy), GROUP)]
+    finding = f"also published: {more}" if more else "none but those the policy publishes"
+    return Check("published columns", not more, finding)
+
+
+def _columns(table: pl.DataFrame, policy: Policy) -> Check:
+    wanted = published_columns(policy)
+    found = [name for name in table.columns if name in wanted or name != GROUP]
+    if sorted(found) != sorted(wanted):  # a policy does not fix their order
+        return Check("published columns", False, f"columns are {found}, the policy publishes {wanted}")
+    return Check("published columns", True, "exactly those the policy publishes; no identifier, no dropped column")
+
+
+def _uniform(table: pl.DataFrame, view: View, policy: Policy) -> Check:
+    if policy.method.publish == "anatomy":
+        return Check("two tables", True, "every group has as many rows in one table as values in the other")
+    if not grouped(table, policy):
+        return Check("one generalisation per group", True, "groups are the rows that share all generalised cells")
+    shown = view.quasi.hash_rows().to_numpy()  # 64 bits: two combinations that look like one are not met
+    model = np.zeros(view.count, dtype=np.uint64)
+    model[view.classes] = shown  # of some row of each group; all others must show the same
+    uneven = len(np.unique(view.classes[shown != model[view.classes]]))
+    finding = (
+        f"{some(view.count, 'group')}, of which {uneven:,} {agree(uneven, 'shows', 'show')} more than "
+        "one combination of cells"
+    )
+    return Check("one generalisation per group", uneven == 0, finding)
+
+
+def _numbered(groups: pl.Series) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The numbers of groups that occur, ascending, and the place of each row's among them."""
+    numbers = groups.cast(pl.Int64).fill_null(-1)
+    found = numbers.unique().sort().to_numpy()
+    return found, among(numbers.to_numpy(), found)
+
+
+def _classes_of(wanted: pl.Series, groups: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The class of each group number, -1 where no published row has it; `groups` are the numbers that occur."""
+    return among(wanted.cast(pl.Int64).fill_null(-1).to_numpy(), groups)
+
+
+def _view(
+    table: pl.DataFrame, counterfeits: pl.DataFrame | None, policy: Policy, truth: Truth | None
+) -> tuple[NDArray[np.int64], View]:
+    """The numbers of groups that occur, ascending (none where the table has no groups), and what the judges look at."""
+    quasi = table.select(policy.named("quasi"))
+    members, signatures, groups = None, None, np.empty(0, dtype=np.int64)
+    if not grouped(table, policy):
+        kinds = quasi.unique(maintain_order=True).with_row_index("\0class")
+        joined = quasi.join(kinds, on=quasi.columns, how="left", nulls_equal=True, maintain_order="left")
+        classes, invented = joined["\0class"].cast(pl.Int64).to_numpy(), np.zeros(kinds.height, dtype=np.int64)
+    else:
+        groups, classes = _numbered(table[GROUP])
+        invented = np.zeros(len(groups), dtype=np.int64)
+        if counterfeits is not None:
+            of_class = _classes_of(counterfeits[GROUP], groups)
+            stated = counterfeits["count"].fill_null(0).to_numpy()[of_class >= 0]
+            np.add.at(invented, of_class[of_class >= 0], stated)
+        if truth is not None and truth.members is not None:
+            members = truth.members.select("person").with_columns(
+                pl.Series("class", _classes_of(truth.members[GROUP], groups))
+            )
+        if policy.method.publish == "anatomy" and policy.guarantee.priors:
+            columns = {prior.name: prior.match(table) for prior in load(policy)}
+            signatures = pl.DataFrame({"class": classes, **columns})
+        elif truth is not None and truth.signatures is not None:
+            of_class = _classes_of(truth.signatures[GROUP], groups)
+            signatures = truth.signatures.drop(GROUP).insert_column(0, pl.Series("class", of_class))
+    sensitive = {name: table[name] for name in policy.named("sensitive")}
+    return groups, View(classes, quasi, sensitive, invented, members, signatures)
+
+
+def _counterfeits(groups: NDArray[np.int64], view: View, counterfeits: pl.DataFrame) -> Check:
+    stated = counterfeits.drop_nulls()[GROUP].sort().to_numpy()
+    each = counterfeits.height == len(stated) and np.array_equal(stated, groups)
+    fits = bool(((view.counterfeits >= 0) & (view.counterfeits <= view.sizes())).all())
+    finding = f"{int(view.counterfeits.sum()):,} counterfeit rows are stated, "
+    if each:
+        finding += (
+            "none more than its group has rows" if fits else "in some group more than it has rows, or fewer than 0"
+        )
+    else:
+        finding += "but not once for each published group"
+    return Check("counterfeit counts", each and fits, finding)
+
+
+def _compare(table: pl.DataFrame, view: View, truth: Truth) -> list[Check]:
+    invented = int(view.counterfeits.sum())
+    expected = truth.rows - truth.withheld + invented
+    checks = [
+        Check(
+            "rows",
+            table.height == expected,
+            f"{some(table.height, 'row')} published, {expected:,} {agree(expected, 'was', 'were')} to be",
+        ),
+    ]
+    for name, counts in truth.values.items():
+        seen = pl.DataFrame({"value": table[name]}).group_by("value").len("published").cast({"published": pl.Int64})
+        known = counts.cast({"value": table.schema[name]})  # whole numbers may be published among others
+        both = seen.join(known, on="value", how="full", nulls_equal=True, coalesce=True)
+        surplus = int((both["published"].fill_null(0) - both["rows"].fill_null(0)).clip(0).sum())
+        finding = (
+            f"{some(surplus, 'value')} published beyond those of the input; "
+            f"{some(invented, 'row is a counterfeit', 'rows are counterfeits')}"
+        )
+        checks.append(Check(f"values of {name!r}", surplus <= invented, finding))
+    if view.signatures is not None:
+        people = np.bincount(view.signatures["class"].to_numpy() + 1, minlength=view.count + 1)
+        same = people[0] == 0 and bool((people[1:] == view.sizes()).all())
+        checks.append(Check("people", same, "every group has as many rows as people whose odds are weighed"))
+    if view.members is not None:
+        real = np.bincount(view.members["class"].to_numpy() + 1, minlength=view.count + 1)
+        same = real[0] == 0 and bool((real[1:] == view.sizes() - view.counterfeits).all())
+        checks.append(Check("members", same, "every group has as many real rows as people were put into it"))
+        checks += [_held(table, view, truth, name) for name in view.sensitive if name in _columns_of(truth.members)]
+    return checks
+
+
+def _columns_of(members: pl.DataFrame | None) -> list[str]:
+    return [] if members is None else members.columns
+
+
+def _held(table: pl.DataFrame, view: View, truth: Truth, name: str) -> Check:
+    """Later releases are judged by what each group showed, so every member's value must be shown by their own group."""
+    assert truth.members is not None and view.members is not None
+    values = truth.members[name].cast(table.schema[name], strict=False)
+    lacking = beyond(count_values(view, name), view.members["class"].to_numpy(), values)
+    finding = (
+        f"{some(lacking, 'value')} of members {agree(lacking, 'is', 'are')} not among those that their group shows"
+    )
+    return Check(f"values of {name!r} by group", lacking == 0, finding)
+
+
+def _covered(
+    view: View, shown: pl.DataFrame, truth: Truth, policy: Policy, stated: Mapping[str, Hierarchy]
+) -> list[Check]:
+    """Cells must be true: behind those of a group are the values of its members. An anatomy shows them as they are."""
+    if not truth.quasi or view.members is None or view.members["class"].min() == -1:  # a wrong number of members
+        return []
+    classes, people = view.members["class"], pl.DataFrame([held.values for held in truth.quasi.values()])
+    if policy.method.publish == "anatomy":
+        given = people.select(shown.columns).cast(shown.schema).with_columns(classes.alias(GROUP))
+        rows = shown.with_columns(pl.Series(GROUP, view.classes)).hash_rows().sort()
+        same = rows.equals(given.hash_rows().sort())
+        return [Check("quasi-identifiers", same, "each group shows those of its members")]
+    wrong = uncovered(shown, classes.to_numpy(), truth.quasi, {**_texts(policy, people), **stated})
+    untrue = ", ".join(f"{name!r} of {some(rows, 'member')}" for name, rows in wrong.items() if rows)
+    finding = f"not true: {untrue}" if untrue else "each covers the values of its group's members"
+    return [Check("cells", not untrue, finding)]
+
+
+def background(policy: Policy) -> Background:
+    """Hierarchies and population that judges may need, from the policy alone."""
+    hierarchies: dict[str, Hierarchy] = {}
+    people: pl.DataFrame | None = None
+    faults: list[Fault] = []
+    for name, spec in policy.columns.items():
+        try:
+            if spec.hierarchy is not None:
+                hierarchies[name] = grow(name, taxonomy(name, spec.hierarchy, policy.folder), missing=True)
+            elif spec.order is not None:
+                hierarchies[name] = scales.ordered(name, spec.order, True)[0]
+        except InputError as error:
+            faults += error.faults
+    try:
+        people = population(policy)
+        hierarchies |= {} if people is None else _texts(policy, people)
+    except InputError as error:
+        faults += error.faults
+    stop_if(faults)
+    return Background(hierarchies, people)
+
+
+def _texts(policy: Policy, people: pl.DataFrame) -> dict[str, Hierarchy]:
+    """Texts of a population that follow no stated hierarchy, so that a value such as ** is not taken for notation."""
+    found = {}
+    for name, spec in policy.columns.items():
+        if name in people.columns and people[name].dtype == pl.String and not (spec.hierarchy or spec.order):
+            values = people[name].unique().drop_nulls().sort().to_list()
+            if spec.prefixes is not None:
+                found[name] = scales.prefixes(name, values, spec.prefixes, True)[0]
+            else:
+                found[name] = scales.flat(name, values, True)[0]
+    return found
