@@ -185,7 +185,7 @@ def errors(
     table: pl.DataFrame, encoded: Encoded, plan: Plan, policy: Policy, args: argparse.Namespace
 ) -> dict[str, Any]:
     rng = np.random.default_rng(args.seed)
-    shown = recode(table, encoded, plan, policy, rng, group_column=True)
+    shown = recode(table, encoded, plan, policy, rng, group_column=True).table
     fakes = count_counterfeits(plan)
     grid = [float(s) for s in args.selectivity.split(",")]
     result = measure(shown, table, policy, counterfeits=fakes, queries=args.queries, selectivity=grid, seed=args.seed)

@@ -175,7 +175,7 @@ def query_errors(
     frame, rng = prepare(setting.table, policy), np.random.default_rng(1)
     quasi, values = part(frame, plan, policy, rng)
     parted = measure(quasi, frame, policy, values=values, queries=queries, selectivity=(0.05,), seed=2)
-    boxes = recode(frame, encoded, plan, policy, rng, group_column=True)
+    boxes = recode(frame, encoded, plan, policy, rng, group_column=True).table
     whole = measure(boxes, frame, policy, queries=queries, selectivity=(0.05,), seed=2)
     found = {"error anatomy": parted.queries[0].median_relative, "error generalized": whole.queries[0].median_relative}
     return {name: None if error is None else round(error, 4) for name, error in found.items()}

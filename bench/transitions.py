@@ -178,7 +178,7 @@ def errors(
     table: pl.DataFrame, encoded: Encoded, plan: Plan, policy: Policy, args: argparse.Namespace
 ) -> dict[str, Any]:
     """Median relative error of counts, by theta: ranges of theta of the domain in all five columns."""
-    shown = recode(table, encoded, plan, policy, np.random.default_rng(args.seed), group_column=True)
+    shown = recode(table, encoded, plan, policy, np.random.default_rng(args.seed), group_column=True).table
     grid = [theta**5 for theta in THETAS]
     found = measure(
         shown, table, policy, counterfeits=count_counterfeits(plan), queries=args.queries, selectivity=grid, seed=1

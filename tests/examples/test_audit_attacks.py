@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import polars as pl
 import pytest
 
+from examples.test_slides_linkage import ELECTORS, GENERALISED, PATIENTS, RECORDS, VOTERS
 from reveil.audit.audit import audit
 from reveil.audit.input.observed import from_groups
 from reveil.audit.result.attacks import wilson
-
-sys.path[:0] = [str(Path(__file__).parent)]
-
-from test_slides_linkage import GENERALISED, PATIENTS, RECORDS, ELECTORS, VOTERS  # noqa: E402, I001
 
 
 def attacks(releases, *given, **how):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from fractions import Fraction
-from pathlib import Path
 
 import polars as pl
 import pytest
 
+from oracle import worlds as oracle
+from properties import lasting
 from reveil.background.breach_formulas import degree, figure_2, n_choose, p_hc, p_pb
 from reveil.base.errors import InfeasibleError, InputError
 from reveil.policy.policy import load_policy
@@ -18,18 +18,6 @@ from reveil.verify.judges.cohorts import CompromiseSafety
 from reveil.verify.judges.correlation import HistoricalSafety
 from reveil.verify.judges.invariance import MInvariance
 from reveil.verify.verify import Truth, verify
-
-
-def load(path):
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-TESTS = Path(__file__).parents[1]
-oracle = load(TESTS / "oracle" / "worlds.py")
-lasting = load(TESTS / "properties" / "lasting.py")
 
 FIRST = pl.DataFrame(
     {

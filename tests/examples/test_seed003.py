@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from fractions import Fraction
-from pathlib import Path
 
 import polars as pl
 import pytest
 
 import reveil
+from properties import lasting
 from reveil.background.update_graph import update_graph
 from reveil.base.errors import InfeasibleError, InputError
 from reveil.policy.policy import load_policy
 from reveil.verify.judges.contract import Background
 from reveil.verify.judges.registry import judges
-
-sys.path[:0] = [str(Path(__file__).parents[1] / "properties")]
-
-import lasting  # noqa: E402
 
 UPDATES = {
     "Dyspepsia": ["Gastritis"],

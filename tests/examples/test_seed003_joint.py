@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
 from fractions import Fraction
-from pathlib import Path
 
 import polars as pl
 import pytest
 
+from oracle import joint as oracle
+from properties import lasting
 from reveil.policy.policy import load_policy
 from reveil.verify.judges.contract import Background
 from reveil.verify.judges.registry import judges
 
-
-def load(path):
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-TESTS = Path(__file__).parents[1]
-oracle = load(TESTS / "oracle" / "joint.py")
-lasting = load(TESTS / "properties" / "lasting.py")
 A, B, C, D, E, F = range(6)
 HISTORIES = {  # candidate update sets, model, m, series, and who is certain of what in release 1
     "two groups of two": (

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
+from oracle import single as oracle
 from reveil.hierarchies.files import nested_paths
 from reveil.hierarchies.tree import grow
 from reveil.history.history import History
@@ -210,10 +209,6 @@ def test_the_close_table():
 
 @pytest.mark.parametrize("view", [SIMILAR, CLOSE])
 def test_the_distances_of_diseases_by_linear_programming(view):
-    path = Path(__file__).parents[1] / "oracle" / "single.py"
-    spec = importlib.util.spec_from_file_location("oracle_single", path)
-    oracle = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(oracle)
     leaves = {
         system: {part: dict.fromkeys(names) for part, names in parts.items()} for system, parts in DISEASES.items()
     }

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 from hypothesis import HealthCheck, given, settings
 
+from oracle import joint
+from properties.joint_cases import cases, exact_beliefs, narrowed, possible_values
 from reveil.audit.infer.exact import Limits
 from reveil.audit.infer.infer import infer, solve_cached
-
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "oracle")]
-
-import joint  # noqa: E402
-from joint_cases import cases, exact_beliefs, narrowed, possible_values  # noqa: E402
 
 SLOW = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 

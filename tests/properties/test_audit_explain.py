@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import re
-import sys
-from pathlib import Path
 
 from hypothesis import given
 
+from oracle import joint
+from properties.joint_cases import adversary_of, cases
 from reveil.audit.audit import audit
 from reveil.audit.input.observed import from_groups
-
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "oracle")]
-
-import joint  # noqa: E402
-from joint_cases import adversary_of, cases  # noqa: E402
 
 GROUP = re.compile(r"Withholding release (\d+) group (\d+) would have prevented this")
 RELEASE = re.compile(r"No single group (?:is|was found) to blame: it did not follow up to release (\d+)")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
+from oracle import minimal as oracle
+from oracle import single
 from reveil.audit.audit import audit
 from reveil.audit.infer.minimal import arrangements, keeps, learn
 from reveil.audit.input.knowledge import Adversary
@@ -17,12 +17,6 @@ from reveil.audit.input.tables import observe
 from reveil.audit.model.model import build
 from reveil.base.errors import InputError
 from reveil.policy.policy import load_policy
-
-sys.path[:0] = [str(Path(__file__).parents[1] / "oracle")]
-
-import minimal as oracle  # noqa: E402
-
-import single  # noqa: E402
 
 
 def policy_of(ell=2, **more):

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections import defaultdict
 from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -15,6 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import reveil
+from oracle import evolving
+from properties.test_jointly import cohorts
 from reveil.audit.audit import audit
 from reveil.audit.input.knowledge import Adversary, Known
 from reveil.audit.input.observed import from_groups
@@ -24,11 +24,6 @@ from reveil.audit.model.counterfeit_places import attack
 from reveil.audit.model.model import build
 from reveil.base.errors import InputError
 from reveil.policy.policy import load_policy
-
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "oracle")]
-
-import evolving  # noqa: E402
-from test_jointly import cohorts  # noqa: E402
 
 MANY = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 

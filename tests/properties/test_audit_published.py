@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from fractions import Fraction
 from pathlib import Path
@@ -13,13 +12,8 @@ from hypothesis import HealthCheck, Phase, assume, event, given, settings
 from hypothesis import strategies as st
 
 import reveil
+from oracle import evolving, joint, public
 from reveil.base.errors import InfeasibleError
-
-sys.path[:0] = [str(Path(__file__).parents[1] / "oracle")]
-
-import evolving  # noqa: E402
-import joint  # noqa: E402
-import public  # noqa: E402
 
 SOME = settings(
     max_examples=25,

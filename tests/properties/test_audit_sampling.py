@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
+from oracle import joint
+from properties.joint_cases import narrowed
 from reveil.audit.infer.certain import State
 from reveil.audit.infer.exact import Limits, chains_of, solve
 from reveil.audit.infer.infer import Inference, infer, members
@@ -16,11 +15,6 @@ from reveil.audit.infer.worlds import lasting_choices
 from reveil.audit.input.knowledge import Adversary, Known
 from reveil.audit.input.observed import from_groups
 from reveil.audit.model.model import build
-
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "oracle")]
-
-import joint  # noqa: E402
-from joint_cases import narrowed  # noqa: E402
 
 
 def series(seed, people=12, size=3, releases=3):

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from oracle import span
+from properties.joint_cases import narrowed
 from reveil.audit.infer.linear import equalities
 from reveil.audit.infer.sparse import PRIME, Echelon, combine, eliminate, failing, fill_in, rational
-
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "oracle")]
-
-import span  # noqa: E402
-from joint_cases import narrowed  # noqa: E402
 
 MANY = settings(max_examples=1000, deadline=None, suppress_health_check=list(HealthCheck))
 

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from oracle import worlds as oracle
 from reveil.audit.audit import audit
 from reveil.audit.input.knowledge import Adversary, Known
 from reveil.audit.input.observed import from_groups
 from reveil.audit.input.terms import beyond
 from reveil.audit.model.model import build
 from reveil.audit.result.audit_report import html, lines
-
-sys.path[:0] = [str(Path(__file__).parents[1] / "oracle")]
-
-import worlds as oracle  # noqa: E402
 
 COLUMNS = {"columns": {"name": "identifier", "age": "quasi", "illness": "sensitive"}, "values": {"change": "never"}}
 

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from oracle import worlds as oracle
+from properties import lasting
 from reveil.verify.judges.cohorts import CompromiseSafety
 
-
-def load(path):
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-oracle = load(Path(__file__).parents[1] / "oracle" / "worlds.py")
-lasting = load(Path(__file__).parent / "lasting.py")
 group = lasting.group
 
 

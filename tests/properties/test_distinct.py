@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from oracle.updates import is_distinct, path_chances
+from properties import lasting
 from reveil.policy.policy import load_policy
 from reveil.verify.judges.contract import Background
 from reveil.verify.judges.registry import judges
-
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "oracle")]
-
-import lasting  # noqa: E402
-from updates import is_distinct, path_chances  # noqa: E402
 
 CLOSED = {"a": "acdf", "b": "bdef", "x": "xce", "y": "ydf"}  # SOUNDNESS.md, section 3
 OTHER = {"a": "adf", "b": "bce", "x": "xde", "y": "ycef"}

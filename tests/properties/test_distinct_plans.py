@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -12,6 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from oracle.updates import is_distinct, path_chances
+from properties.test_lasting_plans import history, shown, view_of
 from reveil.background.transitions import relation_between, weights_of
 from reveil.base.errors import InfeasibleError
 from reveil.history.memory import memory_of, refuse_changes
@@ -22,11 +22,6 @@ from reveil.policy.policy import load_policy
 from reveil.table.encode import Encoded, encode
 from reveil.verify.judges.contract import Background
 from reveil.verify.judges.registry import judges
-
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "oracle")]
-
-from test_lasting_plans import history, shown, view_of  # noqa: E402
-from updates import is_distinct, path_chances  # noqa: E402
 
 COLUMNS = {"name": "identifier", "age": "quasi", "town": "quasi", "illness": "sensitive"}
 BLOCKS = {a: list(block) for block in ("abc", "def", "ghi") for a in block}

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from oracle import evolving as oracle
+from properties import test_lasting_plans as plans
 from reveil.background.transitions import Relation
 from reveil.plan.evolving.evolving_cohorts import limits
 from reveil.plan.evolving.succession import prospects
@@ -20,16 +19,6 @@ from reveil.verify.judges.contract import Background
 from reveil.verify.judges.joint_view import shared
 from reveil.verify.judges.registry import judges
 
-
-def load(path):
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-oracle = load(Path(__file__).parents[1] / "oracle" / "evolving.py")
-plans = load(Path(__file__).parent / "test_lasting_plans.py")
 publish = plans.planned
 FAMILIES = {v: dict.fromkeys(family, 1) for family in ("ab", "cd", "ef", "gh") for v in family}
 MIXED = {v: {w: 6 if w == v else 1 for w in "abcdefgh"} for v in "abcdefgh"}

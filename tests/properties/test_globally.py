@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 from fractions import Fraction
 from math import factorial, prod
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -13,6 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from oracle import transient as oracle
 from reveil.base.errors import InfeasibleError
 from reveil.history.history import History
 from reveil.plan.budgets import budget, budget_cuts, global_guarantee
@@ -23,16 +22,6 @@ from reveil.table.encode import Encoded, encode
 from reveil.verify.judges.contract import View
 from reveil.verify.judges.ever_linked import Global
 
-
-def _load_oracle():
-    path = Path(__file__).parents[1] / "oracle" / "transient.py"
-    spec = importlib.util.spec_from_file_location("oracle_transient", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-oracle = _load_oracle()
 many = settings(max_examples=150, deadline=None)
 fewer = settings(max_examples=60, deadline=None)
 seeds = st.integers(0, 2**32)

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from oracle import worlds as oracle
+from properties import lasting
+from properties import test_cohorts as counterexamples
 from reveil.verify.judges.correlation import HistoricalSafety, null_space, small_correlation
 from reveil.verify.judges.invariance import MInvariance
 
-
-def load(path):
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-oracle = load(Path(__file__).parents[1] / "oracle" / "worlds.py")
-lasting = load(Path(__file__).parent / "lasting.py")
-counterexamples = load(Path(__file__).parent / "test_cohorts.py")
 group = lasting.group
 
 

@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from oracle import evolving as oracle
+from oracle import joint as free
+from properties import lasting
 from reveil.policy.policy import load_policy
 from reveil.verify.judges.contract import Background
 from reveil.verify.judges.joint_view import build_joint, can_follow, shared
-
-
-def load(path):
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-oracle = load(Path(__file__).parents[1] / "oracle" / "evolving.py")
-free = load(Path(__file__).parents[1] / "oracle" / "joint.py")  # counterfeits are rows of which nothing is known
-lasting = load(Path(__file__).parent / "lasting.py")
 
 
 def judge(chance, known, *, m=None, model="m-distinct", **more):

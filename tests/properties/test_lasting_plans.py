@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -12,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from oracle import worlds as oracle
 from reveil.history.history import History
 from reveil.history.memory import memory_of
 from reveil.plan.methods import method
@@ -23,15 +22,6 @@ from reveil.table.encode import Encoded, encode
 from reveil.verify.judges.contract import Background, View
 from reveil.verify.judges.registry import judges
 
-
-def load(path):
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-oracle = load(Path(__file__).parents[1] / "oracle" / "worlds.py")
 COLUMNS = {"name": "identifier", "age": "quasi", "town": "quasi", "illness": "sensitive"}
 GUARANTEES = {
     "cohorts, never refilled": {"model": "compromise-safety", "m": 3},

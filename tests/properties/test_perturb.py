@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from oracle import perturbed as oracle
 from reveil.base.errors import GuaranteeError
 from reveil.perturb import apply as applying
 from reveil.perturb import perturb as job
@@ -22,14 +22,6 @@ from reveil.perturb.noise import add_noise, least_rows
 from reveil.perturb.perturb import perturb
 from reveil.perturb.pram import draw, invariant_of, keeping
 from reveil.perturb.swapping import rank_distance, swap_pairs, swap_ranks
-
-_spec = importlib.util.spec_from_file_location(
-    "oracle_perturbed", Path(__file__).parents[1] / "oracle" / "perturbed.py"
-)
-assert _spec is not None
-assert _spec.loader is not None
-oracle = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(oracle)
 
 SEEDS = st.integers(0, 2**32)
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-import importlib.util
 import json
 import os
 import shutil
@@ -24,22 +23,13 @@ from hypothesis import HealthCheck, Phase, event, given, settings
 from hypothesis import strategies as st
 
 import reveil
+from oracle import published as oracle
 from reveil.base.errors import InfeasibleError, InputError
 from reveil.history.history import History
 from reveil.policy.policy import load_policy
 from reveil.table.identify import keyed_hashes
 from reveil.verify.verify import Truth, verify
 
-
-def _load_oracle():
-    path = Path(__file__).parents[1] / "oracle" / "published.py"
-    spec = importlib.util.spec_from_file_location("oracle_published", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-oracle = _load_oracle()
 SCRATCH = tempfile.TemporaryDirectory(prefix="reveil-test-")  # goes when the tests end
 FUZZ = int(os.environ.get("REVEIL_FUZZ", "0"))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from fractions import Fraction
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from oracle import priors as oracle
 from reveil.background.prior import Prior
 from reveil.base.errors import InfeasibleError
 from reveil.history.history import History
@@ -20,11 +20,6 @@ from reveil.verify.judges import posterior
 from reveil.verify.judges.contract import View
 from reveil.verify.judges.robust import RRobustness
 
-_spec = importlib.util.spec_from_file_location("oracle_priors", Path(__file__).parents[1] / "oracle" / "priors.py")
-assert _spec is not None
-assert _spec.loader is not None
-oracle = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(oracle)
 enumerate_posteriors, x_or_not_posterior = oracle.enumerate_posteriors, oracle.x_or_not_posterior
 
 WEIGHTS = st.sampled_from([0, 1, 1, 2, 3, 5, 8, 40])

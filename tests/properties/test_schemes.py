@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -14,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reveil
+from oracle import schemes as oracle
 from reveil.base.errors import InfeasibleError
 from reveil.history.history import History
 from reveil.plan.cutting.boxes import boxes
@@ -25,17 +24,6 @@ from reveil.plan.schemes.counted import Problem
 from reveil.plan.schemes.lattice import Lattice
 from reveil.policy.policy import load_policy
 from reveil.table.encode import encode
-
-
-def load(name):
-    path = Path(__file__).parents[1] / "oracle" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(f"oracle_{name}", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-oracle = load("schemes")
 
 
 @st.composite

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
 import random
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -14,6 +12,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from oracle import single as oracle
 from reveil.hierarchies.tree import grow
 from reveil.history.history import History
 from reveil.verify.judges import closeness, counts
@@ -23,16 +22,6 @@ from reveil.verify.judges.presence import Presence
 from reveil.verify.judges.proximity import EpsilonM
 from reveil.verify.judges.single import AlphaK, KAnonymity, LDiversity, diverse_enough
 
-
-def _load_oracle():
-    path = Path(__file__).parents[1] / "oracle" / "single.py"
-    spec = importlib.util.spec_from_file_location("oracle_single", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-oracle = _load_oracle()
 CATEGORIES = ["a", "b", "c", None]
 NUMBERS = [-3, -1, 0, 2, 5, None]
 DECIMALS = [-0.3, -0.1, 0.0, 0.1, 0.2, 0.3, None]

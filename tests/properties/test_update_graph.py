@@ -1,8 +1,6 @@
 """The update graph against listing all paths: exact, pruned, everybody at once."""
 
-import sys
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,11 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reveil
+from oracle.updates import path_chances
 from reveil.background.transitions import relation_between
 from reveil.background.update_graph import Chains, walk_all
-
-sys.path[:0] = [str(Path(__file__).parents[1] / "oracle")]
-from updates import path_chances  # noqa: E402
 
 VALUES = "abcdef"
 

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
+import publish_child as child  # beside this script
 
 from reveil.dp import count, mechanism
 from reveil.ledger import catalog, store
 from reveil.ledger.ledger import Ledger
-
-spec = importlib.util.spec_from_file_location("publish_child", Path(__file__).with_name("publish_child.py"))
-assert spec is not None
-assert spec.loader is not None
-child = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(child)
 
 child.STEPS = {
     "afford": lambda: child.die_after(count, "_afford"),

@@ -18,6 +18,7 @@ import pytest
 from typer.testing import CliRunner
 
 import reveil
+from oracle import joint
 from reveil.audit.audit import audit
 from reveil.audit.infer import infer, linear
 from reveil.audit.infer.exact import Limits
@@ -31,10 +32,6 @@ from reveil.base.errors import GuaranteeError, InputError
 from reveil.cli import terminal
 from reveil.cli.app import app
 from reveil.start.demo import compare, exposed_lines
-
-sys.path[:0] = [str(Path(__file__).parents[1] / "oracle")]
-
-import joint  # noqa: E402
 
 POLICY = {
     "columns": {"name": "identifier", "age": "quasi", "illness": "sensitive"},

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import io
 import json
 import shutil
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,10 +15,10 @@ import pytest
 
 import reveil
 from reveil.base.errors import InputError
-from reveil.cli.app import main
 from reveil.policy.policy import recorded_policy
 from reveil.simulation.scenario import Scenario
 from reveil.simulation.simulate import simulate
+from support import cli
 
 POLICY = """
 [series]
@@ -81,21 +78,6 @@ class Desk:
     def run(self, *arguments: str, command: str = "publish") -> tuple[int, str, str]:
         policy = ["--policy", str(self.folder / "reveil.toml")]
         return cli(command, str(self.table), "--home", str(self.home), *policy, *arguments)
-
-
-def cli(*arguments: str) -> tuple[int, str, str]:
-    """The command line in this process: exit code, stdout, stderr."""
-    out, err = io.StringIO(), io.StringIO()
-    before, sys.argv = sys.argv, ["reveil", *arguments]
-    try:
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            main()
-        code = 0
-    except SystemExit as stop:
-        code = int(stop.code or 0)
-    finally:
-        sys.argv = before
-    return code, out.getvalue(), err.getvalue()
 
 
 def tree(folder: Path) -> dict[str, str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import shutil
 import subprocess
@@ -13,7 +11,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from reveil.cli.app import COMMANDS, main
+from reveil.cli.app import COMMANDS
+from support import cli
 
 POLICY = """
 [series]
@@ -26,21 +25,6 @@ ill = "sensitive"
 [guarantee]
 k = 2
 """
-
-
-def cli(*arguments: str) -> tuple[int, str, str]:
-    """The command line in this process: exit code, stdout, stderr."""
-    out, err = io.StringIO(), io.StringIO()
-    before, sys.argv = sys.argv, ["reveil", *arguments]
-    try:
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            main()
-        code = 0
-    except SystemExit as stop:
-        code = int(stop.code or 0)
-    finally:
-        sys.argv = before
-    return code, out.getvalue(), err.getvalue()
 
 
 def people(first: int = 0, rows: int = 12) -> pl.DataFrame:

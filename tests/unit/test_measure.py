@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from oracle import utility as oracle
 from reveil.base.errors import InputError
 from reveil.measure.axes import axis_of, classes_of, read_column
 from reveil.measure.measure import entropy_cells, measure, ncp_column
 from reveil.measure.queries import Questions
 from reveil.policy.policy import Column, load_policy
 from reveil.table.encode import positions_of
-
-_spec = importlib.util.spec_from_file_location("oracle_utility", Path(__file__).parents[1] / "oracle" / "utility.py")
-assert _spec is not None
-assert _spec.loader is not None
-oracle: Any = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(oracle)
 
 POLICY = {
     "columns": {

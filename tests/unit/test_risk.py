@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from fractions import Fraction
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -14,14 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from oracle import utility as oracle
 from reveil.base.errors import InputError
 from reveil.measure.risk import Attack, Threshold, class_risk, risk
-
-_spec = importlib.util.spec_from_file_location("oracle_utility", Path(__file__).parents[1] / "oracle" / "utility.py")
-assert _spec is not None
-assert _spec.loader is not None
-oracle: Any = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(oracle)
 
 POLICY = {"columns": {"age": "quasi", "sex": "quasi"}, "guarantee": {"k": 2}}
 thresholds = st.sampled_from(["0.05", "0.09", "1/11", "0.2", "1/3", "0.5", "1"])
