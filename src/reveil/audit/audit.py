@@ -12,10 +12,11 @@ import polars as pl
 
 from reveil.audit.infer.infer import Progress
 from reveil.audit.input.knowledge import Adversary, Given, adversary_of
-from reveil.audit.input.observed import I64, Observed
+from reveil.audit.input.observed import Observed
 from reveil.audit.input.tables import Presence, observe, population_priors
 from reveil.audit.job import Job, Options
 from reveil.audit.result.outcome import WORST, Audit
+from reveil.base.arrays import I64
 from reveil.base.errors import Fault, InputError
 from reveil.policy.policy import Policy, PolicyLike, load_policy
 

@@ -13,7 +13,7 @@ from reveil.audit.infer.exact import Limits
 from reveil.audit.infer.infer import Progress
 from reveil.audit.infer.minimal import minimality
 from reveil.audit.input.knowledge import Adversary, Known
-from reveil.audit.input.observed import I64, Bools, Observed
+from reveil.audit.input.observed import Observed
 from reveil.audit.input.tables import value_kinds
 from reveil.audit.input.terms import allowed
 from reveil.audit.model.counterfeit_places import attack
@@ -22,6 +22,7 @@ from reveil.audit.model.options import count_of, having
 from reveil.audit.result.attacks import Attack, attacks
 from reveil.audit.result.outcome import WORST, Audit
 from reveil.audit.result.score import Score, score
+from reveil.base.arrays import I64, Bools
 from reveil.base.errors import Fault, InputError, stop_if
 from reveil.policy.guarantee import exact, lowest_tau
 from reveil.policy.policy import Policy

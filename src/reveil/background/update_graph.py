@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from reveil.background.transitions import Relation, relation_between, stated_weights
+from reveil.base.arrays import I64, offsets_of
 from reveil.base.errors import Fault, brief, stop_if
+from reveil.base.kernels import kernel
 from reveil.policy.guarantee import plain_text
 
-I64 = NDArray[np.int64]
 Chances = tuple[dict[Any, Fraction], ...]
 LARGEST = 2**26  # of a forward or backward sum that is kept exactly: a product of two and a sum of these fit 63 bits
 FINEST = 2**20  # of an update's weight
@@ -107,7 +107,7 @@ class Risks:
 def walk_all(chains: Chains, relation: Relation) -> Risks:
     """The chances of every value of every person at each of their appearances."""
     sizes = np.diff(chains.start)[chains.group]
-    node = np.concatenate([[0], np.cumsum(sizes)])
+    node = offsets_of(sizes)
     entries = len(chains.group)
     scale = _scale(relation)
     possible, highest = np.zeros(entries, dtype=np.int64), np.zeros(entries)
@@ -127,7 +127,7 @@ def _scale(relation: Relation) -> I64:
     return np.asarray(common // relation.totals)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def reduce(numbers, count):  # type: ignore[no-untyped-def]
     """Divide whole numbers by what they have in common; returns the largest."""
     common = largest = np.int64(0)
@@ -144,7 +144,7 @@ def reduce(numbers, count):  # type: ignore[no-untyped-def]
     return largest
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def step(a, na, b, nb, value, weights, totals, scale, backward, sums, whole, new_sums, new_whole):  # type: ignore[no-untyped-def]
     """From the sums over the nodes a.. to those over the nodes b.., in floats and whole numbers."""
     for j in range(nb):
@@ -157,7 +157,7 @@ def step(a, na, b, nb, value, weights, totals, scale, backward, sums, whole, new
         new_sums[j], new_whole[j] = total, count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def weigh(a, count, rows, sums, whole):  # type: ignore[no-untyped-def]
     """Multiply by the rows of each node and keep numbers small. Returns whether the whole numbers are still exact."""
     total, most = 0.0, np.int64(1)
@@ -174,7 +174,7 @@ def weigh(a, count, rows, sums, whole):  # type: ignore[no-untyped-def]
     return exact
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def walk(  # type: ignore[no-untyped-def]
     first, group, start, value, rows, node, weights, totals, scale, widest,
     possible, highest, numerator, denominator, chance,

@@ -20,6 +20,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from reveil.base.arrays import I64
 from reveil.base.errors import Fault, InputError, stop_if
 from reveil.base.words import some
 from reveil.hierarchies import scales
@@ -29,7 +30,6 @@ from reveil.published.notation import Cell, exact_number, parse_column, read_dat
 from reveil.table.encode import positions_of
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Runs = list[tuple[int, int]]  # first and last rank of each
 GROUP = "group"
 EXACT = 2**53  # whole numbers beyond it are not exact as floats
@@ -41,8 +41,8 @@ class Axis:
 
     name: str
     values: tuple[Hashable, ...]
-    counts: Ints  # original rows with each value
-    numbers: Floats | Ints | None  # the known values on a scale (days for dates); None for categories
+    counts: I64  # original rows with each value
+    numbers: Floats | I64 | None  # the known values on a scale (days for dates); None for categories
     step: float  # distance of neighbours: 1 for whole numbers, days and categories, 0 for real numbers
     hierarchy: Hierarchy | None
     numeric: bool | None  # how published texts are to be read
@@ -208,7 +208,7 @@ def _texts(values: pl.Series) -> pl.Series:
     return values.cast(pl.String)
 
 
-def _scale(name: str, values: pl.Series, known: list[Hashable]) -> Floats | Ints:
+def _scale(name: str, values: pl.Series, known: list[Hashable]) -> Floats | I64:
     """The values as numbers: whole ones and days exactly, others as the floats that they are."""
     if not values.dtype.is_integer() and values.dtype != pl.Date:
         return np.array([float(_number(value)) for value in known])
@@ -239,7 +239,7 @@ class Read:
 
     axis: Axis
     cells: list[Cell]
-    index: Ints  # cell of each published row
+    index: I64  # cell of each published row
     runs: list[Runs]  # of each cell
 
 
@@ -282,11 +282,11 @@ class Classes:
     """The classes of a published table."""
 
     reads: tuple[Read, ...]  # quasi-identifiers
-    cells: Ints  # classes x quasi-identifiers
-    sizes: Ints  # rows as published
-    real: Ints  # of them not counterfeit
+    cells: I64  # classes x quasi-identifiers
+    sizes: I64  # rows as published
+    real: I64  # of them not counterfeit
     starred: NDArray[np.bool_]  # all quasi-identifiers are `*`
-    index: Ints  # class of each published row
+    index: I64  # class of each published row
 
     @property
     def suppressed(self) -> int:
@@ -323,7 +323,7 @@ def classes_of(
     )
 
 
-def _counterfeits(table: pl.DataFrame, counterfeits: pl.DataFrame | None, grouped: bool) -> Ints:
+def _counterfeits(table: pl.DataFrame, counterfeits: pl.DataFrame | None, grouped: bool) -> I64:
     """Counterfeit rows of each class, from the counts per group."""
     if counterfeits is None or counterfeits.is_empty():
         return np.zeros(table.height, dtype=np.int64)

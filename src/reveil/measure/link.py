@@ -21,10 +21,11 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numba import njit
 from numpy.typing import NDArray
 
+from reveil.base.arrays import I64, starts_of
 from reveil.base.errors import Fault, brief, stop_if
+from reveil.base.kernels import kernel
 from reveil.base.words import some_people
 from reveil.hierarchies.tree import Hierarchy
 from reveil.measure.axes import Axis, axis_of
@@ -35,7 +36,6 @@ from reveil.published.notation import parse_column
 from reveil.table.read import read_table
 from reveil.verify.verify import background
 
-Ints = NDArray[np.int64]
 # Names of columns inside, which no table of anybody's has.
 CLASS, KIND, ROWS, WEIGHT, TOTAL, CHANCE = (
     f"\0{name}" for name in ("class", "kind", "rows", "weight", "total", "chance")
@@ -209,7 +209,7 @@ def _axis(name: str, values: pl.Series, rules: Policy | None) -> Axis:
 
 @dataclass(frozen=True, eq=False)
 class _Read:
-    index: Ints  # cell of each published row
+    index: I64  # cell of each published row
     cover: NDArray[np.bool_]  # cells x the people's values: what may stand behind what
     strange: dict[str, Any] | None  # cells that fit nobody and look like plain values
 
@@ -228,7 +228,7 @@ def _read(axis: Axis, column: pl.Series, hierarchy: Hierarchy | None) -> _Read:
     return _Read(index, cover, {"count": len(dark), "such as": [brief(text) for text in dark[:3]]} if dark else None)
 
 
-def _fitting(kinds: Ints, cells: Ints, covers: list[NDArray[np.bool_]]) -> pl.DataFrame:
+def _fitting(kinds: I64, cells: I64, covers: list[NDArray[np.bool_]]) -> pl.DataFrame:
     """All pairs of a kind of person and a class of rows that fit."""
     columns = list(map(str, range(len(covers))))
     only = [np.where(cover.sum(axis=1) == 1, cover.argmax(axis=1), -1) for cover in covers]
@@ -247,16 +247,14 @@ def _fitting(kinds: Ints, cells: Ints, covers: list[NDArray[np.bool_]]) -> pl.Da
     fixed = (np.ascontiguousarray(kinds[:, order]), cells[wide][:, order].astype(np.int64), flat, starts, widths)
     counts = fitting(*fixed, np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64))
     found = np.zeros(counts.sum(), dtype=np.int64)
-    fitting(*fixed, np.cumsum(counts) - counts, found)
+    fitting(*fixed, starts_of(counts), found)
     looked = pl.DataFrame({KIND: np.repeat(np.arange(len(kinds)), counts), CLASS: wide[found]})
     joined = people.join(singles, on=columns).select(KIND, CLASS)
     return pl.concat([joined.cast(pl.Int64), looked.cast(pl.Int64)])
 
 
-@njit(cache=True, nogil=True)
-def fitting(
-    kinds: Ints, cells: Ints, flat: NDArray[np.bool_], starts: Ints, widths: Ints, offsets: Ints, found: Ints
-) -> Ints:
+@kernel
+def fitting(kinds: I64, cells: I64, flat: NDArray[np.bool_], starts: I64, widths: I64, offsets: I64, found: I64) -> I64:
     """The number of classes that fit each kind of person; the classes themselves go into `found`, if it has room."""
     counts = np.zeros(len(kinds), dtype=np.int64)
     for person in range(len(kinds)):
@@ -273,7 +271,7 @@ def fitting(
     return counts
 
 
-def _totals(pairs: pl.DataFrame, many: Ints, sizes: Ints) -> tuple[Ints, Ints]:
+def _totals(pairs: pl.DataFrame, many: I64, sizes: I64) -> tuple[I64, I64]:
     """Rows that fit each kind of person; and of these rows' classes the least number of people who fit."""
     kind, number = pairs[KIND].to_numpy(), pairs[CLASS].to_numpy()
     rows = np.bincount(kind, weights=sizes[number], minlength=len(many)).astype(np.int64)

@@ -17,9 +17,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from reveil.base.arrays import I64
 from reveil.base.errors import Fault, InputError, stop_if
 from reveil.base.words import some
-from reveil.measure.axes import Classes, Floats, Ints, Read, Runs, classes_of
+from reveil.measure.axes import Classes, Floats, Read, Runs, classes_of
 from reveil.measure.queries import QueryError, Questions
 from reveil.policy.policy import Policy, PolicyLike, load_policy
 from reveil.published.anatomy import GROUP, pair
@@ -52,7 +53,7 @@ def average_class(sizes: NDArray[Any]) -> float:
     return float(np.mean(sizes)) if len(sizes) else 0.0
 
 
-def entropy_cells(counts: Ints, runs: Sequence[Runs]) -> Floats:
+def entropy_cells(counts: I64, runs: Sequence[Runs]) -> Floats:
     """Share of a column's entropy that each cell hides: H(X | X in cell) / H(X).
 
     With n_v original rows of value v and N of the whole cell, H(X | X in cell) = -sum (n_v/N) log2(n_v/N).

@@ -14,7 +14,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from reveil.measure.axes import Axis, Classes, Floats, Ints, Read, axis_of, read_column
+from reveil.base.arrays import I64
+from reveil.measure.axes import Axis, Classes, Floats, Read, axis_of, read_column
 from reveil.policy.policy import Policy
 
 PLACES = 128  # a range starts at one of at most so many places, evenly over its column
@@ -40,10 +41,10 @@ class Asked:
     """Many queries: the range that each picks in every quasi-identifier, and in one sensitive column."""
 
     quasi: Ranges
-    picks: list[Ints]
+    picks: list[I64]
     sensitive: Ranges
-    column: Ints
-    value: Ints
+    column: I64
+    value: I64
 
     def __len__(self) -> int:
         return len(self.column)

@@ -17,8 +17,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from reveil.base.arrays import I64
 from reveil.base.errors import Fault, InputError, stop_if
-from reveil.measure.axes import Classes, Ints, classes_of
+from reveil.measure.axes import Classes, classes_of
 from reveil.policy.guarantee import exact
 from reveil.policy.policy import Policy, PolicyLike, load_policy
 
@@ -165,7 +166,7 @@ def _share(part: int, whole: int) -> Fraction:
     return Fraction(part, whole) if whole else Fraction(0)
 
 
-def _linked(f: Ints, big: Ints) -> Fraction:
+def _linked(f: I64, big: I64) -> Fraction:
     """Sum of f/F over n, exactly; classes of equal F are added up first to keep fractions few."""
     sizes, inverse = np.unique(big, return_inverse=True)
     rows = np.zeros(len(sizes), dtype=np.int64)
@@ -174,7 +175,7 @@ def _linked(f: Ints, big: Ints) -> Fraction:
     return total / int(f.sum()) if len(f) else Fraction(0)
 
 
-def _attack(f: Ints, big: Ints, bound: Fraction, average: Fraction) -> Attack:
+def _attack(f: I64, big: I64, bound: Fraction, average: Fraction) -> Attack:
     """`big` are the sizes that decide a row's risk. 1/F > bound is decided in integers."""
     over = np.array([size * bound.numerator < bound.denominator for size in big.tolist()], dtype=bool)
     maximum = _share(1, int(big.min())) if len(big) else Fraction(0)
@@ -241,7 +242,7 @@ def _alike(population: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(columns)
 
 
-def _exact_classes(known: pl.DataFrame, population: pl.DataFrame | None) -> tuple[Ints, Ints | None]:
+def _exact_classes(known: pl.DataFrame, population: pl.DataFrame | None) -> tuple[I64, I64 | None]:
     """Sizes of the classes of exact values, in the table and in the population."""
     table = known.group_by(known.columns, maintain_order=True).len("f")
     if population is None:
@@ -251,7 +252,7 @@ def _exact_classes(known: pl.DataFrame, population: pl.DataFrame | None) -> tupl
     return both["f"].to_numpy().astype(np.int64), both["F"].fill_null(0).to_numpy().astype(np.int64)
 
 
-def _people(classes: Classes, population: pl.DataFrame, kept: NDArray[np.bool_]) -> Ints:
+def _people(classes: Classes, population: pl.DataFrame, kept: NDArray[np.bool_]) -> I64:
     """How many people each class covers: a cell is held as the bits of its people, a class shares them."""
     cells = classes.cells[kept]
     found = np.zeros(len(cells), dtype=np.int64)

@@ -11,11 +11,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from reveil.base.arrays import I64, starts_of
+
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
-def condense(values: Floats, groups: Ints, rng: np.random.Generator) -> Floats:
+def condense(values: Floats, groups: I64, rng: np.random.Generator) -> Floats:
     """New points for every group.
 
     >>> values = np.random.default_rng(0).normal(size=(5, 2))
@@ -25,7 +26,7 @@ def condense(values: Floats, groups: Ints, rng: np.random.Generator) -> Floats:
     """
     order = np.argsort(groups, kind="stable")
     sizes = np.bincount(groups)
-    starts = np.cumsum(sizes) - sizes
+    starts = starts_of(sizes)
     result = np.empty_like(values)
     for size in np.unique(sizes).tolist():  # groups of equal size are drawn at once
         rows = order[starts[sizes == size][:, None] + np.arange(size)]

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numba import njit
 from numpy.typing import NDArray
+
+from reveil.base.kernels import kernel
 
 Floats = NDArray[np.float64]
 WIDTHS = (0.01, 0.05, 0.1)
@@ -106,7 +107,7 @@ def _side_by_side(columns: list[NDArray[Any]], rows: int, dtype: Any) -> NDArray
     return np.ascontiguousarray(np.column_stack(columns).astype(dtype)) if columns else np.empty((rows, 0), dtype=dtype)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def right_links(
     first: Floats,
     second: Floats,

@@ -10,11 +10,12 @@ and MDAV runs in each. Groups do not reach across blocks; time grows with the ro
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from reveil.base.arrays import I64
+from reveil.base.kernels import kernel
+
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 BLOCK = 1_024
 QUADRATIC = 50_000  # rows up to which "auto" runs MDAV on the whole table
 
@@ -28,7 +29,7 @@ def chosen(algorithm: str, rows: int, columns: int) -> str:
     return "mdav" if rows <= QUADRATIC else "blocks"
 
 
-def group_rows(values: Floats, k: int, algorithm: str) -> Ints:
+def group_rows(values: Floats, k: int, algorithm: str) -> I64:
     """The group of each row, numbered from 0; each has k to 2k - 1 rows.
 
     >>> group_rows(np.array([[1.0], [9.0], [2.0], [8.0], [1.5]]), 2, "univariate").tolist()
@@ -50,9 +51,9 @@ def group_rows(values: Floats, k: int, algorithm: str) -> Ints:
     return groups
 
 
-def _blocks(values: Floats, most: int) -> list[Ints]:
+def _blocks(values: Floats, most: int) -> list[I64]:
     """Rows parted at medians of the widest column until no part has more than `most`."""
-    done: list[Ints] = []
+    done: list[I64] = []
     waiting = [np.arange(len(values))]
     while waiting:
         rows = waiting.pop()
@@ -67,15 +68,15 @@ def _blocks(values: Floats, most: int) -> list[Ints]:
     return done
 
 
-def group_means(values: Floats, groups: Ints) -> Floats:
+def group_means(values: Floats, groups: I64) -> Floats:
     """Each row's values replaced by the means of its group."""
     sizes = np.bincount(groups)
     sums = np.column_stack([np.bincount(groups, weights=column) for column in values.T])
     return np.asarray((sums / sizes[:, None])[groups])
 
 
-@njit(cache=True, nogil=True)
-def best_cuts(values: Floats, k: int) -> Ints:
+@kernel
+def best_cuts(values: Floats, k: int) -> I64:
     """Ends (exclusive) of the runs of k to 2k - 1 sorted values with the least squared error in total."""
     count = len(values)
     sums = np.zeros(count + 1)
@@ -102,8 +103,8 @@ def best_cuts(values: Floats, k: int) -> Ints:
     return ends[place:]
 
 
-@njit(cache=True, nogil=True)
-def mdav_blocks(values: Floats, starts: Ints, k: int) -> Ints:
+@kernel
+def mdav_blocks(values: Floats, starts: I64, k: int) -> I64:
     """MDAV in each block of rows (`starts` has one end more than blocks); group numbers run on."""
     count, width = values.shape
     groups = np.empty(count, dtype=np.int64)
@@ -142,7 +143,7 @@ def mdav_blocks(values: Floats, starts: Ints, k: int) -> Ints:
     return groups
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _measure(points: Floats, left: int, target: Floats, distance: Floats) -> int:
     """Squared distances of the rows that are left to a target; returns the farthest."""
     farthest, most = 0, -1.0
@@ -157,8 +158,8 @@ def _measure(points: Floats, left: int, target: Floats, distance: Floats) -> int
     return farthest
 
 
-@njit(cache=True, nogil=True)
-def _nearest(distance: Floats, left: int, nearest: Ints) -> None:
+@kernel
+def _nearest(distance: Floats, left: int, nearest: I64) -> None:
     """The rows with the least distances, in falling order of their places."""
     k, held = len(nearest), 0
     for row in range(left):

@@ -13,12 +13,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from reveil.base.arrays import I64
+
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 MOST = 2_000  # categories of a column; a matrix of them squared is held in memory
 
 
-def keeping(counts: Ints, keep: float, invariant: bool) -> Floats:
+def keeping(counts: I64, keep: float, invariant: bool) -> Floats:
     """The matrix of `keep`, for categories with these counts.
 
     >>> keeping(np.array([3, 1]), 0.8, invariant=True).round(3).tolist()
@@ -34,7 +35,7 @@ def keeping(counts: Ints, keep: float, invariant: bool) -> Floats:
     return matrix
 
 
-def invariant_of(matrix: Floats, counts: Ints) -> Floats:
+def invariant_of(matrix: Floats, counts: I64) -> Floats:
     """The two-stage matrix P Q, which leaves the frequencies of `counts` as they are.
 
     >>> counts = np.array([3, 1])
@@ -47,7 +48,7 @@ def invariant_of(matrix: Floats, counts: Ints) -> Floats:
     return np.asarray(matrix @ back)
 
 
-def draw(codes: Ints, matrix: Floats, rng: np.random.Generator) -> Ints:
+def draw(codes: I64, matrix: Floats, rng: np.random.Generator) -> I64:
     """A new code for each row, drawn from the row of the matrix that belongs to its code."""
     size = len(matrix)
     last = size - 1 - np.argmax(matrix[:, ::-1] > 0, axis=1)

@@ -9,13 +9,14 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-from numba import njit, uint64
+from numba import uint64
 from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from reveil.base.arrays import I64, starts_of
+from reveil.base.kernels import kernel
 
 
-def swap_pairs(strata: Ints, share: Fraction, rng: np.random.Generator) -> Ints:
+def swap_pairs(strata: I64, share: Fraction, rng: np.random.Generator) -> I64:
     """For each row the row whose value it gets: itself, or its partner of the same stratum.
 
     In each stratum as many rows as make full pairs within `share` are drawn; every one of them has a partner.
@@ -26,7 +27,7 @@ def swap_pairs(strata: Ints, share: Fraction, rng: np.random.Generator) -> Ints:
     mixed = rng.permutation(len(strata))
     order = mixed[np.argsort(strata[mixed], kind="stable")]
     sizes = np.bincount(strata)
-    starts = np.cumsum(sizes) - sizes
+    starts = starts_of(sizes)
     place = np.arange(len(order)) - np.repeat(starts, sizes)
     pairs = full_pairs(sizes, share)
     chosen = np.flatnonzero(place < np.repeat(2 * pairs, sizes))
@@ -35,7 +36,7 @@ def swap_pairs(strata: Ints, share: Fraction, rng: np.random.Generator) -> Ints:
     return source
 
 
-def full_pairs(sizes: Ints, share: Fraction) -> Ints:
+def full_pairs(sizes: I64, share: Fraction) -> I64:
     """How many pairs `share` of each size makes, rounded down; a numerator may be too long for int64.
 
     >>> full_pairs(np.array([4, 4000]), Fraction(3333333333333333, 10**16)).tolist()
@@ -51,7 +52,7 @@ def rank_distance(percent: Fraction, rows: int) -> int:
     return int(percent * rows / 100)
 
 
-def swap_ranks(values: NDArray[np.generic], distance: int, rng: np.random.Generator) -> Ints:
+def swap_ranks(values: NDArray[np.generic], distance: int, rng: np.random.Generator) -> I64:
     """For each row the row whose value it gets; partners are at most `distance` ranks apart.
 
     >>> values = np.arange(10)
@@ -66,8 +67,8 @@ def swap_ranks(values: NDArray[np.generic], distance: int, rng: np.random.Genera
     return source
 
 
-@njit(cache=True, nogil=True)
-def rank_partners(count: int, distance: int, seed: int) -> Ints:
+@kernel
+def rank_partners(count: int, distance: int, seed: int) -> I64:
     """From the lowest rank up, each rank without a partner draws one among those ahead that have none either.
 
     All that are free in reach are equally likely: a draw that is taken is repeated, and after many a free one is looked

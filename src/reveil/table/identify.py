@@ -9,10 +9,11 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pyarrow as pa
-from numba import njit, uint64
+from numba import uint64
 from numpy.typing import NDArray
 
-U64 = NDArray[np.uint64]
+from reveil.base.arrays import U64
+from reveil.base.kernels import kernel
 
 
 def keyed_hashes(identifiers: pl.Series, key: bytes) -> pl.DataFrame:
@@ -33,12 +34,12 @@ def keyed_hashes(identifiers: pl.Series, key: bytes) -> pl.DataFrame:
     return pl.DataFrame({"hi": hi, "lo": lo})
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def rotate(x: int, bits: int) -> int:
     return int((x << uint64(bits)) | (x >> uint64(64 - bits)))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sip_round(v: U64) -> None:
     v[0] += v[1]
     v[1] = rotate(v[1], 13) ^ v[0]
@@ -52,7 +53,7 @@ def sip_round(v: U64) -> None:
     v[2] = rotate(v[2], 32)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def siphash(data: NDArray[np.uint8], begins: NDArray[np.int64], k0: int, k1: int) -> tuple[U64, U64]:
     """SipHash-2-4-128 of each run of bytes."""
     n = len(begins) - 1

@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from reveil.base.arrays import offsets_by_key
 from reveil.hierarchies.tree import Hierarchy
 from reveil.plan.cutting.boxes import boxes, distinct_runs
 from reveil.plan.plan import Plan
@@ -120,7 +121,7 @@ def _model_rows(kept: NDArray[np.int64], plan: Plan, rng: np.random.Generator) -
     if not plan.counterfeits:
         return np.empty(0, dtype=np.int64)
     by_group = kept[np.argsort(plan.groups[kept], kind="stable")]
-    starts = np.searchsorted(plan.groups[by_group], np.arange(plan.count + 1))
+    starts = offsets_by_key(plan.groups[by_group], plan.count)
     low, high = starts[plan.counterfeit_groups], starts[plan.counterfeit_groups + 1]
     empty = low == high
     low, high = np.where(empty, 0, low), np.where(empty, len(kept), high)

@@ -17,9 +17,9 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from reveil.audit.infer.filters import EQUAL, KNOWN, OPEN, Marks, Shape, propagate
-from reveil.audit.input.observed import I64, Bools
 from reveil.audit.model.model import Model
 from reveil.audit.model.options import count_of
+from reveil.base.arrays import I64, Bools
 from reveil.base.errors import Fault, InputError
 
 

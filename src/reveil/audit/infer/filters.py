@@ -10,12 +10,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-I64 = NDArray[np.int64]
-I32 = NDArray[np.int32]
-Bools = NDArray[np.bool_]
+from reveil.base.arrays import I32, I64, Bools
+from reveil.base.kernels import kernel
 
 OPEN, KNOWN, GROUP, CHAIN, EQUAL, SEARCH = 0, 1, 2, 3, 4, 5  # why an option is out
 LARGEST = 4096  # cells of a factor; beyond this only exhausted cells are noticed
@@ -52,7 +50,7 @@ class Marks(NamedTuple):
     person: Bools
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def propagate(shape: Shape, marks: Marks, clock: int) -> int:
     """Filter until nothing changes. Returns the clock, or -1 - factor (or - person - factors) if nothing fits."""
     person_start, dirty_factor, dirty_person = shape.person_start, marks.factor, marks.person
@@ -83,7 +81,7 @@ def propagate(shape: Shape, marks: Marks, clock: int) -> int:
     return clock
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def follow(p: int, shape: Shape, marks: Marks, clock: int) -> int:
     """Filter one person's chain: what is reachable from the first appearance on, and from the last one back."""
     relation, never, alive = shape.relation, shape.never, marks.alive
@@ -142,7 +140,7 @@ def follow(p: int, shape: Shape, marks: Marks, clock: int) -> int:
     return changed
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def reaches(some: Bools, relation: Bools, v: int) -> bool:
     found = False
     for u in range(len(some)):
@@ -150,7 +148,7 @@ def reaches(some: Bools, relation: Bools, v: int) -> bool:
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def fill(f: int, shape: Shape, marks: Marks, clock: int) -> int:
     """Filter one factor by matching: an option stays if some way of giving out the rows uses it.
 
@@ -193,7 +191,7 @@ def fill(f: int, shape: Shape, marks: Marks, clock: int) -> int:
     return changed
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def match_all(
     apps: I64,
     base: int,
@@ -232,7 +230,7 @@ def match_all(
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def augment(
     apps: I64,
     start: int,
@@ -277,7 +275,7 @@ def augment(
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def pull(
     apps: I64,
     start: int,
@@ -320,7 +318,7 @@ def pull(
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def reachable(
     apps: I64,
     base: int,

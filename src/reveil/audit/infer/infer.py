@@ -18,9 +18,9 @@ from reveil.audit.infer.lumped import count_lumped, lump
 from reveil.audit.infer.search import Found, search
 from reveil.audit.infer.uniform import Floats, enter_uniform
 from reveil.audit.infer.worlds import EFFORT, compiled, lasting_choices
-from reveil.audit.input.observed import I64, Bools
 from reveil.audit.model.model import Model
 from reveil.audit.model.options import carry_over
+from reveil.base.arrays import I64, Bools
 
 Progress = Callable[[str, float], None]
 MANY = 500  # components

@@ -19,8 +19,8 @@ import numpy as np
 
 from reveil.audit.infer.certain import Equality, State
 from reveil.audit.infer.sparse import PRIME, Echelon, combine, eliminate, failing, fill_in, rational
-from reveil.audit.input.observed import I64, Bools
 from reveil.audit.model.options import sums_of
+from reveil.base.arrays import I64, Bools, offsets_by_key
 
 SPEED = 10_000_000  # multiplications in a second, about
 UNKNOWN = 1 << 62
@@ -130,7 +130,7 @@ def system_of(state: State, label: I64, factors: Bools, rng: np.random.Generator
     part[column] = label[used[row]]
     return System(
         state, used, listed[first], count == 1, part, _domains(state, listed[first], rng),
-        np.searchsorted(row, np.arange(len(used) + 1)).astype(np.int64), column,
+        offsets_by_key(row, len(used)), column,
     )  # fmt: skip
 
 

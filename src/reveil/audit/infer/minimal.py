@@ -16,11 +16,11 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from reveil.audit.input.observed import I64, Bools
 from reveil.audit.input.tables import hierarchies
 from reveil.audit.model.model import Model
 from reveil.audit.result.attacks import Attack, wilson
 from reveil.audit.result.score import Score
+from reveil.base.arrays import I64, Bools
 from reveil.base.errors import Fault, InputError
 from reveil.base.words import some
 from reveil.hierarchies.tree import Hierarchy

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from reveil.audit.input.observed import I32, I64, Bools
+from reveil.base.arrays import I32, I64, Bools
+from reveil.base.kernels import kernel
 
 FOUND, NONE, UNKNOWN = 1, 0, -1
 DEEPEST = 400  # people moved at once
@@ -50,7 +50,7 @@ class Trail(NamedTuple):
     at: I64  # how many of each are in use
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def explore(who: I64, placing: bool, puzzle: Puzzle, world: World, trail: Trail, most: int) -> int:
     """Try the open choices of these people. Placing: give each one; NONE if somebody can have none."""
     chosen, seen, dead, frames = world.chosen, world.seen, world.dead, trail.frames
@@ -77,14 +77,14 @@ def explore(who: I64, placing: bool, puzzle: Puzzle, world: World, trail: Trail,
     return FOUND
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def spread(i: int, mark: Bools, owner: I64, start: I64, token: I64, kind: I64) -> None:
     """What is said of one choice is true of those that are alike."""
     for j in range(start[owner[i]], start[owner[i] + 1]):
         mark[j] = mark[j] or kind[token[j]] == kind[token[i]]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def reach(wanted: int, puzzle: Puzzle, world: World, trail: Trail, most: int) -> int:
     """A world with this choice, found by moving others out of its way; everything is put back if none is found."""
     frames, at, user_start = trail.frames, trail.at, puzzle.user_start
@@ -118,7 +118,7 @@ def reach(wanted: int, puzzle: Puzzle, world: World, trail: Trail, most: int) ->
                 return UNKNOWN if cut else NONE
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def advance(puzzle: Puzzle, world: World, trail: Trail) -> bool:
     """The next way to relieve the cell of the last frame; False if all were tried.
 
@@ -143,7 +143,7 @@ def advance(puzzle: Puzzle, world: World, trail: Trail) -> bool:
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def move(p: int, new: int, puzzle: Puzzle, world: World, trail: Trail) -> None:
     """Somebody chooses differently, and keeps to it; cells with too many takers are noted."""
     chosen, load, frames, at = world.chosen, world.load, trail.frames, trail.at
@@ -163,7 +163,7 @@ def move(p: int, new: int, puzzle: Puzzle, world: World, trail: Trail) -> None:
     at[LEVEL] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def lock(p: int, token: int, locked: Bools, busy: I64, locks: I64, at: I64) -> None:
     """Somebody keeps to their choice, which has this token."""
     locked[p], locks[at[HELD]] = True, p
@@ -171,7 +171,7 @@ def lock(p: int, token: int, locked: Bools, busy: I64, locks: I64, at: I64) -> N
     at[HELD] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def release(first: int, token: I64, chosen: I64, locked: Bools, busy: I64, locks: I64, at: I64) -> None:
     """Locks from this one on are undone."""
     for n in range(first, at[HELD]):
@@ -180,7 +180,7 @@ def release(first: int, token: I64, chosen: I64, locked: Bools, busy: I64, locks
     at[HELD] = first
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def put_back(f: int, path_start: I64, path: I32, chosen: I64, load: I64, frames: I64) -> None:
     p, old = frames[f, MOVER], frames[f, OLD]
     for x in range(path_start[chosen[p]], path_start[chosen[p] + 1]):
@@ -191,7 +191,7 @@ def put_back(f: int, path_start: I64, path: I32, chosen: I64, load: I64, frames:
     chosen[p] = old
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def tightest(puzzle: Puzzle, world: World, trail: Trail) -> int:
     """Of the cells with too many takers, the one that leaves the least choice of who must go; -1 if there is none."""
     owner, users, user_start, rows = puzzle.owner, puzzle.users, puzzle.user_start, puzzle.rows
@@ -211,7 +211,7 @@ def tightest(puzzle: Puzzle, world: World, trail: Trail) -> int:
     return best
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def cheapest(q: int, c: int, price: int, tried: int, puzzle: Puzzle, world: World, busy: I64) -> tuple[int, int]:
     """The next choice of somebody that leaves cell c, those first that overfill the fewest cells; -1 after the last.
 

@@ -19,8 +19,8 @@ from reveil.audit.infer.exact import Chain, chains_of
 from reveil.audit.infer.infer import Inference, Progress
 from reveil.audit.infer.walk import Component, Scratch, States, walk
 from reveil.audit.result.attacks import wilson
+from reveil.base.arrays import I64, offsets_of
 
-I64 = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 CHAINS = 8
@@ -143,7 +143,7 @@ class _Rows:
     def _persons(self, found: Inference, chains: Sequence[Chain], place: dict[int, int]) -> None:
         m = found.model
         kept = [[place[a] for a in chain if not m.implied[m.app_factor[a]]] for chain in chains]
-        self.chain_start = np.concatenate([[0], np.cumsum([len(c) for c in kept])]).astype(np.int64)
+        self.chain_start = offsets_of([len(c) for c in kept])
         self.chain_apps = np.array([a for c in kept for a in c], dtype=np.int64)
         self.app_chain = np.empty(len(self.apps), dtype=np.int64)
         self.app_chain[self.chain_apps] = np.repeat(np.arange(len(kept)), np.diff(self.chain_start))

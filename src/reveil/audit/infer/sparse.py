@@ -11,12 +11,12 @@ from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
-from numpy.typing import NDArray
+
+from reveil.base.arrays import I64
+from reveil.base.kernels import kernel
 
 PRIME = (1 << 31) - 1
 UNQUEUED = 1 << 60
-I64 = NDArray[np.int64]
 
 
 class Echelon(NamedTuple):
@@ -44,7 +44,7 @@ class Active(NamedTuple):
     head: I64
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def inverse(value):  # type: ignore[no-untyped-def]
     """By Fermat's little theorem."""
     result, base, power = 1, value % PRIME, PRIME - 2
@@ -56,7 +56,7 @@ def inverse(value):  # type: ignore[no-untyped-def]
     return result
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def find(cols, c):  # type: ignore[no-untyped-def]
     """The place of an unknown in a row, or -1."""
     low, high = 0, len(cols)
@@ -69,7 +69,7 @@ def find(cols, c):  # type: ignore[no-untyped-def]
     return low if low < len(cols) and cols[low] == c else -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def less(cols, vals, times, other_cols, other_vals):  # type: ignore[no-untyped-def]
     """A row less `times` another one, the unknowns that it gains by this, and those that it loses. Rows are sorted."""
     i, j, size, gained, lost = 0, 0, 0, 0, 0
@@ -98,7 +98,7 @@ def less(cols, vals, times, other_cols, other_vals):  # type: ignore[no-untyped-
     return new_cols[:size].copy(), new_vals[:size].copy(), gains[:gained], losses[:lost]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def queue(heap, unknowns, c):  # type: ignore[no-untyped-def]
     """Let an unknown be chosen by its number of rows; what waits in the heap for a higher one is void."""
     if 0 < unknowns.rows[c] < unknowns.queued[c]:
@@ -106,7 +106,7 @@ def queue(heap, unknowns, c):  # type: ignore[no-untyped-def]
         heappush(heap, (unknowns.rows[c], c))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def enlist(unknowns, link, user, c, r):  # type: ignore[no-untyped-def]
     """A row has got an unknown."""
     unknowns.rows[c] += 1
@@ -115,7 +115,7 @@ def enlist(unknowns, link, user, c, r):  # type: ignore[no-untyped-def]
     unknowns.head[c] = len(link) - 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def choose(short, heap, unknowns, link, user, active, cols):  # type: ignore[no-untyped-def]
     """The next row and the unknown that it is solved for: a row with one or two unknowns, otherwise the unknown with
     the fewest rows, by its shortest one. (-1, -1) at the end."""
@@ -145,7 +145,7 @@ def choose(short, heap, unknowns, link, user, active, cols):  # type: ignore[no-
     return -1, -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def eliminate(start, col, right, columns, limit):  # type: ignore[no-untyped-def]
     """Solve rows of ones one by one, until all are or `limit` multiplications were made. The parts of an `Echelon`."""
     rows, right = len(start) - 1, right.copy()
@@ -204,7 +204,7 @@ def eliminate(start, col, right, columns, limit):  # type: ignore[no-untyped-def
     return packed(order, chosen, scale, right, cols, vals, log_head, log_link, log_step, log_times), left, work
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def packed(order, chosen, scale, right, cols, vals, log_head, log_link, log_step, log_times):  # type: ignore[no-untyped-def]
     """The steps as flat arrays."""
     steps = len(order) - 1
@@ -237,7 +237,7 @@ def packed(order, chosen, scale, right, cols, vals, log_head, log_link, log_step
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def fill_in(form, solution):  # type: ignore[no-untyped-def]
     """A solution from given values of the unknowns that no step solves for, in place."""
     for k in range(len(form.row) - 1, -1, -1):
@@ -247,7 +247,7 @@ def fill_in(form, solution):  # type: ignore[no-untyped-def]
         solution[form.column[k]] = total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def reduce(form, step_of, one, other, amount, wanted):  # type: ignore[no-untyped-def]
     """Steps, as a heap of negative numbers, that add up to the unknown `one` less `other` (-1: none), each as often as
     `wanted` says. Also whether there are any, and the multiplications. `amount` (by unknown) is 0, before and after."""
@@ -282,7 +282,7 @@ def reduce(form, step_of, one, other, amount, wanted):  # type: ignore[no-untype
     return steps, clean, work
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def combine(form, step_of, one, other, amount, wanted):  # type: ignore[no-untyped-def]
     """Rows, and how often to take each, that add up to the unknown `one` less `other`; none if nothing does. Also the
     multiplications. `amount` (by unknown) and `wanted` (by step) are 0, before and after."""
@@ -305,7 +305,7 @@ def combine(form, step_of, one, other, amount, wanted):  # type: ignore[no-untyp
     return np.array(rows[1:], dtype=np.int64), np.array(often[1:], dtype=np.int64), work
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def rational(residue):  # type: ignore[no-untyped-def]
     """The fraction with terms up to 2^15 that a residue stands for; 0/0 if there is none."""
     a, b, s, t = PRIME, residue, 0, 1
@@ -317,7 +317,7 @@ def rational(residue):  # type: ignore[no-untyped-def]
     return (b, t) if t > 0 else (-b, -t)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def failing(start, column, residues):  # type: ignore[no-untyped-def]
     """Rows of ones that the fractions behind these residues do not add up to 0 in, exactly."""
     bad = np.zeros(len(start) - 1, np.bool_)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reveil.audit.infer.certain import State
-from reveil.audit.input.observed import Bools
+from reveil.base.arrays import Bools
 
 Floats = NDArray[np.float64]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-I64 = NDArray[np.int64]
+from reveil.base.arrays import I64, Bools
+from reveil.base.kernels import kernel
+
 Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 KEMPE = 0.3  # share of moves that exchange two values wherever they meet
 
 
@@ -44,7 +44,7 @@ class Scratch(NamedTuple):
     queue: I64
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def walk(c: Component, states: States, scratch: Scratch, ladder: Floats, steps: int, seed: int, tally: Floats) -> I64:
     """Parallel tempering; tallies the coldest level when nothing misfits there. The first fifth is not counted."""
     np.random.seed(seed)
@@ -80,7 +80,7 @@ def walk(c: Component, states: States, scratch: Scratch, ladder: Floats, steps: 
     return good
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def weigh(p: int, row_of: I64, c: Component) -> tuple[float, int]:
     """Log weight of one person's values, misfits left out; and the number of misfits."""
     total, wrong, last = 0.0, 0, -1
@@ -100,7 +100,7 @@ def weigh(p: int, row_of: I64, c: Component) -> tuple[float, int]:
     return total, wrong
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def trade(low: int, states: States) -> None:
     """Two neighbouring temperatures exchange their states."""
     for table in (states.holders, states.row_of, states.wrong):
@@ -114,7 +114,7 @@ def trade(low: int, states: States) -> None:
     misfit[low], misfit[low + 1] = misfit[low + 1], misfit[low]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def kempe(r: int, s: int, level: int, c: Component, states: States, scratch: Scratch) -> int:
     """Pairs of rows with the values of r and s, to exchange in all groups that these values connect; 0 if some group
     has not as many rows of one as of the other."""
@@ -145,7 +145,7 @@ def kempe(r: int, s: int, level: int, c: Component, states: States, scratch: Scr
     return size
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def pair_up(g: int, a: int, b: int, c: Component, block: I64, first: int) -> int:
     """Enter the rows of a group with value a and b in turn; the end of the block, or -1 if there are not as many."""
     i, j = first, first + 1
@@ -161,7 +161,7 @@ def pair_up(g: int, a: int, b: int, c: Component, block: I64, first: int) -> int
     return i if i + 1 == j else -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def exchange(size: int, level: int, states: States, block: I64) -> None:
     holders, row_of = states.holders[level], states.row_of[level]
     for k in range(0, size, 2):
@@ -173,7 +173,7 @@ def exchange(size: int, level: int, states: States, block: I64) -> None:
             row_of[holders[s]] = s
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def try_exchange(size: int, level: int, penalty: float, c: Component, states: States, scratch: Scratch) -> None:
     """Exchange the pairs of rows, or put them back, by the Metropolis rule."""
     block, touched, holders = scratch.block, scratch.touched, states.holders[level]

@@ -15,13 +15,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from reveil.audit.infer.certain import State
 from reveil.audit.infer.exact import Problem
 from reveil.audit.infer.moves import DEEPEST, FIELDS, FOUND, NONE, UNKNOWN, Puzzle, Trail, World, explore
-from reveil.audit.input.observed import I32, I64, Bools
+from reveil.base.arrays import I32, I64, Bools, offsets_of
+from reveil.base.kernels import kernel
 
 EFFORT = (50, 1_000)  # moves tried for one choice, in rounds over all that is open
 AT_ONCE = 100_000  # moves between two looks at the clock, at least
@@ -195,9 +195,9 @@ def problem_choices(problem: Problem) -> Choices:
     lengths = [len(path.cells) for path in paths]
     return _fresh(
         np.arange(len(problem.chains)),
-        np.concatenate([[0], np.cumsum([len(options) for options in problem.paths])]).astype(np.int64),
+        offsets_of([len(options) for options in problem.paths]),
         np.arange(len(paths)),
-        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        offsets_of(lengths),
         np.array([cells[c] for path in paths for c in path.cells], dtype=np.int32),
         np.array(list(problem.free.values()), dtype=np.int64),
         False,
@@ -206,7 +206,7 @@ def problem_choices(problem: Problem) -> Choices:
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def users_of(path_start: I64, path: I32, cells: int) -> tuple[I64, I32]:
     """The choices that take each cell, in order."""
     start = np.zeros(cells + 1, dtype=np.int64)
@@ -222,7 +222,7 @@ def users_of(path_start: I64, path: I32, cells: int) -> tuple[I64, I32]:
     return start, users
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def list_choices(
     people: I64,
     person_start: I64,

@@ -14,11 +14,9 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-I64 = NDArray[np.int64]
-I32 = NDArray[np.int32]
-Bools = NDArray[np.bool_]
+from reveil.base.arrays import I64, Bools, offsets_by_key, offsets_of
+
 Group = tuple[Sequence[Hashable], Sequence[Hashable]]  # people known to be in it, values shown
 
 
@@ -48,12 +46,12 @@ class Observed:
     @cached_property
     def person_start(self) -> I64:
         """Appearances of person p: person_start[p] to person_start[p + 1]."""
-        return np.searchsorted(self.app_person, np.arange(len(self.persons) + 1)).astype(np.int64)
+        return offsets_by_key(self.app_person, len(self.persons))
 
     @cached_property
     def cell_start(self) -> I64:
         """Cells of group g: cell_start[g] to cell_start[g + 1]."""
-        return np.searchsorted(self.cell_group, np.arange(len(self.group_release) + 1)).astype(np.int64)
+        return offsets_by_key(self.cell_group, len(self.group_release))
 
     @cached_property
     def group_rows(self) -> I64:
@@ -93,7 +91,7 @@ class Observed:
             self.app_person[keep],
             self.app_release[keep],
             sure[keep],
-            np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+            offsets_of(sizes),
             number[self.cand_group[cands]],
             self.group_release[groups],
             tuple(label for label, kept in zip(self.group_label, groups, strict=True) if kept),
@@ -140,7 +138,7 @@ def assemble(
         app_person=ints(apps["person"]),
         app_release=ints(apps["release"]),
         app_sure=apps["sure"].to_numpy(),
-        cand_start=np.concatenate([[0], np.cumsum(ints(apps["len"]))]).astype(np.int64),
+        cand_start=offsets_of(ints(apps["len"])),
         cand_group=ints(where["group"]),
         group_release=ints(groups["release"]),
         group_label=tuple(groups["label"].cast(pl.String)),

@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from reveil.audit.input.observed import I64, Observed, assemble
+from reveil.audit.input.observed import Observed, assemble
+from reveil.base.arrays import I64
 from reveil.base.errors import Fault, InputError
 from reveil.ledger.ledger import Ledger
 from reveil.policy.guarantee import plain_text

@@ -16,8 +16,9 @@ import numpy as np
 import polars as pl
 
 from reveil.audit.input.knowledge import person_priors
-from reveil.audit.input.observed import I64, Bools, Observed, assemble
+from reveil.audit.input.observed import Observed, assemble
 from reveil.background.prior import load as load_priors
+from reveil.base.arrays import I64, Bools
 from reveil.base.errors import Fault, InputError
 from reveil.base.words import agree, some
 from reveil.hierarchies.files import nested_paths, read_paths

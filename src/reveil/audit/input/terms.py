@@ -15,8 +15,9 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from reveil.audit.input.knowledge import jointly
-from reveil.audit.input.observed import I64, Bools, Observed
+from reveil.audit.input.observed import Observed
 from reveil.audit.model.model import Model
+from reveil.base.arrays import I64, Bools
 from reveil.policy.policy import Policy
 
 

@@ -24,10 +24,11 @@ from reveil.audit.infer.certain import State
 from reveil.audit.infer.infer import Inference, Progress, infer
 from reveil.audit.infer.sample import Sampled, sample
 from reveil.audit.input.knowledge import Adversary
-from reveil.audit.input.observed import I64, Bools, Observed
+from reveil.audit.input.observed import Observed
 from reveil.audit.input.terms import linked
 from reveil.audit.model.model import Model, rebuilt
 from reveil.audit.model.refilled_cohorts import enter_takeovers
+from reveil.base.arrays import I64, Bools
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,15 +16,16 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from reveil.audit.input.knowledge import Adversary, Change
-from reveil.audit.input.observed import I32, I64, Bools, Observed
+from reveil.audit.input.observed import Observed
 from reveil.audit.model.options import having
+from reveil.base.arrays import I32, I64, Bools, offsets_by_key
 from reveil.base.errors import Fault, InputError
+from reveil.base.kernels import kernel
 from reveil.base.words import some_people
 from reveil.policy.guarantee import plain_text
 
@@ -142,7 +143,7 @@ def _lists(o: Observed, factor_of_group: I64, factors: int) -> dict[str, Any]:
     order = np.lexsort((group < 0, owner))
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
-    start = np.searchsorted(owner[order], np.arange(factors + 1)).astype(np.int64)
+    start = offsets_by_key(owner[order], factors)
     absent = np.full(factors, -1)
     absent[unsure] = place[len(factor) :]
     opt_start, opt_cell = list_options(
@@ -158,12 +159,12 @@ def _lists(o: Observed, factor_of_group: I64, factors: int) -> dict[str, Any]:
         "cell_low": np.concatenate([low, np.zeros(len(unsure), dtype=np.int64)])[order],
         "cell_start": start,
         "app_factor": app_factor,
-        "factor_start": np.searchsorted(app_factor[by_factor], np.arange(factors + 1)).astype(np.int64),
+        "factor_start": offsets_by_key(app_factor[by_factor], factors),
         "factor_apps": by_factor,
     }
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def list_options(
     cand_start: I64, cand_group: I64, sure: Bools, factor: I64, cell_start: I64, place: I64, absent: I64
 ) -> tuple[I64, I32]:
@@ -245,7 +246,7 @@ def _with_possible(m: Model) -> Model:
     return m
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def find_implied(
     person_start: I64,
     app_person: I64,

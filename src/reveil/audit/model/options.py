@@ -7,16 +7,15 @@ else together.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-I64 = NDArray[np.int64]
-I32 = NDArray[np.int32]
-Bools = NDArray[np.bool_]
+from reveil.base.arrays import I32, I64, Bools
+from reveil.base.kernels import kernel
+
 Floats = NDArray[np.float64]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_of(opt_start: I64, marked: Bools) -> I64:
     """Marked options of each appearance."""
     found = np.zeros(len(opt_start) - 1, dtype=np.int64)
@@ -26,7 +25,7 @@ def count_of(opt_start: I64, marked: Bools) -> I64:
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def having(opt_start: I64, opt_cell: I32, cell_value: I64, wanted: I64) -> Bools:
     """Options with the value that is wanted of their appearance."""
     found = np.zeros(len(opt_cell), dtype=np.bool_)
@@ -36,7 +35,7 @@ def having(opt_start: I64, opt_cell: I32, cell_value: I64, wanted: I64) -> Bools
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sole(opt_start: I64, opt_cell: I32, cell_value: I64, alive: Bools) -> I64:
     """The only value that is left to each appearance; -1 where there are several, or perhaps none."""
     found = np.full(len(opt_start) - 1, -1, dtype=np.int64)
@@ -51,7 +50,7 @@ def sole(opt_start: I64, opt_cell: I32, cell_value: I64, alive: Bools) -> I64:
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sums_of(apps: I64, opt_start: I64, opt_cell: I32, cell_value: I64, alive: Bools, amount: I64) -> I64:
     """The amounts of the open values of these appearances, added up."""
     found = np.zeros(len(apps), dtype=np.int64)
@@ -62,7 +61,7 @@ def sums_of(apps: I64, opt_start: I64, opt_cell: I32, cell_value: I64, alive: Bo
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def likeliest(
     opt_start: I64, opt_cell: I32, cell_value: I64, alive: Bools, share: Floats, wanted: I64, values: int
 ) -> tuple[I64, I64, Floats, Floats]:
@@ -89,7 +88,7 @@ def likeliest(
     return count, first, high, of_wanted
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def carry_over(
     person_start: I64, opt_start: I64, opt_cell: I32, cell_value: I64, alive: Bools, share: Floats, values: int
 ) -> None:
@@ -107,7 +106,7 @@ def carry_over(
                 share[o] = known[v]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def lacking(person_start: I64, opt_start: I64, opt_cell: I32, cell_value: I64, values: int) -> Bools:
     """People with a value in one of their groups that another one does not show."""
     found = np.zeros(len(person_start) - 1, dtype=np.bool_)
@@ -125,7 +124,7 @@ def lacking(person_start: I64, opt_start: I64, opt_cell: I32, cell_value: I64, v
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def best_links(
     factor_start: I64,
     factor_apps: I64,
@@ -165,7 +164,7 @@ def best_links(
     return sum_of_best
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def link(
     a: int,
     opt_start: I64,

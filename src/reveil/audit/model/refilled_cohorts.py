@@ -20,8 +20,9 @@ from reveil.audit.infer.certain import State, no_world
 from reveil.audit.infer.exact import Belief, Limits, solve
 from reveil.audit.infer.filters import SEARCH
 from reveil.audit.infer.infer import Inference
-from reveil.audit.input.observed import I64, Observed
+from reveil.audit.input.observed import Observed
 from reveil.audit.model.model import Model, rebuilt
+from reveil.base.arrays import I64
 from reveil.base.errors import InputError
 
 MOST_WAYS = 500  # to give newcomers of one cohort their places

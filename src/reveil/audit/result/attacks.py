@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reveil.audit.infer.certain import State
-from reveil.audit.input.observed import I64, Bools
 from reveil.audit.model.model import Model
 from reveil.audit.model.options import best_links, count_of, having, lacking, sole
 from reveil.audit.result.score import Score
+from reveil.base.arrays import I64, Bools
 
 Z = 1.959964
 

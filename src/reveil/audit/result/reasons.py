@@ -12,9 +12,9 @@ from reveil.audit.infer.certain import State
 from reveil.audit.infer.filters import CHAIN, EQUAL, GROUP, KNOWN, SEARCH
 from reveil.audit.infer.infer import Inference
 from reveil.audit.input.knowledge import Adversary
-from reveil.audit.input.observed import I64, Bools
 from reveil.audit.model.counterfeit_places import attack
 from reveil.audit.model.model import Model, build
+from reveil.base.arrays import I64, Bools
 from reveil.base.words import some
 
 LONGEST = 14  # sentences

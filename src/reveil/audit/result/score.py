@@ -13,9 +13,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from reveil.audit.infer.infer import Inference
-from reveil.audit.input.observed import I64, Bools
 from reveil.audit.input.terms import beyond
 from reveil.audit.model.options import likeliest
+from reveil.base.arrays import I64, Bools
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from reveil.base.arrays import F64, I64
+from reveil.base.kernels import allocating_kernel, bare_kernel
 from reveil.plan.budgets.remaining_budget import Purse, smallest
 from reveil.plan.cutting.candidates import (
     EXACT_BELOW,
@@ -19,13 +21,13 @@ from reveil.plan.cutting.candidates import (
     weigh_cuts,
 )
 from reveil.plan.cutting.cuts import cut_range, partition
-from reveil.plan.cutting.trees import F64, Trees, run_loss
-from reveil.plan.cutting.values import I64, ZERO, Order, Rows, Tests, admits, allocating, kernel, sort_by
+from reveil.plan.cutting.trees import Trees, run_loss
+from reveil.plan.cutting.values import ZERO, Order, Rows, Tests, admits, sort_by
 
 DEALT = 16  # segments of so many times the rows that somebody needs for one occurrence are dealt by value
 
 
-@kernel
+@bare_kernel
 def affords(purse: Purse, rows: Rows, order: Order, s: int, t: int, count: I64, work: I64) -> bool:
     """Whether everybody in rows s..t can bear every value that occurs there."""
     size = t - s
@@ -53,7 +55,7 @@ def affords(purse: Purse, rows: Rows, order: Order, s: int, t: int, count: I64, 
     return True
 
 
-@kernel
+@bare_kernel
 def all_bear(purse: Purse, order: Order, s: int, t: int, slot: int, share: float) -> bool:
     """Whether nobody in rows s..t needs more than this share to be without the value of a slot."""
     for i in range(s, t):
@@ -91,7 +93,7 @@ def split(
     return starts[:groups].copy()
 
 
-@kernel
+@bare_kernel
 def split_into(
     trees: Trees, tests: Tests, purse: Purse, rows: Rows, order: Order, start: int, end: int, stop: int, relaxed: bool,
     scratch: Scratch, spare: Spare, starts: I64, ends: I64,
@@ -119,7 +121,7 @@ def split_into(
     return groups
 
 
-@kernel
+@bare_kernel
 def fits(tests: Tests, purse: Purse, rows: Rows, order: Order, s: int, cut: int, t: int, scratch: Scratch) -> bool:
     """Whether both sides of a cut may be published."""
     count, work = scratch.tally, scratch.touched
@@ -132,7 +134,7 @@ def fits(tests: Tests, purse: Purse, rows: Rows, order: Order, s: int, cut: int,
     )
 
 
-@kernel
+@bare_kernel
 def hopeful(purse: Purse, rows: Rows, order: Order, s: int, t: int, c: int, a: int, b: int) -> bool:
     """Whether both sides of a cut at positions a..b of column c are large enough for everybody's own value."""
     inside = 0
@@ -146,7 +148,7 @@ def hopeful(purse: Purse, rows: Rows, order: Order, s: int, t: int, c: int, a: i
     return most_inside <= inside and most_outside <= t - s - inside
 
 
-@kernel
+@bare_kernel
 def cut_segment(
     trees: Trees, tests: Tests, purse: Purse, rows: Rows, order: Order, s: int, t: int, scratch: Scratch
 ) -> int:
@@ -174,7 +176,7 @@ def cut_segment(
             return cut
 
 
-@kernel
+@bare_kernel
 def deal_in_two(
     trees: Trees, tests: Tests, purse: Purse, rows: Rows, order: Order, s: int, t: int, scratch: Scratch, spare: Spare
 ) -> int:
@@ -206,7 +208,7 @@ def deal_in_two(
     return s
 
 
-@kernel
+@bare_kernel
 def lowest_need(purse: Purse, order: Order, s: int, t: int) -> float:
     need = purse.worst[order[s]]
     for i in range(s, t):
@@ -214,7 +216,7 @@ def lowest_need(purse: Purse, order: Order, s: int, t: int) -> float:
     return need
 
 
-@kernel
+@bare_kernel
 def deal(
     trees: Trees, purse: Purse, rows: Rows, order: Order, s: int, t: int, c: int, scratch: Scratch, spare: Spare
 ) -> int:
@@ -263,7 +265,7 @@ def deal(
     return cut
 
 
-@kernel
+@bare_kernel
 def copy_back(rows: Rows, order: Order, s: int, t: int, spare: Spare) -> None:
     """Rows s..t as they are in the spare room."""
     for i in range(t - s):
@@ -272,7 +274,7 @@ def copy_back(rows: Rows, order: Order, s: int, t: int, spare: Spare) -> None:
             rows[s + i, c] = spare.rows[i, c]
 
 
-@kernel
+@bare_kernel
 def order_by_need(purse: Purse, rows: Rows, order: Order, s: int, t: int, spare: Spare) -> bool:
     """Put rows s..t in order of need, the largest first. Returns whether needs differ at all."""
     size = t - s
@@ -293,7 +295,7 @@ def order_by_need(purse: Purse, rows: Rows, order: Order, s: int, t: int, spare:
     return True
 
 
-@kernel
+@bare_kernel
 def cut_by_need(
     trees: Trees, tests: Tests, purse: Purse, rows: Rows, order: Order, s: int, t: int, scratch: Scratch, spare: Spare
 ) -> int:
@@ -321,7 +323,7 @@ def cut_by_need(
     return s
 
 
-@kernel
+@bare_kernel
 def large_enough(purse: Purse, order: Order, s: int, cut: int, t: int) -> bool:
     """Whether rows s..cut and cut..t are enough for everybody's own value."""
     good = True
@@ -340,7 +342,7 @@ def refine(
     return finer, total_cost(trees, rows, bounds), total_cost(trees, rows, ends)
 
 
-@allocating
+@allocating_kernel
 def total_cost(trees: Trees, rows: Rows, bounds: I64) -> float:
     """Loss of all rows between the first and the last of these bounds of groups."""
     seen = np.zeros(trees.first_leaf[-1], dtype=np.int32)

@@ -19,6 +19,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from reveil.base.arrays import offsets_by_key, offsets_of
 from reveil.base.errors import Fault, InfeasibleError, InputError
 from reveil.base.words import some
 from reveil.history.history import History
@@ -206,7 +207,7 @@ def _offsets(history: History) -> NDArray[np.int64]:
     if history.groups.is_empty():
         return np.zeros(history.head + 2, dtype=np.int64)
     counts = np.bincount(history.groups["release"].to_numpy(), minlength=history.head + 1)
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return offsets_of(counts)
 
 
 def _visits(history: History, line: NDArray[np.int64], lines: int, offsets: NDArray[np.int64]) -> NDArray[np.int32]:
@@ -279,7 +280,7 @@ def _merged(past: Past) -> Past:
     group = np.repeat(np.arange(len(past.size)), np.diff(past.first))
     entries = pl.DataFrame({"group": group, "slot": past.slot, "ratio": past.ratio})
     entries = entries.group_by("group", "slot").agg(pl.col("ratio").max()).sort("group", "slot")
-    first = np.searchsorted(entries["group"].to_numpy(), np.arange(len(past.size) + 1))
+    first = offsets_by_key(entries["group"].to_numpy(), len(past.size))
     return past._replace(first=first, slot=entries["slot"].to_numpy(), ratio=entries["ratio"].to_numpy())
 
 

@@ -12,16 +12,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from reveil.plan.cutting.trees import F64
-from reveil.plan.cutting.values import I32, I64, allocating, kernel
+from reveil.base.arrays import F64, I32, I64, Ints
+from reveil.base.kernels import allocating_kernel, bare_kernel
 
 # Quotients a/b and c/n differ by at least 1/(b * n) unless they are equal. Up to here that is more than rounding does:
 # groups of two rows or more reach this product in at most 44 releases, and the margin below is 2e-14 then.
 EXACT = 2.0**44
 ROUNDING = 4e-16  # more than three roundings, for each release of the past and four more
-
-
-Ints = NDArray[np.integer]  # of any width, as the ledger keeps them
 
 
 class Purse(NamedTuple):
@@ -54,7 +51,7 @@ class Target(NamedTuple):
     whole: NDArray[np.bool_]
 
 
-@kernel
+@bare_kernel
 def place_visits(person: Ints, release: Ints, group: Ints, line: I64, offset: I64, visits: I32) -> None:
     """Enter the group of each member in `visits` (releases x lines). Withheld rows are left out."""
     for i in range(len(person)):
@@ -62,7 +59,7 @@ def place_visits(person: Ints, release: Ints, group: Ints, line: I64, offset: I6
             visits[release[i] - 1, line[person[i]]] = offset[release[i]] + group[i]
 
 
-@allocating
+@allocating_kernel
 def shelve(release: Ints, group: Ints, code: Ints, held: Ints, slot: I64, offset: I64, size: F64) -> Past:
     """The protected values of each group, side by side, from one line for each value of each group."""
     first = np.zeros(len(size) + 2, dtype=np.int64)
@@ -84,7 +81,7 @@ def shelve(release: Ints, group: Ints, code: Ints, held: Ints, slot: I64, offset
     return Past(size, first[: len(size) + 1], slots, ratio, np.empty((0, 0)))
 
 
-@allocating
+@allocating_kernel
 def tabulate(past: Past, slots: int) -> F64:
     """The ratios of all groups as a table: faster to multiply by where groups have many values."""
     table = np.ones((len(past.size), slots))
@@ -94,7 +91,7 @@ def tabulate(past: Past, slots: int) -> F64:
     return table
 
 
-@kernel
+@bare_kernel
 def fill_needs(
     visits: I32, past: Past, target: Target, kind: I64, begin: int, end: int, rows: int, need: F64, worst: F64
 ) -> None:
@@ -125,7 +122,7 @@ def fill_needs(
         worst[i] = high
 
 
-@kernel
+@bare_kernel
 def fill_least(purse: Purse, codes: I32) -> None:
     """A lower bound for the size of each row's group: its own value occurs there."""
     for i in range(len(codes)):
@@ -137,7 +134,7 @@ def fill_least(purse: Purse, codes: I32) -> None:
         purse.least[i] = least
 
 
-@kernel
+@bare_kernel
 def smallest(need: float) -> float:
     """A lower bound for the size of a group in which a value occurs, for one person."""
     return min(2.0**30, np.ceil(1.0 / (1.0 - need) * (1 - 1e-9))) if need < 1.0 else 2.0**30

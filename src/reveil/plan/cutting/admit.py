@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reveil.base.arrays import I64, offsets_of
 from reveil.base.errors import Fault, InputError
 from reveil.hierarchies.tree import Hierarchy
 from reveil.plan.cutting.values import (
@@ -33,7 +34,6 @@ from reveil.policy.guarantee import Guarantee
 from reveil.policy.policy import Policy
 from reveil.table.encode import Encoded, Sensitive
 
-Array = NDArray[np.int64]
 LARGEST = 2**31 - 1  # no table has more rows; products of two numbers up to this fit into 64 bits
 
 
@@ -44,9 +44,9 @@ class _Test:
     kind: int
     threshold: Fraction
     l: int  # noqa: E741
-    slot: Array  # of each code
-    total: Array  # rows in each slot
-    near: tuple[Array, Array] | None = None
+    slot: I64  # of each code
+    total: I64  # rows in each slot
+    near: tuple[I64, I64] | None = None
     tree: Hierarchy | None = None
 
 
@@ -146,7 +146,7 @@ def _column_tests(g: Guarantee, column: Sensitive, codes: NDArray[np.int32]) -> 
         yield _Test(NEARNESS, Fraction(1), g.m, slot, total[np.argsort(slot)], near=near)
 
 
-def _closeness(g: Guarantee, t: Fraction, column: Sensitive, total: Array) -> _Test:
+def _closeness(g: Guarantee, t: Fraction, column: Sensitive, total: I64) -> _Test:
     distance, t = g.distance, neighbours(t)[0]
     if distance == "auto":
         ordered = column.numeric or column.order is not None
@@ -162,7 +162,7 @@ def _closeness(g: Guarantee, t: Fraction, column: Sensitive, total: Array) -> _T
     return _Test(EMD_EQUAL, t, 1, np.arange(len(total), dtype=np.int64), total)
 
 
-def _in_order(column: Sensitive, codes: NDArray[Any]) -> tuple[Array, list[Any]]:
+def _in_order(column: Sensitive, codes: NDArray[Any]) -> tuple[I64, list[Any]]:
     """The slot of each code when the given codes are sorted by value (missing first), and the sorted values."""
     place = {value: number for number, value in enumerate(column.order or ())}
 
@@ -176,22 +176,22 @@ def _in_order(column: Sensitive, codes: NDArray[Any]) -> tuple[Array, list[Any]]
     return slot, [column.values[code] for code in order]
 
 
-def _by_slot(total: Array, slot: Array, slots: int) -> Array:
+def _by_slot(total: I64, slot: I64, slots: int) -> I64:
     return np.bincount(slot, weights=total, minlength=slots).astype(np.int64)
 
 
-def nearest(g: Guarantee, column: Sensitive, counts: Array) -> tuple[Any, int]:
+def nearest(g: Guarantee, column: Sensitive, counts: I64) -> tuple[Any, int]:
     """The value with the most rows near to it over the whole table, and how many these are."""
     assert g.epsilon is not None
     present = np.flatnonzero(counts)
     slot, values = _in_order(column, present)
     low, high = _near(values, g.epsilon, g.proximity == "relative")
-    before = np.concatenate(([0], np.cumsum(_by_slot(counts[present], slot[present], len(values)))))
+    before = offsets_of(_by_slot(counts[present], slot[present], len(values)))
     rows = before[high + 1] - before[low]
     return values[int(rows.argmax())], int(rows.max())
 
 
-def _near(values: list[Any], epsilon: Fraction, relative: bool) -> tuple[Array, Array]:
+def _near(values: list[Any], epsilon: Fraction, relative: bool) -> tuple[I64, I64]:
     """For each sorted value, the first and last value within epsilon of it; missing is near to itself only."""
     known = [Fraction(str(value)) for value in values if value is not None]
     offset = len(values) - len(known)
@@ -205,7 +205,7 @@ def _near(values: list[Any], epsilon: Fraction, relative: bool) -> tuple[Array, 
     return low.astype(np.int64), high.astype(np.int64)
 
 
-def heights(tree: Hierarchy) -> Array:
+def heights(tree: Hierarchy) -> I64:
     """Steps from each node down to its deepest leaf. The root is as high as the lowest node over all known values."""
     height = np.zeros(len(tree.labels), dtype=np.int64)
     for node in range(len(height) - 1, 0, -1):
@@ -216,17 +216,17 @@ def heights(tree: Hierarchy) -> Array:
     return height
 
 
-def _zeros(test: _Test) -> Array:
+def _zeros(test: _Test) -> I64:
     return np.zeros(len(test.total), dtype=np.int64)
 
 
-def _ints(numbers: Iterable[int]) -> Array:
+def _ints(numbers: Iterable[int]) -> I64:
     return np.fromiter(numbers, dtype=np.int64)
 
 
-def _starts(lengths: Iterable[int]) -> Array:
+def _starts(lengths: Iterable[int]) -> I64:
     return np.cumsum([0, *lengths], dtype=np.int64)
 
 
-def _join(arrays: Iterable[NDArray[Any]]) -> Array:
+def _join(arrays: Iterable[NDArray[Any]]) -> I64:
     return np.concatenate([np.empty(0, dtype=np.int64), *arrays]).astype(np.int64)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
-from numpy.typing import NDArray
 
-I32 = NDArray[np.int32]
-I64 = NDArray[np.int64]
+from reveil.base.arrays import I32, I64
+from reveil.base.kernels import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def boxes(groups: I32, positions: I32, count: int) -> tuple[I32, I32]:
     """Lowest and highest position per group and column; rows of group -1 are passed over."""
     columns = positions.shape[1]

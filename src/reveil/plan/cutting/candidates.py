@@ -12,8 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reveil.plan.cutting.trees import F64, RUN, RUN_BUT_MISSING, SET, Trees, run_loss, smallest_node
-from reveil.plan.cutting.values import I32, I64, ZERO, Rows, Tests, kernel, room_for, sort_by
+from reveil.base.arrays import F64, I32, I64
+from reveil.base.kernels import bare_kernel
+from reveil.plan.cutting.trees import RUN, RUN_BUT_MISSING, SET, Trees, run_loss, smallest_node
+from reveil.plan.cutting.values import ZERO, Rows, Tests, room_for, sort_by
 
 EXACT_BELOW = 1024  # segments up to this size weigh cuts by the loss of all columns, larger ones by the cut column
 CANDIDATES = 16  # cuts kept per column and segment: the first is weighed exactly, the others are tried if that fails
@@ -66,7 +68,7 @@ def scratch_for(trees: Trees, tests: Tests, rows: Rows) -> Scratch:
     )
 
 
-@kernel
+@bare_kernel
 def bounds_of(rows: Rows, s: int, t: int, c: int) -> tuple[int, int]:
     """The lowest and highest position of column c in rows s..t."""
     a = b = rows[s, c]
@@ -77,7 +79,7 @@ def bounds_of(rows: Rows, s: int, t: int, c: int) -> tuple[int, int]:
     return a, b
 
 
-@kernel
+@bare_kernel
 def segment_cost(trees: Trees, rows: Rows, s: int, t: int, seen: I32) -> float:
     """Loss per row of publishing rows s..t as one group."""
     loss = 0.0
@@ -96,7 +98,7 @@ def segment_cost(trees: Trees, rows: Rows, s: int, t: int, seen: I32) -> float:
     return loss
 
 
-@kernel
+@bare_kernel
 def count_values(trees: Trees, rows: Rows, s: int, t: int, scratch: Scratch) -> None:
     """Rows at each leaf of every column, and the lowest and highest leaf of each."""
     columns, count, first = len(trees.form), scratch.rows_at, trees.first_leaf
@@ -115,7 +117,7 @@ def count_values(trees: Trees, rows: Rows, s: int, t: int, scratch: Scratch) -> 
         scratch.low[c], scratch.high[c] = a - first[c], b - first[c]
 
 
-@kernel
+@bare_kernel
 def clear_counts(trees: Trees, rows: Rows, s: int, t: int, count: I32) -> None:
     """Undo `count_values`."""
     if t - s > len(count):
@@ -126,7 +128,7 @@ def clear_counts(trees: Trees, rows: Rows, s: int, t: int, count: I32) -> None:
             count[trees.first_leaf[c] + rows[i, c]] = 0
 
 
-@kernel
+@bare_kernel
 def list_present(trees: Trees, c: int, rows: Rows, s: int, t: int, scratch: Scratch) -> int:
     """Put the positions of column c that occur into `present`, in order. Returns how many they are."""
     base, low, high = trees.first_leaf[c], int(scratch.low[c]), int(scratch.high[c])
@@ -149,7 +151,7 @@ def list_present(trees: Trees, c: int, rows: Rows, s: int, t: int, scratch: Scra
     return found
 
 
-@kernel
+@bare_kernel
 def offer(scratch: Scratch, c: int, kept: int, score: float, a: int, b: int, inside: int) -> int:
     """Keep a cut of column c among its best. Returns how many are kept."""
     best, cuts = scratch.best, scratch.cuts
@@ -170,14 +172,14 @@ def offer(scratch: Scratch, c: int, kept: int, score: float, a: int, b: int, ins
     return min(kept + 1, CANDIDATES)
 
 
-@kernel
+@bare_kernel
 def thrift(inside: int, size: int, least: int) -> float:
     """What a cut is worth in relation to the size it uses up. A short side will be filled up to `least` rows."""
     small = max(min(inside, size - inside), min(least, size // 2))
     return THRIFT[int(small * (2048.0 / size))]
 
 
-@kernel
+@bare_kernel
 def run_cuts(trees: Trees, c: int, found: int, size: int, least: int, loose: bool, scratch: Scratch) -> None:
     """The best cuts of a column whose runs are published: positions up to some value against the others."""
     base, present = trees.first_leaf[c], scratch.present
@@ -198,7 +200,7 @@ def run_cuts(trees: Trees, c: int, found: int, size: int, least: int, loose: boo
             kept = offer(scratch, c, kept, score, low, present[j], left)
 
 
-@kernel
+@bare_kernel
 def node_cuts(trees: Trees, c: int, found: int, size: int, least: int, loose: bool, scratch: Scratch) -> None:
     """The best cuts of a column with a taxonomy: positions under one node against the others."""
     base, node, below, nodes, weight = trees.first[c], trees.node, scratch.below, scratch.nodes, trees.weight[c]
@@ -240,7 +242,7 @@ def node_cuts(trees: Trees, c: int, found: int, size: int, least: int, loose: bo
         below[0, nodes[j]] = below[1, nodes[j]] = 0
 
 
-@kernel
+@bare_kernel
 def find_cuts(trees: Trees, rows: Rows, s: int, t: int, least: int, loose: bool, scratch: Scratch) -> float:
     """The best cuts of every column, each by the loss of its own column. Returns the loss per row without a cut."""
     count_values(trees, rows, s, t, scratch)
@@ -264,7 +266,7 @@ def find_cuts(trees: Trees, rows: Rows, s: int, t: int, least: int, loose: bool,
     return now
 
 
-@kernel
+@bare_kernel
 def weigh_cuts(trees: Trees, rows: Rows, s: int, t: int, now: float, least: int, scratch: Scratch) -> None:
     """Score the first cut of each column by what it saves in all columns; the others stay behind in reserve."""
     columns, size, local, best = len(trees.form), t - s, scratch.local, scratch.best
@@ -289,7 +291,7 @@ def weigh_cuts(trees: Trees, rows: Rows, s: int, t: int, now: float, least: int,
             best[c, j] *= 1e-9
 
 
-@kernel
+@bare_kernel
 def cost_of_sides(trees: Trees, c: int, size: int, filled: int, scratch: Scratch) -> tuple[float, float]:
     """Loss per row inside and outside the first cut of column c, over all columns of the local copy."""
     local, a, b = scratch.local, scratch.cuts[c, 0, 0], scratch.cuts[c, 0, 1]
@@ -321,7 +323,7 @@ def cost_of_sides(trees: Trees, c: int, size: int, filled: int, scratch: Scratch
     return ins, outs
 
 
-@kernel
+@bare_kernel
 def distinct_sides(
     local: Rows, c: int, j: int, a: int, b: int, size: int, base: int, mark: I32, clock: I64
 ) -> tuple[int, int]:
@@ -337,7 +339,7 @@ def distinct_sides(
     return ins, both - ins
 
 
-@kernel
+@bare_kernel
 def best_cut(best: F64) -> tuple[int, int]:
     """Column and number of the cut with the highest score."""
     c, j = 0, 0

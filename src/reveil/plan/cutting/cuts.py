@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from reveil.base.arrays import I32
+from reveil.base.kernels import bare_kernel
 from reveil.plan.cutting.candidates import (
     EXACT_BELOW,
     Scratch,
@@ -22,10 +24,10 @@ from reveil.plan.cutting.candidates import (
     weigh_cuts,
 )
 from reveil.plan.cutting.trees import Trees, run_loss, smallest_node
-from reveil.plan.cutting.values import I32, ZERO, Order, Rows, Tests, admits, kernel
+from reveil.plan.cutting.values import ZERO, Order, Rows, Tests, admits
 
 
-@kernel
+@bare_kernel
 def halve(trees: Trees, c: int, rows: Rows, s: int, t: int, count: I32) -> int:
     """A position that divides column c near the middle, between two children of its smallest node.
 
@@ -50,14 +52,14 @@ def halve(trees: Trees, c: int, rows: Rows, s: int, t: int, count: I32) -> int:
     return cut
 
 
-@kernel
+@bare_kernel
 def swap(rows: Rows, order: Order, i: int, j: int) -> None:
     for c in range(rows.shape[1]):
         rows[i, c], rows[j, c] = rows[j, c], rows[i, c]
     order[i], order[j] = order[j], order[i]
 
 
-@kernel
+@bare_kernel
 def partition(rows: Rows, order: Order, s: int, t: int, c: int, a: int, b: int) -> int:
     """Move rows with positions a..b of column c to the front of s..t. Returns where they end."""
     front, back = s, t - 1
@@ -73,7 +75,7 @@ def partition(rows: Rows, order: Order, s: int, t: int, c: int, a: int, b: int) 
         back -= 1
 
 
-@kernel
+@bare_kernel
 def lend(trees: Trees, rows: Rows, order: Order, s: int, cut: int, t: int, least: int, scratch: Scratch) -> int:
     """Fill the shorter of s..cut and cut..t up to `least` rows with the nearest of the other. Returns the new cut.
 
@@ -126,7 +128,7 @@ def split(
     return starts[:groups].copy(), gone[:groups].copy()
 
 
-@kernel
+@bare_kernel
 def split_into(
     trees: Trees,
     tests: Tests,
@@ -164,7 +166,7 @@ def split_into(
     return groups
 
 
-@kernel
+@bare_kernel
 def cut_segment(
     trees: Trees, tests: Tests, rows: Rows, order: Order, s: int, t: int, relaxed: bool, withhold: int, scratch: Scratch
 ) -> tuple[int, int]:
@@ -198,7 +200,7 @@ def cut_segment(
             return cut, 0
 
 
-@kernel
+@bare_kernel
 def cut_range(trees: Trees, rows: Rows, s: int, t: int, c: int, j: int, scratch: Scratch) -> tuple[int, int]:
     """The first and last position inside cut j of column c; half the column where the cut takes too little off."""
     a, b, size = int(scratch.cuts[c, j, 0]), int(scratch.cuts[c, j, 1]), t - s
@@ -209,7 +211,7 @@ def cut_range(trees: Trees, rows: Rows, s: int, t: int, c: int, j: int, scratch:
     return a, b
 
 
-@kernel
+@bare_kernel
 def short_side_last(rows: Rows, order: Order, s: int, cut: int, t: int) -> int:
     """Let the shorter of s..cut and cut..t be the second. Returns the new cut."""
     if cut - s >= t - cut:
@@ -219,7 +221,7 @@ def short_side_last(rows: Rows, order: Order, s: int, cut: int, t: int) -> int:
     return t - (cut - s)
 
 
-@kernel
+@bare_kernel
 def better_without(trees: Trees, rows: Rows, s: int, cut: int, t: int, now: float, lent: int, scratch: Scratch) -> bool:
     """Whether withholding the rows behind the cut loses less than keeping them, with `lent` of the others or all."""
     front = segment_cost(trees, rows, s, cut, scratch.rows_at)

@@ -6,8 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reveil.plan.cutting.trees import F64, Trees, run_loss
-from reveil.plan.cutting.values import I32, I64, ZERO, Rows, Tests, admits, kernel, room_for
+from reveil.base.arrays import F64, I32, I64
+from reveil.base.kernels import bare_kernel
+from reveil.plan.cutting.trees import Trees, run_loss
+from reveil.plan.cutting.values import ZERO, Rows, Tests, admits, room_for
 
 
 class Groups(NamedTuple):
@@ -56,7 +58,7 @@ def repair(trees: Trees, tests: Tests, rows: Rows, bounds: I32, gone: I32, windo
     return state.of, int(moved)
 
 
-@kernel
+@bare_kernel
 def move_rows(trees: Trees, tests: Tests, rows: Rows, window: int, state: Groups) -> int:
     """The loop of `repair`: every row of every group that can spare one, in turn. Returns how many moved."""
     head, after, size, cost, of = state.head, state.after, state.size, state.cost, state.of
@@ -81,7 +83,7 @@ def move_rows(trees: Trees, tests: Tests, rows: Rows, window: int, state: Groups
     return moved
 
 
-@kernel
+@bare_kernel
 def measure(trees: Trees, rows: Rows, g: int, state: Groups) -> None:
     """The bounds and loss of group g."""
     if state.cost[g] == np.inf:
@@ -108,7 +110,7 @@ def measure(trees: Trees, rows: Rows, g: int, state: Groups) -> None:
     state.cost[g] = loss
 
 
-@kernel
+@bare_kernel
 def cost_without(trees: Trees, rows: Rows, g: int, i: int, state: Groups) -> float:
     """The loss per row of group g if row i leaves it."""
     loss = 0.0
@@ -121,7 +123,7 @@ def cost_without(trees: Trees, rows: Rows, g: int, i: int, state: Groups) -> flo
     return loss
 
 
-@kernel
+@bare_kernel
 def best_home(trees: Trees, rows: Rows, i: int, g: int, saved: float, window: int, state: Groups) -> int:
     """The group near g where row i costs least, if that is less than `saved`; otherwise -1."""
     home, profit, cost = -1, 1e-9, state.cost
@@ -142,7 +144,7 @@ def best_home(trees: Trees, rows: Rows, i: int, g: int, saved: float, window: in
     return home
 
 
-@kernel
+@bare_kernel
 def still_admitted(tests: Tests, rows: Rows, g: int, h: int, row: int, state: Groups) -> bool:
     """Whether group g without the row, and group h with it, pass all tests."""
     if len(tests.kind) == 0:
@@ -165,7 +167,7 @@ def still_admitted(tests: Tests, rows: Rows, g: int, h: int, row: int, state: Gr
     return True
 
 
-@kernel
+@bare_kernel
 def move(g: int, h: int, row: int, state: Groups) -> None:
     """Take the row out of the list of group g, and put it first in that of h."""
     head, after = state.head, state.after

@@ -7,12 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from reveil.base.arrays import F64, I32, I64
+from reveil.base.kernels import bare_kernel
 from reveil.hierarchies.tree import Hierarchy
-from reveil.plan.cutting.values import I32, I64, kernel
 from reveil.policy.policy import Policy
 from reveil.table.encode import Encoded
-
-F64 = NDArray[np.float64]
 
 NODE, RUN, RUN_BUT_MISSING, SET = range(4)  # how a column is published; missing (position 0) joins no run
 
@@ -62,7 +61,7 @@ def _form(hierarchy: Hierarchy, policy: Policy) -> int:
     return SET if policy.method.recode == "sets" else NODE
 
 
-@kernel
+@bare_kernel
 def smallest_node(trees: Trees, c: int, a: int, b: int) -> int:
     """The smallest node of column c that covers positions a..b."""
     base = trees.first[c]
@@ -72,7 +71,7 @@ def smallest_node(trees: Trees, c: int, a: int, b: int) -> int:
     return v
 
 
-@kernel
+@bare_kernel
 def run_cost(trees: Trees, c: int, a: int, b: int) -> float:
     """Loss of publishing positions a..b of column c as a run or as a node."""
     form = trees.form[c]
@@ -84,7 +83,7 @@ def run_cost(trees: Trees, c: int, a: int, b: int) -> float:
     return trees.cost[trees.first[c] + smallest_node(trees, c, a, b)]
 
 
-@kernel
+@bare_kernel
 def run_loss(trees: Trees, c: int, a: int, b: int) -> float:
     """The same, times the weight of the column."""
     return trees.weight[c] * run_cost(trees, c, a, b)

@@ -5,41 +5,22 @@ The judges in `reveil.verify.judges` decide whether a release holds; they share 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-I32 = NDArray[np.int32]
-I64 = NDArray[np.int64]
+from reveil.base.arrays import I64
+from reveil.base.kernels import allocating_kernel, bare_kernel
+
 Order = NDArray[np.signedinteger[Any]]  # the number of each row in the table; negative for people who are not rows
 Rows = NDArray[np.signedinteger[Any]]  # one line per row: positions, then sensitive codes; 16 bits where they fit
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 # Kinds of tests on the sensitive values of a group.
 DISTINCT, ENTROPY, RECURSIVE, FREQUENCY, EMD_EQUAL, EMD_ORDERED, EMD_TREE, NEARNESS = range(8)
 ZERO: Any = np.int64(0)  # a plain 0 is a type of its own to Numba, for which it compiles callees again
 TIES = 4096  # up to this size, ties of entropies are decided by prime factors; beyond it they are refused
 SAFE = 2**62  # beyond this an integer product could overflow, and a cautious float comparison is used instead
-
-
-COMPILE: Any = njit  # whose type stubs do not know all options
-OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
-
-
-def kernel(function: Function) -> Function:
-    """Compile once per machine (cached), and release the interpreter lock while running.
-
-    Without Numba's reference counts: two threads that count references to the same arrays slow each other down by half.
-    """
-    return cast(Function, COMPILE(**OPTIONS, _nrt=False)(function))
-
-
-def allocating(function: Function) -> Function:
-    """A function that allocates memory, which kernels cannot."""
-    return cast(Function, COMPILE(**OPTIONS, _nrt=True)(function))
 
 
 class Tests(NamedTuple):
@@ -70,7 +51,7 @@ def room_for(tests: Tests) -> tuple[I64, I64]:
     return np.zeros(codes + 1, dtype=np.int64), np.zeros(codes + 1, dtype=np.int64)
 
 
-@kernel
+@bare_kernel
 def admits(tests: Tests, rows: Rows, order: Order, s: int, t: int, count: I64, work: I64) -> bool:
     """Whether rows s..t may be published as one group."""
     size = t - s
@@ -91,7 +72,7 @@ def admits(tests: Tests, rows: Rows, order: Order, s: int, t: int, count: I64, w
     return True
 
 
-@kernel
+@bare_kernel
 def admits_values(
     tests: Tests, test: int, rows: Rows, order: Order, s: int, t: int, size: int, count: I64, work: I64
 ) -> bool:
@@ -112,7 +93,7 @@ def admits_values(
     return decide(tests, test, count, work, touched, size)
 
 
-@kernel
+@bare_kernel
 def decide(tests: Tests, test: int, count: I64, work: I64, touched: int, size: int) -> bool:
     """Whether counts of the `touched` codes in `work` pass the test. The counts are zero afterwards."""
     kind, good = tests.kind[test], True
@@ -134,7 +115,7 @@ def decide(tests: Tests, test: int, count: I64, work: I64, touched: int, size: i
     return good
 
 
-@kernel
+@bare_kernel
 def entropy_reaches(tests: Tests, test: int, count: I64, work: I64, touched: int, size: int) -> bool:
     """Entropy of at least log(a/b). Ties are accepted only where they are certain."""
     low = high = count[work[0]]
@@ -151,7 +132,7 @@ def entropy_reaches(tests: Tests, test: int, count: I64, work: I64, touched: int
     return entropy_ties(tests.a[test], tests.b[test], count, work, touched, size)
 
 
-@kernel
+@bare_kernel
 def entropy_ties(a: int, b: int, count: I64, work: I64, touched: int, size: int) -> bool:
     """Whether size^size * b^size = a^size * product of n^n over the counts: each prime occurs alike on both sides."""
     for p in range(2, size + 1):
@@ -172,7 +153,7 @@ def entropy_ties(a: int, b: int, count: I64, work: I64, touched: int, size: int)
     return a == 1 and b == 1
 
 
-@kernel
+@bare_kernel
 def times(n: int, p: int) -> int:
     """How often p divides n."""
     found = 0
@@ -182,7 +163,7 @@ def times(n: int, p: int) -> int:
     return found
 
 
-@kernel
+@bare_kernel
 def sort_by(numbers: NDArray[Any], n: int, key: NDArray[Any], base: int) -> None:
     """Put the first n numbers in order of key[base + number], by Shell's method: in place, and mostly n is small."""
     gap = n // 2
@@ -196,7 +177,7 @@ def sort_by(numbers: NDArray[Any], n: int, key: NDArray[Any], base: int) -> None
         gap = 1 if gap == 2 else gap * 5 // 11
 
 
-@kernel
+@bare_kernel
 def recursive_holds(tests: Tests, test: int, count: I64, work: I64, touched: int) -> bool:
     """Most frequent count < a/b times the sum of the l-th and rarer counts."""
     if touched < tests.l[test]:
@@ -208,7 +189,7 @@ def recursive_holds(tests: Tests, test: int, count: I64, work: I64, touched: int
     return count[work[touched - 1]] * tests.b[test] < tests.a[test] * tail
 
 
-@kernel
+@bare_kernel
 def few_are_near(tests: Tests, test: int, count: I64, work: I64, touched: int, size: int) -> bool:
     """Around each value present, at most size/l rows are near."""
     first, base, slot = tests.first_slot[test], tests.first_code[test], tests.slot
@@ -227,7 +208,7 @@ def few_are_near(tests: Tests, test: int, count: I64, work: I64, touched: int, s
     return True
 
 
-@kernel
+@bare_kernel
 def distance_within(tests: Tests, test: int, count: I64, work: I64, touched: int, size: int) -> bool:
     """Earth mover's distance to the whole table of at most a/b, in whole numbers where they fit.
 
@@ -257,7 +238,7 @@ def distance_within(tests: Tests, test: int, count: I64, work: I64, touched: int
     return float(moved) * tests.b[test] <= limit * (1 - 1e-12)
 
 
-@allocating
+@allocating_kernel
 def tree_work(tests: Tests, test: int, count: I64, work: I64, touched: int, size: int, rows: int) -> int:
     """The excess that must cross each inner node, times the node's height."""
     base, first = tests.first_node[test], tests.first_slot[test]

@@ -11,12 +11,12 @@ along alternating paths, so there is no blind search.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from reveil.base.kernels import kernel
 from reveil.plan.persistent.split import cut
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def assign(first, entry, sets, options, option_first, signature, code, positions, order, buckets):  # type: ignore[no-untyped-def]
     """The bucket of each row by the paper's score, rows in the order given (fewest options first).
 
@@ -57,7 +57,7 @@ def assign(first, entry, sets, options, option_first, signature, code, positions
         buckets[i] = best
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def push(v, amount, cap, mine, sets, held, load, queue, came, by):  # type: ignore[no-untyped-def]
     """Put rows of value v into entries with fewer than `cap`, moving others to make room; returns how many."""
     pushed = 0
@@ -95,7 +95,7 @@ def push(v, amount, cap, mine, sets, held, load, queue, came, by):  # type: igno
     return pushed
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def invent(root, cap, mine, sets, held, fakes, degree, turn, came, by, queue):  # type: ignore[no-untyped-def]
     """Give an entry one counterfeit, of a value with fewer than `cap` rows; others change entries if need be.
 
@@ -126,7 +126,7 @@ def invent(root, cap, mine, sets, held, fakes, degree, turn, came, by, queue):  
     return -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def welcome(v, most, total, kind, free, by_kind, size):  # type: ignore[no-untyped-def]
     """How many new rows of a value may join buckets so that the others can still be grouped, `size` kinds at a time."""
     others = 0
@@ -136,7 +136,7 @@ def welcome(v, most, total, kind, free, by_kind, size):  # type: ignore[no-untyp
     return max(0, min(most, free[v], total - size * others))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def settle(first, entry, sets, counts, free, kind, by_kind, size, shuffled):  # type: ignore[no-untyped-def]
     """Balance all buckets: place their rows in entries, fill up with new rows, then with counterfeits.
 
@@ -193,7 +193,7 @@ def settle(first, entry, sets, counts, free, kind, by_kind, size, shuffled):  # 
     return heights, value[:made], real[:made]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def exchange(order, value, begin, here, size, there, others, count, top, came, low, high, queue):  # type: ignore[no-untyped-def]
     """How to take one row of value `top` out of the side in which it is too often, along an alternating path.
 
@@ -226,7 +226,7 @@ def exchange(order, value, begin, here, size, there, others, count, top, came, l
     return -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def keep_apart(order, near, value, begin, tall, part, count, came, low, high, queue):  # type: ignore[no-untyped-def]
     """After a cut, exchange rows between its sides until no value has more rows on a side than that has groups.
 
@@ -252,7 +252,7 @@ def keep_apart(order, near, value, begin, tall, part, count, came, low, high, qu
                     end = came[end]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def part_bucket(trees, order, near, value, width, start, entries, height, group, first):  # type: ignore[no-untyped-def]
     """Part a bucket, the rows order[start:start + entries * height] by entry, into groups numbered from `first` on."""
     columns = near.shape[1]
@@ -279,7 +279,7 @@ def part_bucket(trees, order, near, value, width, start, entries, height, group,
         top += 2
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def part_all(trees, order, near, value, width, start, entries, height, group, first, which):  # type: ignore[no-untyped-def]
     """Part the buckets of one thread."""
     for b in which:

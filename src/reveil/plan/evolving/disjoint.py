@@ -17,12 +17,11 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from reveil.background.transitions import Relation
+from reveil.base.arrays import I32, I64
 from reveil.base.errors import Fault, InfeasibleError, brief
 from reveil.history.history import History
 from reveil.table.encode import Sensitive
 
-I32 = NDArray[np.int32]
-I64 = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 TRIED = 100_000  # steps of the search for values that begin together
 CELLS = 2**23  # people x values x releases that are weighed at a time

@@ -20,6 +20,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from reveil.background.transitions import Relation, relation_of
+from reveil.base.arrays import I32, I64, offsets_of
 from reveil.base.errors import Fault, InfeasibleError, brief
 from reveil.base.words import some, some_people
 from reveil.history.history import History
@@ -35,8 +36,6 @@ from reveil.policy.guarantee import Guarantee, lowest_tau, repeats
 from reveil.policy.policy import Policy
 from reveil.table.encode import Encoded, Sensitive
 
-I32 = NDArray[np.int32]
-I64 = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 AWAY = "was away while the cohort was shown"
 ENDED = "cohort ended: too many of its people came to share a value"
@@ -117,7 +116,7 @@ def _last_shown(past: Past, history: History, column: str) -> Cohorts:
     person, when, member = person[member >= 0], when[member >= 0], member[member >= 0]
     ended = np.zeros(past.cohorts, dtype=bool)
     ended[member[(past.seen[person] == release[member]) & (when > release[member])]] = True
-    return Cohorts(release, np.concatenate([[0], np.cumsum(sizes)]), rows, ended)
+    return Cohorts(release, offsets_of(sizes), rows, ended)
 
 
 def _go_on(
@@ -135,7 +134,7 @@ def _go_on(
     by_cohort, starts = sort_by(past.cohort[encoded.persons[rows]], past.cohorts)
     order, counts = rows[by_cohort], np.diff(starts)
     here = np.flatnonzero(counts)
-    first_here = np.concatenate([[0], np.cumsum(counts[here])])
+    first_here = offsets_of(counts[here])
     first, shown = _some(cohorts.first, cohorts.rows, here)
     held = history.last_codes(encoded.persons[order], encoded.sensitive[0].name).astype(np.int64)
     first_vacant, empty = succession.left_behind(first, shown, first_here, held)
@@ -157,7 +156,7 @@ def _go_on(
 def _some(first: I64, rows: NDArray[Any], which: I64) -> tuple[I64, NDArray[Any]]:
     """The runs of some cohorts, laid end to end."""
     sizes = first[which + 1] - first[which]
-    starts = np.concatenate([[0], np.cumsum(sizes)])
+    starts = offsets_of(sizes)
     return starts, rows[np.arange(starts[-1]) - np.repeat(starts[:-1] - first[which], sizes)]
 
 

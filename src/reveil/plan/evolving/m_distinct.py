@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reveil.background.transitions import Relation, relation_of
+from reveil.base.arrays import I32, I64, offsets_by_key, ranks_within, starts_of
 from reveil.base.errors import Fault, InfeasibleError
 from reveil.base.words import some_people
 from reveil.history.history import History
@@ -30,8 +31,6 @@ from reveil.plan.plan import Plan, Progress
 from reveil.policy.policy import Policy
 from reveil.table.encode import Encoded
 
-I32 = NDArray[np.int32]
-I64 = NDArray[np.int64]
 SLACK = 1.25  # how much rarer than it could be a kind of new people is kept
 TOO_LIKELY = "their value would be likelier than 1/m"
 
@@ -193,7 +192,7 @@ def _hand_out(task: Task, fresh: I64, taken: I64, centre: I64) -> tuple[I64, I64
     often = taken[bucket, value]
     wanted = np.bincount(value, weights=often, minlength=task.width).astype(np.int64)
     by_value, starts = sort_by(task.codes[fresh], task.width)
-    inside = np.arange(int(wanted.sum())) - np.repeat(np.cumsum(wanted) - wanted - starts[:-1], wanted)
+    inside = np.arange(int(wanted.sum())) - np.repeat(starts_of(wanted) - starts[:-1], wanted)
     chosen = fresh[by_value[inside]]
     near = np.lexsort((curve(task.encoded.positions[chosen], task.trees), task.codes[chosen]))
     order = np.lexsort((centre[bucket], value))
@@ -209,17 +208,17 @@ def _parted(
     """
     sizes = np.diff(signatures.first)
     places = sizes * height
-    start = np.cumsum(places) - places
+    start = starts_of(places)
     owner = np.repeat(np.arange(len(places)), places)
     person = np.full(len(value), -1, dtype=np.int64)
     by_place = np.flatnonzero(real)[np.argsort((owner * task.width + value)[real], kind="stable")]
     by_row = np.argsort(home * task.width + task.codes[rows], kind="stable")
     person[by_place] = rows[by_row]
-    first_row = np.searchsorted(home[by_row], np.arange(len(places) + 1))
+    first_row = offsets_by_key(home[by_row], len(places))
     members = np.diff(first_row)[owner]
     lent = rows[by_row][first_row[owner] + (task.rng.random(len(owner)) * members).astype(np.int64)]
     near = task.encoded.positions[np.where(real, person, lent)]
-    group, base = np.empty(len(value), dtype=np.int32), np.cumsum(height) - height
+    group, base = np.empty(len(value), dtype=np.int32), starts_of(height)
     order, threads = np.arange(len(value)), cpu_count() or 1
     by_work = np.argsort(-places, kind="stable")
 
@@ -291,12 +290,12 @@ def _padded(task: Task, rows: I64, kinds: I64) -> Grouped:
     listed = np.argsort(-counts, kind="stable")
     order = np.argsort(kinds, kind="stable")
     group = np.empty(len(rows), dtype=np.int64)
-    group[order] = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    group[order] = ranks_within(counts)
     total = int(counts.max())
     have = np.bincount(group, minlength=total)  # the first `have` kinds of the list
     short = np.maximum(0, task.size - have)
     owner = np.repeat(np.arange(total), short)
-    place = np.arange(len(owner)) - np.repeat(np.cumsum(short) - short, short)
+    place = ranks_within(short)
     offset = task.rng.integers(0, np.maximum(1, number - have))
     fake = listed[have[owner] + (offset[owner] + place) % (number - have[owner])]
     return Grouped(rows, group, owner, _some_value(task, fake), total)

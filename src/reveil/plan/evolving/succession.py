@@ -7,14 +7,11 @@ The hot loops. A cohort is a run of rows in arrays: cohort g has the rows first[
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
-from numpy.typing import NDArray
 
-I32 = NDArray[np.int32]
-I64 = NDArray[np.int64]
+from reveil.base.kernels import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def left_behind(first, rows, first_here, held):  # type: ignore[no-untyped-def]
     """What each cohort showed (`rows`) beyond what those who stay had (`held`): where that starts, and the values."""
     starts = np.zeros(len(first), np.int64)
@@ -36,7 +33,7 @@ def left_behind(first, rows, first_here, held):  # type: ignore[no-untyped-def]
     return starts, found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def go_on(values, lots, cumulated):  # type: ignore[no-untyped-def]
     """The next value of each place, with exact chances: its lot is a whole number below the total of its value."""
     found = np.empty(len(values), np.int32)
@@ -45,7 +42,7 @@ def go_on(values, lots, cumulated):  # type: ignore[no-untyped-def]
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def most_shared(first_a, a, first_b, b, width):  # type: ignore[no-untyped-def]
     """How often the most frequent value occurs among the rows that each cohort has in a and in b together."""
     most, count = np.zeros(len(first_a) - 1, np.int64), np.zeros(width, np.int64)
@@ -63,7 +60,7 @@ def most_shared(first_a, a, first_b, b, width):  # type: ignore[no-untyped-def]
     return most
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def exceed(chances, skip, least):  # type: ignore[no-untyped-def]
     """The chance that `least` or more of some independent events happen, leaving one of them out."""
     if least <= 0:
@@ -81,7 +78,7 @@ def exceed(chances, skip, least):  # type: ignore[no-untyped-def]
     return enough
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def prospects(first, rows, most, chance):  # type: ignore[no-untyped-def]
     """What may become of each cohort: the chance (at least) that some value is had by more than `most` of its places in
     the next release, and how many places (at most, expected) would then have any one value.

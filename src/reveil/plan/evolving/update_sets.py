@@ -15,11 +15,10 @@ from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
+from reveil.base.arrays import I32, I64, set_weights, starts_of
 from reveil.plan.persistent.buckets import distinct_groups
 from reveil.plan.persistent.past import Shown
 
-I32 = NDArray[np.int32]
-I64 = NDArray[np.int64]
 Sets = NDArray[np.bool_]
 COMPARED = 1_000  # signatures that are intersected with others, those of most people
 PARTNERS = 8  # signatures that each of them is intersected with, the most alike
@@ -47,7 +46,7 @@ def read_signatures(past: Shown, latest: I32, allowed: Sets) -> Signatures:
     class_of = class_of.ravel()
     groups, index = distinct_groups(latest, len(past.first) - 1)
     sizes = past.first[groups + 1] - past.first[groups]
-    starts = np.cumsum(sizes) - sizes
+    starts = starts_of(sizes)
     inside = np.arange(int(sizes.sum())) - np.repeat(starts - past.first[groups], sizes)
     classes = class_of[past.codes[inside]]
     of_group, entries = _distinct(classes, starts, sizes, len(sets))
@@ -68,7 +67,7 @@ def _distinct(classes: I64, starts: I64, sizes: I64, count: int) -> tuple[I64, l
     """The signature of each group, a multiset of classes, and the classes of each signature in order."""
     if not len(starts):
         return np.empty(0, dtype=np.int64), []
-    weights = np.random.default_rng(0).integers(1, 2**63, size=count, dtype=np.uint64)
+    weights = set_weights(count)
     keys = np.add.reduceat(weights[classes], starts)  # two that meet by chance would be found by the verifier
     _, example, of_group = np.unique(keys, return_index=True, return_inverse=True)
     entries = [np.sort(classes[starts[g] : starts[g] + sizes[g]]) for g in example]

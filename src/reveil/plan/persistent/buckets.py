@@ -10,15 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from reveil.base.arrays import I32, I64, offsets_of, set_weights, starts_of
+from reveil.base.kernels import kernel
 from reveil.plan.cutting.values import ZERO
 from reveil.plan.cutting.values import sort_by as sort_by_key
 from reveil.plan.persistent.past import Shown, sort_by
-
-I32 = NDArray[np.int32]
-I64 = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,12 +41,12 @@ def divide(past: Shown, latest: I32) -> tuple[I64, I64, I32]:
     sizes = past.first[groups + 1] - past.first[groups]
     keys = _hashes(past, groups, sizes)
     distinct, example, of_group = np.unique(keys, return_index=True, return_inverse=True)
-    first = np.concatenate([[0], np.cumsum(sizes[example])])
+    first = offsets_of(sizes[example])
     inside = np.arange(first[-1]) - np.repeat(first[:-1] - past.first[groups[example]], sizes[example])
     return of_group[index] if len(distinct) else index, first, past.codes[inside]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def distinct_groups(latest, count):  # type: ignore[no-untyped-def]
     """The groups that occur, ascending, and the place of each entry's group among them."""
     place = np.full(count, -1, np.int64)
@@ -61,15 +59,15 @@ def distinct_groups(latest, count):  # type: ignore[no-untyped-def]
 
 def _hashes(past: Shown, groups: I64, sizes: I64) -> NDArray[np.uint64]:
     """A random number for each set of values. Two sets that meet by chance would be found by the verifier."""
-    weights = np.random.default_rng(0).integers(1, 2**63, size=int(past.codes.max(initial=0)) + 1, dtype=np.uint64)
+    weights = set_weights(int(past.codes.max(initial=0)) + 1)
     if not len(groups):
         return np.empty(0, dtype=np.uint64)
-    starts = np.cumsum(sizes) - sizes
+    starts = starts_of(sizes)
     inside = np.arange(int(sizes.sum())) - np.repeat(starts - past.first[groups], sizes)
     return np.add.reduceat(weights[past.codes[inside]], starts)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def balance(first, code, counts, free, m):  # type: ignore[no-untyped-def]
     """Fill the slots of each bucket up to its largest with new rows, while the rest of these stays m-eligible.
 
@@ -102,7 +100,7 @@ def balance(first, code, counts, free, m):  # type: ignore[no-untyped-def]
     return heights
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def assign(free, m):  # type: ignore[no-untyped-def]
     """Deal an m-eligible rest into signatures of m or more values: (values, how often), until nothing is left."""
     codes, ends, often = (
@@ -170,7 +168,7 @@ def fill(past: Shown, latest: I32, known: I64, codes: I32, fresh: I64, width: in
     return Buckets(first, code, height, rows[by_slot], starts[:-1], np.diff(starts))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def slots_of(first, code, bucket, rows, codes):  # type: ignore[no-untyped-def]
     """The slot of each row, from its bucket and its code."""
     slots = np.empty(len(rows), np.int64)
@@ -187,10 +185,10 @@ def _merged(first: I64, code: I32, height: I64, slot: I64, taken: I64) -> tuple[
     sizes = np.diff(first)
     if not len(sizes):
         return first, code, height, slot, taken
-    weights = np.random.default_rng(0).integers(1, 2**63, size=int(code.max()) + 1, dtype=np.uint64)
+    weights = set_weights(int(code.max()) + 1)
     keys = np.add.reduceat(weights[code], first[:-1])
     _, example, index = np.unique(keys, return_index=True, return_inverse=True)
-    new_first = np.concatenate([[0], np.cumsum(sizes[example])])
+    new_first = offsets_of(sizes[example])
     owner = np.repeat(np.arange(len(sizes)), sizes)
     target = new_first[index[owner]] + np.arange(len(code)) - first[owner]
     new_code = np.zeros(int(new_first[-1]), dtype=np.int32)
@@ -206,6 +204,6 @@ def _hand_out(codes: I32, fresh: I64, code: I32, taken: I64, width: int) -> tupl
     rows = fresh[sort_by(codes[fresh], width)[0]]
     have = np.bincount(codes[fresh], minlength=width)
     want = np.bincount(code, weights=taken, minlength=width).astype(np.int64)
-    starts = np.cumsum(have) - have
-    inside = np.arange(int(want.sum())) - np.repeat(np.cumsum(want) - want - starts, want)
+    starts = starts_of(have)
+    inside = np.arange(int(want.sum())) - np.repeat(starts_of(want) - starts, want)
     return rows[inside], joins

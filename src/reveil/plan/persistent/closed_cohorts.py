@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reveil.base.arrays import I32, I64, offsets_of
 from reveil.history.history import History
 from reveil.plan.cutting import mondrian
 from reveil.plan.cutting.trees import Trees, lay_end_to_end
@@ -28,8 +29,6 @@ from reveil.policy.method import Method
 from reveil.policy.policy import Policy
 from reveil.table.encode import Encoded
 
-I32 = NDArray[np.int32]
-I64 = NDArray[np.int64]
 LOST_PLACE = "place was refilled while away"
 NEVER = 2**31 - 1
 USUAL_CHURN = 0.1  # assumed where a series has no past to tell from
@@ -95,7 +94,7 @@ def _standing(past: Past, encoded: Encoded, rows: I64) -> Standing:
     by_cohort, starts = sort_by(cohort, past.cohorts)
     order, counts = rows[by_cohort], np.diff(starts)
     here = np.flatnonzero(counts).astype(np.int32)
-    first = np.concatenate([[0], np.cumsum(counts[here])])
+    first = offsets_of(counts[here])
     codes = np.ascontiguousarray(encoded.codes[order, 0])
     first_vacant, vacant = vacancies.vacancies(past.first, past.codes, past.shown, here, first, codes)
     return Standing(here, order, first, first_vacant, vacant)
@@ -142,13 +141,13 @@ def refill_places(
     open_ = open_[np.argsort(vacant[open_], kind="stable")]
     boxes = vacancies.bounds(encoded.positions, standing.order, standing.first, open_)
     centre = vacancies.curve((boxes[:, 0] + boxes[:, 1]) // 2, trees)
-    first_vacant = np.concatenate([[0], np.cumsum(vacant[open_])])
+    first_vacant = offsets_of(vacant[open_])
     inside = np.arange(first_vacant[-1]) - np.repeat(first_vacant[:-1] - standing.first_vacant[open_], vacant[open_])
     codes, positions = encoded.codes[newcomers, 0], encoded.positions[newcomers]
     keys = vacancies.curve(positions, trees)
     order = np.lexsort((keys, codes))
     counts = np.bincount(codes, minlength=len(encoded.sensitive[0].values))
-    first_new = np.concatenate([[0], np.cumsum(counts)])
+    first_new = offsets_of(counts)
     found = vacancies.refill(
         trees,
         boxes,

@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reveil.background.breach_formulas import degree
+from reveil.base.arrays import I32, I64, starts_of
 from reveil.base.errors import Fault, InfeasibleError
 from reveil.history.history import History
 from reveil.plan.persistent import closed_cohorts, decorrelate
@@ -23,8 +23,6 @@ from reveil.plan.plan import Plan, Progress
 from reveil.policy.policy import Policy
 from reveil.table.encode import Encoded
 
-I32 = NDArray[np.int32]
-I64 = NDArray[np.int64]
 TIED = "every group would tie them to too few others"
 
 
@@ -63,7 +61,7 @@ def _cells(parted: Parted, encoded: Encoded, history: History) -> Cells:
     b = parted.buckets
     width = np.diff(b.first)
     sizes = width * b.height
-    first = np.cumsum(sizes) - sizes
+    first = starts_of(sizes)
     cells = np.full(int(sizes.sum()), -1, dtype=np.int64)
     slots = np.repeat(np.arange(len(b.code)), b.rows)
     bucket = np.repeat(np.arange(len(width)), width)[slots]
@@ -98,7 +96,7 @@ def _collect(
 ) -> Plan:
     """Number the groups after merging, and spread the people of groups that could not be repaired."""
     heights, widths = found.height, found.width
-    base = np.cumsum(heights) - heights
+    base = starts_of(heights)
     bucket = np.repeat(np.arange(len(heights)), heights)
     target = np.where(into >= 0, base[bucket] + into, np.arange(len(into)))
     owner = np.repeat(np.arange(len(into)), widths[bucket])  # group of each cell
@@ -131,7 +129,7 @@ def _cell_codes(parted: Parted, bucket: I64, widths: I64) -> I64:
     """The value of each cell."""
     b = parted.buckets
     sizes = widths[bucket]
-    starts = np.cumsum(sizes) - sizes
+    starts = starts_of(sizes)
     inside = np.arange(int(sizes.sum())) - np.repeat(starts, sizes)
     return b.code[np.repeat(b.first[bucket], sizes) + inside].astype(np.int64)
 

@@ -8,15 +8,15 @@ person was in at the i-th earlier release, -1 for none.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from reveil.base.kernels import kernel
 from reveil.plan.persistent.split import bound, clear, loss
 
 REACH = 48  # how far along the bucket members are exchanged
 SAFE, MERGED, STUCK = 0, 1, 2
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def follow_rows(person, group, release, offsets, row_of, first, releases, rows):  # type: ignore[no-untyped-def]
     """Where the people of the present rows went before, release by release."""
     went = np.full((rows, releases), -1, np.int32)
@@ -28,7 +28,7 @@ def follow_rows(person, group, release, offsets, row_of, first, releases, rows):
     return went
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def unsafe(cells, count, went, n):  # type: ignore[no-untyped-def]
     """hcSafe of the paper, negated: more than |Q| - n, but not all, were together in one earlier group."""
     for r in range(went.shape[1]):
@@ -49,7 +49,7 @@ def unsafe(cells, count, went, n):  # type: ignore[no-untyped-def]
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def cost(trees, cells, positions, box):  # type: ignore[no-untyped-def]
     clear(box)
     rows = 0
@@ -60,7 +60,7 @@ def cost(trees, cells, positions, box):  # type: ignore[no-untyped-def]
     return rows * loss(trees, box) if rows else 0.0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def exchange(trees, cells, first, width, height, g, went, n, positions, into, box):  # type: ignore[no-untyped-def]
     """Exchange one member of group g for one of a near group so that both are safe, at the least loss."""
     a = first + g * width
@@ -87,7 +87,7 @@ def exchange(trees, cells, first, width, height, g, went, n, positions, into, bo
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def merge(cells, first, width, height, g, went, n, into):  # type: ignore[no-untyped-def]
     """Merge group g with a near group that no other was merged with, if the union is safe."""
     both = np.empty(2 * width, np.int64)
@@ -104,7 +104,7 @@ def merge(cells, first, width, height, g, went, n, into):  # type: ignore[no-unt
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def repair(trees, cells, cell_first, widths, heights, went, n, positions, into, state):  # type: ignore[no-untyped-def]
     """Make all groups safe that can be. `into` says which group of its bucket a group was merged with."""
     box = np.zeros((2, positions.shape[1]), np.int32)
@@ -127,7 +127,7 @@ def repair(trees, cells, cell_first, widths, heights, went, n, positions, into, 
     return exchanged
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_unsafe(cells, cell_first, widths, heights, went, n):  # type: ignore[no-untyped-def]
     """How many groups are unsafe as they stand (Figure 7 of the paper)."""
     found = 0

@@ -11,13 +11,13 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
+from reveil.base.arrays import I64, ranks_within
 from reveil.base.errors import Fault, InfeasibleError
 from reveil.base.words import some
 from reveil.policy.guarantee import Guarantee
 from reveil.policy.policy import Policy
 from reveil.table.encode import Sensitive
 
-I64 = NDArray[np.int64]
 TOO_FREQUENT = "no group yet: too few newcomers of other values"
 OFTEN_ENOUGH = "published L times already"
 
@@ -70,7 +70,7 @@ def keep_eligible(codes: NDArray[np.int32], m: int, column: Sensitive, policy: P
     counts = np.bincount(codes, minlength=len(column.values))
     kept = eligible_counts(counts, m, column, policy)
     order = np.argsort(codes, kind="stable")
-    place = np.arange(len(codes)) - np.repeat(np.cumsum(counts) - counts, counts)
+    place = ranks_within(counts)
     keep = np.empty(len(codes), dtype=bool)
     keep[order] = place < np.repeat(kept, counts)
     return keep

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from os import cpu_count
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reveil.base.arrays import I32, I64, starts_of
 from reveil.history.history import History
 from reveil.plan.cutting.trees import Trees, lay_end_to_end
 from reveil.plan.persistent import split
@@ -22,9 +22,6 @@ from reveil.plan.persistent.past import Shown, read_shown, times_published
 from reveil.plan.plan import Plan, Progress
 from reveil.policy.policy import Policy
 from reveil.table.encode import Encoded
-
-I32 = NDArray[np.int32]
-I64 = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +77,7 @@ def part(encoded: Encoded, history: History, policy: Policy, seed: int, progress
     buckets = fill(past, past.latest[persons[old]], old, codes, fresh, len(column.values), size, keep)
     progress("planning", 0.4)
     trees = lay_end_to_end(encoded, policy)
-    base = np.cumsum(buckets.height) - buckets.height
+    base = starts_of(buckets.height)
     groups = _split(buckets, base, encoded.positions, trees)
     reasons = {OFTEN_ENOUGH: int(often.sum()), TOO_FREQUENT: int((groups < 0).sum() - often.sum())}
     return Parted(past, buckets, base, groups, {why: rows for why, rows in reasons.items() if rows}, trees)
@@ -108,7 +105,7 @@ def missing(parted: Parted) -> tuple[I32, I32]:
     owner = np.repeat(np.arange(len(b.height)), np.diff(b.first))
     short = np.flatnonzero(b.rows < b.height[owner])
     sizes = b.height[owner[short]]
-    wanted = np.repeat(parted.base[owner[short]] - (np.cumsum(sizes) - sizes), sizes) + np.arange(int(sizes.sum()))
+    wanted = np.repeat(parted.base[owner[short]] - (starts_of(sizes)), sizes) + np.arange(int(sizes.sum()))
     codes = np.repeat(b.code[short], sizes)
     slots = np.repeat(np.arange(len(b.code)), b.rows)
     concerned = np.isin(slots, short)

@@ -11,13 +11,11 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numba import njit
 from numpy.typing import NDArray
 
+from reveil.base.arrays import I32, I64
+from reveil.base.kernels import kernel
 from reveil.history.history import History
-
-I32 = NDArray[np.int32]
-I64 = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +116,7 @@ def _codes(values: pl.DataFrame, offsets: I64, count: int) -> tuple[I64, I32]:
     return first, codes
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_values(release, group, offsets, count):  # type: ignore[no-untyped-def]
     """Where the values of each group start, and whether the groups are in order."""
     first = np.zeros(count + 1, np.int64)
@@ -133,7 +131,7 @@ def count_values(release, group, offsets, count):  # type: ignore[no-untyped-def
     return first, ascending
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def last_groups(bounds, person, group, offsets, wanted):  # type: ignore[no-untyped-def]
     """The last group of each wanted person, from the newest release back until all are found; -1 for none."""
     latest = np.full(len(wanted), -1, np.int32)
@@ -149,7 +147,7 @@ def last_groups(bounds, person, group, offsets, wanted):  # type: ignore[no-unty
     return latest
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def follow(bounds, person, group, offsets, groups, people):  # type: ignore[no-untyped-def]
     """Follow everybody through the releases. A group belongs to the cohort of those of its people seen before."""
     latest = np.full(people, -1, np.int32)
@@ -189,7 +187,7 @@ def follow(bounds, person, group, offsets, groups, people):  # type: ignore[no-u
     return latest, times, cohort, seen, late, shown, refilled, joined, cohorts
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sort_by(numbers, count):  # type: ignore[no-untyped-def]
     """Stable order of small numbers 0..count - 1, and where each number starts in it."""
     starts = np.zeros(count + 1, np.int64)

@@ -9,14 +9,14 @@ evenly, and take the box of the group they end in.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from reveil.base.kernels import kernel
 from reveil.plan.cutting.trees import run_cost
 
 WEIGHED = 4  # up to this height, every column is tried and weighed by the loss of all columns
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def select(order, near, low, high, k, c):  # type: ignore[no-untyped-def]
     """Reorder rows low..high so that the first k of them have the k lowest positions of column c.
 
@@ -45,7 +45,7 @@ def select(order, near, low, high, k, c):  # type: ignore[no-untyped-def]
             return
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def bound(near, low, high, box):  # type: ignore[no-untyped-def]
     """Widen the box to hold the rows low..high."""
     for i in range(low, high):
@@ -57,13 +57,13 @@ def bound(near, low, high, box):  # type: ignore[no-untyped-def]
                 box[1, c] = p
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def clear(box):  # type: ignore[no-untyped-def]
     for c in range(box.shape[1]):
         box[0, c], box[1, c] = 2**31 - 1, -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def loss(trees, box):  # type: ignore[no-untyped-def]
     """Loss per row of publishing this box."""
     total = 0.0
@@ -73,13 +73,13 @@ def loss(trees, box):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def share(rows, part, height):  # type: ignore[no-untyped-def]
     """How many of a value's rows go to a side that gets `part` of its `height` places."""
     return (2 * part * rows + height) // (2 * height)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def widest(trees, box):  # type: ignore[no-untyped-def]
     """The column that the box covers most of, by its number of values."""
     best, extent = 0, 0.0
@@ -91,7 +91,7 @@ def widest(trees, box):  # type: ignore[no-untyped-def]
     return best
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def halve(trees, order, near, start, rows, height, part, c, box, other):  # type: ignore[no-untyped-def]
     """Put the rows of the first `part` places first, by column c, and return the loss of both sides."""
     clear(box)
@@ -107,7 +107,7 @@ def halve(trees, order, near, start, rows, height, part, c, box, other):  # type
     return here * loss(trees, box) + there * loss(trees, other)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def cut(trees, order, near, begin, count, tall, part, box, other, wide):  # type: ignore[no-untyped-def]
     """Put the first `part` places of a bucket first, by the column that loses least (small) or is widest (large)."""
     clear(box)
@@ -131,7 +131,7 @@ def cut(trees, order, near, begin, count, tall, part, box, other, wide):  # type
         halve(trees, order, near, begin, count, tall, part, column, box, other)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def split(trees, order, near, start, rows, height, group, first):  # type: ignore[no-untyped-def]
     """Number the groups of a bucket from `first` on: group[row] for each of its rows.
 
@@ -168,7 +168,7 @@ def split(trees, order, near, start, rows, height, group, first):  # type: ignor
         top += 2
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def split_all(trees, order, near, bucket_first, start, rows, height, group, first, which):  # type: ignore[no-untyped-def]
     """Split the buckets of one thread."""
     for b in which:

@@ -8,16 +8,15 @@ looked for in a window of that curve around the cohort, so the work per place do
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from reveil.base.arrays import I64
+from reveil.base.kernels import kernel
 from reveil.plan.cutting.trees import Trees, run_cost
 from reveil.plan.cutting.values import ZERO
 from reveil.plan.persistent.buckets import assign
 from reveil.plan.persistent.split import split
 
-I32 = NDArray[np.int32]
-I64 = NDArray[np.int64]
 BITS = 8  # of the curve, per column
 WINDOW = 96  # newcomers looked at for one place
 
@@ -34,7 +33,7 @@ def curve(positions: NDArray[np.int32], trees: Trees) -> I64:
     return keys
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def find(link: I64, i: int) -> int:
     """Follow links to the next newcomer who is still free, shortening the way."""
     while link[i] != i:
@@ -43,7 +42,7 @@ def find(link: I64, i: int) -> int:
     return i
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def nearest(trees, box, positions, keys, start, end, key, right, left):  # type: ignore[no-untyped-def]
     """The free newcomer in start..end whose taking in widens the box least. Ends are guarded by sentinels."""
     at = start + np.searchsorted(keys[start:end], key)
@@ -73,7 +72,7 @@ def nearest(trees, box, positions, keys, start, end, key, right, left):  # type:
     return best
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def listed(codes, number, code):  # type: ignore[no-untyped-def]
     """Whether the code is one of the first `number`."""
     for j in range(number):  # noqa: SIM110 (Numba knows no generators)
@@ -82,7 +81,7 @@ def listed(codes, number, code):  # type: ignore[no-untyped-def]
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def slack_after(counts, tally, codes, number, total, top, m):  # type: ignore[no-untyped-def]
     """Take one newcomer of each code; returns the slack of the rest (negative: not m-eligible) and its top count."""
     for j in range(number):
@@ -94,7 +93,7 @@ def slack_after(counts, tally, codes, number, total, top, m):  # type: ignore[no
     return total - number - m * top, top
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def refill(trees, boxes, centre, first_vacant, vacant, least, m, positions, keys, first_new, counts):  # type: ignore[no-untyped-def]
     """Refill cohorts in the order given, `least` or more places of each, while the other newcomers stay m-eligible.
 
@@ -147,7 +146,7 @@ def refill(trees, boxes, centre, first_vacant, vacant, least, m, positions, keys
     return home
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def vacancies(first, codes, shown, here, first_here, present):  # type: ignore[no-untyped-def]
     """The values of each cohort that nobody present has. `present` are codes of rows sorted by cohort."""
     starts = np.zeros(len(here) + 1, np.int64)
@@ -169,7 +168,7 @@ def vacancies(first, codes, shown, here, first_here, present):  # type: ignore[n
     return starts, found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def bounds(positions, order, first, which):  # type: ignore[no-untyped-def]
     """The box of the rows of some groups; rows of group g are order[first[g]:first[g + 1]]."""
     boxes = np.zeros((len(which), 2, positions.shape[1]), np.int32)
@@ -183,7 +182,7 @@ def bounds(positions, order, first, which):  # type: ignore[no-untyped-def]
     return boxes
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def unfilled(first_vacant, vacant, home, codes):  # type: ignore[no-untyped-def]
     """Cohort and code of each vacant place that no newcomer (cohort, code) took."""
     taken = np.zeros(len(vacant), np.bool_)
@@ -199,7 +198,7 @@ def unfilled(first_vacant, vacant, home, codes):  # type: ignore[no-untyped-def]
     return owner[~taken], vacant[~taken]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def settle(trees, positions, codes, order, first, width, m, cohort):  # type: ignore[no-untyped-def]
     """Part each region, the rows order[first[r]:first[r + 1]], into cohorts of m or more different values.
 

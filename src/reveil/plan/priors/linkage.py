@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from reveil.base.arrays import I32, I64
+from reveil.base.kernels import kernel
 from reveil.plan.cutting.trees import Trees, run_cost
-from reveil.plan.priors.odds import I32, I64, Odds, accepts
+from reveil.plan.priors.odds import Odds, accepts
 
 LARGEST = 4  # groups grow to at most this many times the size they need
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def added_loss(trees: Trees, positions: I32, row: int, low: I32, high: I32) -> float:
     """Loss per row of a box when one more row is in it."""
     loss = 0.0
@@ -23,13 +24,13 @@ def added_loss(trees: Trees, positions: I32, row: int, low: I32, high: I32) -> f
     return loss
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def widen(positions: I32, row: int, low: I32, high: I32) -> None:
     for c in range(len(low)):
         low[c], high[c] = min(low[c], positions[row, c]), max(high[c], positions[row, c])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def deal_segments(
     trees: Trees, positions: I32, codes: I32, rows: I64, bounds: I64, bases: I64, size: int, window: int, group: I64
 ) -> None:
@@ -40,7 +41,7 @@ def deal_segments(
         deal(trees, positions, codes, rows[bounds[i] : bounds[i + 1]], size, window, group, bases[i], count, seen)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_due(codes: I32, rows: I64, following: I64, start: int, count: I64, seen: I64, g: int, mark: int) -> int:
     """Values that are left g times, each counted at one of its rows."""
     due, i = 0, start
@@ -53,7 +54,7 @@ def count_due(codes: I32, rows: I64, following: I64, start: int, count: I64, see
     return due
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def deal(
     trees: Trees,
     positions: I32,
@@ -111,7 +112,7 @@ def deal(
         fresh += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def apart(odds: Odds, a: int, b: int) -> float:
     """How unlike the odds of two rows are."""
     total = 0.0
@@ -120,7 +121,7 @@ def apart(odds: Odds, a: int, b: int) -> float:
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def link(odds: Odds, trees: Trees, positions: I32, codes: I32, rows: I64, window: int, group: I64, fresh: int) -> int:
     """Merge single rows into groups from the bottom up: the next row is the nearest in odds and box whose
     value is new.
@@ -171,7 +172,7 @@ def link(odds: Odds, trees: Trees, positions: I32, codes: I32, rows: I64, window
     return fresh
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def nearest(
     odds: Odds,
     trees: Trees,
@@ -206,7 +207,7 @@ def nearest(
     return best
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def is_new(codes: I32, members: I64, n: int, row: int) -> bool:
     """Whether neither the row nor its value is among the members."""
     known = False
@@ -215,7 +216,7 @@ def is_new(codes: I32, members: I64, n: int, row: int) -> bool:
     return not known
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def join(
     odds: Odds, trees: Trees, positions: I32, codes: I32, loose: I64, starts: I64, listed: I64, reach: int, group: I64
 ) -> int:

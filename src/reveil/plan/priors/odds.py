@@ -10,12 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
-from numpy.typing import NDArray
 
-I32 = NDArray[np.int32]
-I64 = NDArray[np.int64]
-F64 = NDArray[np.float64]
+from reveil.base.arrays import F64, I32, I64
+from reveil.base.kernels import kernel
 
 CAUTION = 1e-9  # by how much a threshold must be met, so that no rounding can carry a group over it
 SUBSETS = 10  # groups up to this size are tested over all subsets of values when the bound does not settle them
@@ -33,7 +30,7 @@ class Odds(NamedTuple):
     place: F64  # rows' distributions as points: rows x coordinates, near where odds are alike
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def accepts(odds: Odds, codes: I32, members: I64, n: int) -> bool:
     """Whether the first n members, whose values differ, may be a group under every prior."""
     if n < odds.size:
@@ -52,13 +49,13 @@ def accepts(odds: Odds, codes: I32, members: I64, n: int) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def chance(odds: Odds, prior: int, codes: I32, members: I64, person: int, holder: int) -> float:
     """The prior of one member for the value of another."""
     return odds.table[odds.first[prior] + odds.kinds[members[person], prior], codes[members[holder]]]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def deviations_small(odds: Odds, prior: int, codes: I32, members: I64, n: int) -> bool:
     """The paper's condition: for each value, the odds of all members lie within Delta_ceil of the highest."""
     for x in range(n):
@@ -74,7 +71,7 @@ def deviations_small(odds: Odds, prior: int, codes: I32, members: I64, n: int) -
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def exchange_settles(odds: Odds, prior: int, codes: I32, members: I64, n: int) -> bool:
     """Whether exchanging two people's values shows that everybody's chance is at most 1/r."""
     total = np.empty(n)
@@ -103,7 +100,7 @@ def exchange_settles(odds: Odds, prior: int, codes: I32, members: I64, n: int) -
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def subsets_settle(odds: Odds, prior: int, codes: I32, members: I64, n: int) -> bool:
     """Whether the sum over all worlds shows it: `ways[s]` is the weight of giving the first |s| people the
     values s.
@@ -139,7 +136,7 @@ def subsets_settle(odds: Odds, prior: int, codes: I32, members: I64, n: int) -> 
     return bool(held.max() * odds.r * (1 + CAUTION) <= ways[full])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def bits(s: int) -> int:
     count = 0
     while s:

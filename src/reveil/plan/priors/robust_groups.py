@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reveil.background.prior import Prior, load
+from reveil.base.arrays import offsets_of
 from reveil.base.errors import Fault, InfeasibleError
 from reveil.base.words import agree, some
 from reveil.history.history import History
@@ -144,7 +145,7 @@ class _Work:
             return
         rows, cuts = self._cut(parts, Fraction(1, self.size), 0, progress)
         progress("grouping", 0.0)
-        bases = np.concatenate([[0], np.cumsum(np.diff(cuts) // self.size)])
+        bases = offsets_of(np.diff(cuts) // self.size)
         chunks = np.unique(np.linspace(0, len(cuts) - 1, 4 * (cpu_count() or 1) + 1).astype(np.int64))
         with ThreadPoolExecutor(cpu_count() or 1) as threads:
             list(threads.map(lambda a, b: self._deal(rows, cuts[a : b + 1], bases[a:b]), chunks[:-1], chunks[1:]))

@@ -12,13 +12,14 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from reveil.base.arrays import I32
 from reveil.history.history import History
 from reveil.plan.cutting import admit, cuts, mondrian
 from reveil.plan.cutting.boxes import boxes
 from reveil.plan.cutting.candidates import scratch_for
 from reveil.plan.cutting.repair import Groups
 from reveil.plan.cutting.trees import Trees, lay_end_to_end
-from reveil.plan.cutting.values import I32, Rows, Tests, admits, room_for
+from reveil.plan.cutting.values import Rows, Tests, admits, room_for
 from reveil.plan.plan import Plan, Progress
 from reveil.plan.schemes import regroup
 from reveil.policy.policy import Policy

@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reveil.plan.cutting.values import I32, I64, Rows, Tests, decide, kernel, room_for
+from reveil.base.arrays import I32, I64
+from reveil.base.kernels import bare_kernel
+from reveil.plan.cutting.values import Rows, Tests, decide, room_for
 
 LARGEST = 2**62  # no packed key may be larger
 Flags = NDArray[np.bool_]
@@ -73,7 +75,7 @@ def number(rows: Rows, how: Recoding) -> tuple[I32, int]:
     return ids, count
 
 
-@kernel
+@bare_kernel
 def number_into(
     rows: Rows, begin: int, label: I64, first: I64, size: I64, direct: bool, keys: I64, owner: I32, ids: I32
 ) -> int:
@@ -122,7 +124,7 @@ def failing(counted: Tally, ids: I32, count: int, tests: Tests) -> tuple[Flags, 
     return bad, sizes
 
 
-@kernel
+@bare_kernel
 def judge(
     tests: Tests,
     rows: Rows,

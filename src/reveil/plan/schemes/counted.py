@@ -11,15 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reveil.base.arrays import F64, I32
 from reveil.plan.cutting import admit
 from reveil.plan.cutting.mondrian import admissible
-from reveil.plan.cutting.values import I32, Rows, Tests
+from reveil.plan.cutting.values import Rows, Tests
 from reveil.plan.plan import Plan
 from reveil.plan.schemes.classes import Recoding, Tally, failing, number, recoding, tally
 from reveil.policy.policy import Policy
 from reveil.table.encode import Encoded
-
-F64 = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from reveil.base.arrays import F64, I32
 from reveil.hierarchies.tree import Hierarchy
-from reveil.plan.cutting.values import I32
 from reveil.plan.schemes.classes import Recoding, Tally, recoding
-from reveil.plan.schemes.counted import F64, Checked, Problem
+from reveil.plan.schemes.counted import Checked, Problem
 
 Levels = tuple[int, ...]
 TALLIES = 64  # how many counted nodes are kept to count coarser ones from

@@ -10,17 +10,19 @@ from typing import Any
 
 import numpy as np
 
+from reveil.base.arrays import F64, I32
+from reveil.base.kernels import bare_kernel
 from reveil.plan.cutting.candidates import segment_cost
 from reveil.plan.cutting.repair import Groups, cost_without, measure, move
-from reveil.plan.cutting.trees import F64, Trees, run_loss
-from reveil.plan.cutting.values import I32, ZERO, Rows, Tests, admits, kernel
+from reveil.plan.cutting.trees import Trees, run_loss
+from reveil.plan.cutting.values import ZERO, Rows, Tests, admits
 
 LARGEST = 64  # rows of a group that is dissolved
 WIDE: Any = np.int64  # numbers of rows are 64 bits throughout: for each other type Numba compiles callees again
 NONE: Any = WIDE(-1)
 
 
-@kernel
+@bare_kernel
 def link(trees: Trees, rows: Rows, state: Groups) -> None:
     """Fill the lists, bounds and losses of all groups from `of`."""
     for i in range(len(rows) - 1, -1, -1):
@@ -31,7 +33,7 @@ def link(trees: Trees, rows: Rows, state: Groups) -> None:
         measure(trees, rows, g, state)
 
 
-@kernel
+@bare_kernel
 def cost_with(trees: Trees, rows: Rows, h: int, i: int, most: float, state: Groups) -> float:
     """The loss per row of group h with row i in it; only as far as it is below `most`."""
     loss = state.cost[h]
@@ -44,7 +46,7 @@ def cost_with(trees: Trees, rows: Rows, h: int, i: int, most: float, state: Grou
     return loss
 
 
-@kernel
+@bare_kernel
 def nearest(trees: Trees, tests: Tests, rows: Rows, i: int, g: int, most: float, window: int, state: Groups) -> int:
     """The group near g that row i raises least, and by less than `most`; -1 where there is none."""
     home = NONE
@@ -59,7 +61,7 @@ def nearest(trees: Trees, tests: Tests, rows: Rows, i: int, g: int, most: float,
     return home
 
 
-@kernel
+@bare_kernel
 def admits_changed(tests: Tests, rows: Rows, h: int, more: int, less: int, state: Groups) -> bool:
     """Whether group h passes all tests with row `more` and without row `less` (-1: none)."""
     if len(tests.kind) == 0:
@@ -78,7 +80,7 @@ def admits_changed(tests: Tests, rows: Rows, h: int, more: int, less: int, state
     return admits(tests, state.members, state.numbers, ZERO, n, state.tally, state.touched)
 
 
-@kernel
+@bare_kernel
 def improve(trees: Trees, tests: Tests, rows: Rows, window: int, narrow: int, state: Groups, homes: I32) -> None:
     """Dissolve groups into the next `window` on either side, then move and exchange rows among the next `narrow`."""
     for g in range(len(state.head)):
@@ -94,7 +96,7 @@ def improve(trees: Trees, tests: Tests, rows: Rows, window: int, narrow: int, st
             i = following
 
 
-@kernel
+@bare_kernel
 def empty(trees: Trees, tests: Tests, rows: Rows, g: int, window: int, state: Groups, homes: I32) -> None:
     """Move the rows of group g one by one; back again when that costs more than it saves."""
     before, spent, moved = state.cost[g] * state.size[g], 0.0, 0
@@ -118,7 +120,7 @@ def empty(trees: Trees, tests: Tests, rows: Rows, g: int, window: int, state: Gr
         measure(trees, rows, h, state)
 
 
-@kernel
+@bare_kernel
 def rehome(trees: Trees, tests: Tests, rows: Rows, g: int, i: int, rest: float, window: int, state: Groups) -> None:
     """A better place for row i of group g: in another group, or in exchange for one of its rows."""
     size = int(state.size[g])
@@ -152,7 +154,7 @@ def rehome(trees: Trees, tests: Tests, rows: Rows, g: int, i: int, rest: float, 
     measure(trees, rows, home, state)
 
 
-@kernel
+@bare_kernel
 def exchange_gain(trees: Trees, rows: Rows, g: int, h: int, i: int, j: int, state: Groups) -> float:
     """What the two groups save together if row i of g and row j of h change places."""
     ours = theirs = 0.0
@@ -175,7 +177,7 @@ def exchange_gain(trees: Trees, rows: Rows, g: int, h: int, i: int, j: int, stat
     return (state.cost[g] - ours) * state.size[g] + (state.cost[h] - theirs) * state.size[h]
 
 
-@kernel
+@bare_kernel
 def losses(trees: Trees, rows: Rows, bounds: I32, seen: I32, loss: F64) -> None:
     """The loss of each group, rows bounds[g]..bounds[g + 1]."""
     for g in range(len(loss)):
@@ -183,7 +185,7 @@ def losses(trees: Trees, rows: Rows, bounds: I32, seen: I32, loss: F64) -> None:
         loss[g] = (t - s) * segment_cost(trees, rows, s, t, seen)
 
 
-@kernel
+@bare_kernel
 def join_losses(trees: Trees, low: I32, high: I32, g: int, loss: F64) -> None:
     """The loss per row of group g together with each other group, from the bounds of groups."""
     for h in range(len(loss)):

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from reveil.base.arrays import I32
 from reveil.history.history import History
-from reveil.plan.cutting.values import I32
 from reveil.plan.plan import Plan, Progress
 from reveil.plan.schemes.classes import recoding
 from reveil.plan.schemes.counted import Checked, Problem

@@ -26,6 +26,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from reveil.base.arrays import ranks_within
 from reveil.base.errors import Fault, InputError, stop_if
 from reveil.hierarchies.tree import Hierarchy
 from reveil.history.history import History
@@ -175,7 +176,7 @@ def _spread(counts: Counts, tree: Taxonomy) -> tuple[Whole, Whole, Whole]:
     """Rows of each class below each node that has some: class, node, rows."""
     lengths = np.diff(tree.starts)[counts.value]
     entry = np.repeat(np.arange(len(counts.value)), lengths)
-    step = np.arange(len(entry)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    step = ranks_within(lengths)
     node = tree.way[tree.starts[counts.value][entry] + step]
     key = counts.owner[entry] * len(tree.rise) + node
     if not len(key):

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from reveil.base.arrays import I64, offsets_by_key
 from reveil.base.words import some
 from reveil.history.history import History
 from reveil.policy.guarantee import lowest_tau
@@ -25,7 +26,7 @@ from reveil.verify.judges.contract import Background, Judge, Verdict, View
 from reveil.verify.judges.counts import exceeds, written
 from reveil.verify.judges.lineage import lineage, worst_guess
 from reveil.verify.judges.single import empty
-from reveil.verify.judges.trail import Ints, Trail, trail
+from reveil.verify.judges.trail import Trail, trail
 
 Flags = NDArray[np.bool_]
 ADVERSARY = (
@@ -40,7 +41,7 @@ class Components:
     """The components that appear in the release that is judged."""
 
     trail: Trail  # groups of these components only
-    of_group: Ints
+    of_group: I64
     count: int
 
 
@@ -61,15 +62,15 @@ def components(all_groups: Trail) -> Components:
 class Refills:
     """Every refill of every component: when newcomers joined a cohort that had been published before."""
 
-    component: Ints
-    release: Ints
-    vacant: Ints  # places that nobody held just before
-    joined: Ints
-    fresh: Ints  # people who have left since the refill before
-    missed: Ints  # people who were away and came back later
-    first: Ints  # per person: component, first and last release
-    last: Ints
-    owner: Ints
+    component: I64
+    release: I64
+    vacant: I64  # places that nobody held just before
+    joined: I64
+    fresh: I64  # people who have left since the refill before
+    missed: I64  # people who were away and came back later
+    first: I64  # per person: component, first and last release
+    last: I64
+    owner: I64
 
 
 def refills(found: Components) -> Refills:
@@ -109,7 +110,7 @@ def refills(found: Components) -> Refills:
     )
 
 
-def _between(ordered: Ints, low: Ints, high: Ints) -> Ints:
+def _between(ordered: I64, low: I64, high: I64) -> I64:
     """How many of the sorted numbers lie in low <= x < high."""
     return np.searchsorted(ordered, high) - np.searchsorted(ordered, low)
 
@@ -168,8 +169,8 @@ def _lives(found: Components, refilled: Refills, wanted: set[int]) -> list[tuple
     rows = np.zeros(found.count, dtype=np.int64)
     rows[found.of_group] = found.trail.rows
     by_owner = np.argsort(refilled.owner, kind="stable")
-    starts = np.searchsorted(refilled.owner[by_owner], np.arange(found.count + 1))
-    events = np.searchsorted(refilled.component, np.arange(found.count + 1))
+    starts = offsets_by_key(refilled.owner[by_owner], found.count)
+    events = offsets_by_key(refilled.component, found.count)
     listed = []
     for component in sorted(wanted):
         people = by_owner[starts[component] : starts[component + 1]]
@@ -255,7 +256,7 @@ class Words:
 
 
 def guess_verdict(
-    judge: GuessJudge, worst: Fraction, bad: Flags, rows: Ints, details: dict[str, Any], words: Words
+    judge: GuessJudge, worst: Fraction, bad: Flags, rows: I64, details: dict[str, Any], words: Words
 ) -> Verdict:
     """The verdict on the highest chance of a guess; `bad` groups of the release, and the rows of all its groups."""
     whom = f"any {some(judge.known, 'person', 'people')} known" if judge.known else "nobody known"

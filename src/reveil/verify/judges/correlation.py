@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reveil.background.breach_formulas import degree
+from reveil.base.arrays import offsets_by_key
 from reveil.base.words import some
 from reveil.history.history import History
 from reveil.policy.policy import Policy
@@ -75,7 +76,7 @@ def chains(series: Trail, n: int) -> tuple[Flags, int]:
     undecided = 0
     t = found.trail
     by_component = np.argsort(found.of_group, kind="stable")
-    starts = np.searchsorted(found.of_group[by_component], np.arange(found.count + 1))
+    starts = offsets_by_key(found.of_group[by_component], found.count)
     members, distinct = _members(t), t.distinct() == t.rows
     for component in np.flatnonzero(~good).tolist():
         groups = by_component[starts[component] : starts[component + 1]].tolist()
@@ -88,7 +89,7 @@ def chains(series: Trail, n: int) -> tuple[Flags, int]:
 
 def _members(series: Trail) -> list[list[int]]:
     order = np.argsort(series.group, kind="stable")
-    starts = np.searchsorted(series.group[order], np.arange(series.groups + 1))
+    starts = offsets_by_key(series.group[order], series.groups)
     people = series.person[order]
     return [part.tolist() for part in np.split(people, starts[1:-1])]
 

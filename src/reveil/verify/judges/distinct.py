@@ -15,11 +15,12 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from reveil.background.transitions import Relation, domain, relation_of
 from reveil.background.update_graph import Chains, Risks, graph_between, walk_all
+from reveil.base.arrays import offsets_of
+from reveil.base.kernels import kernel
 from reveil.base.words import some
 from reveil.history.history import History
 from reveil.policy.guarantee import plain_text
@@ -39,7 +40,7 @@ ADVERSARY = (
 DRAWN = 60  # values of one person's graph that are drawn at most
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def legal(before, after, start, value, allowed):  # type: ignore[no-untyped-def]
     """Whether each step from group before[i] to group after[i] is legal, by Definition 14 and a perfect matching."""
     found = np.zeros(len(before), np.bool_)
@@ -79,7 +80,7 @@ def legal(before, after, start, value, allowed):  # type: ignore[no-untyped-def]
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def overlapping(groups, start, value, allowed):  # type: ignore[no-untyped-def]
     """Groups in which two values can become the same one."""
     found = np.zeros(len(groups), np.bool_)
@@ -99,7 +100,7 @@ def chains_of(series: Trail) -> Chains:
     mine = np.flatnonzero(np.isin(series.person, present))
     order = mine[np.lexsort((series.when[mine], series.person[mine]))]
     first = np.append(np.searchsorted(series.person[order], present), len(order))
-    start = np.concatenate([[0], np.cumsum(series.distinct())])
+    start = offsets_of(series.distinct())
     return Chains(first, series.group[order], start, series.value, series.value_rows)
 
 

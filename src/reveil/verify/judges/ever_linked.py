@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from reveil.base.arrays import I64, offsets_by_key
 from reveil.base.words import some
 from reveil.history.history import History
 from reveil.policy.guarantee import plain_text
@@ -26,7 +27,6 @@ from reveil.verify.judges.contract import Background, Judge, Verdict, View
 from reveil.verify.judges.counts import count_values, written
 from reveil.verify.judges.single import empty
 
-Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 _Held = dict[int, tuple[NDArray[Any], NDArray[Any]]]  # release -> groups that have a value, and in how many rows
 # A logarithm of a whole number below 2**40 is at most 28 and wrong by at most 2**-52 of itself, so a difference
@@ -41,7 +41,7 @@ BINS = 10
 class _Tracks:
     """Where the people of the present release were, release by release; the present one comes last."""
 
-    rows: list[Ints]  # of each group of a release; the last is an empty place for those who were absent
+    rows: list[I64]  # of each group of a release; the last is an empty place for those who were absent
     place: list[NDArray[np.intp]]  # group of each person, or the empty place
 
     @property
@@ -89,7 +89,7 @@ class Global:
                 named[plain_text(value)] = value
                 held.setdefault(plain_text(value), {})[release] = (groups, rows)
         order = np.argsort(counts.value, kind="stable")
-        starts = np.searchsorted(counts.value[order], np.arange(len(counts.values) + 1))
+        starts = offsets_by_key(counts.value[order], len(counts.values))
         for number, value in enumerate(counts.values.to_list()):
             if self.protects(value):
                 mine = order[starts[number] : starts[number + 1]]
@@ -212,7 +212,7 @@ def _top(groups: pl.Series) -> int:
     return -1 if groups.is_empty() else int(groups.cast(pl.Int64).to_numpy().max())
 
 
-def _spread(groups: NDArray[Any], rows: NDArray[Any], length: int) -> Ints:
+def _spread(groups: NDArray[Any], rows: NDArray[Any], length: int) -> I64:
     spread = np.zeros(length, dtype=np.int64)
     spread[groups] = rows
     return spread
@@ -229,7 +229,7 @@ def _past(history: History, column: str) -> Iterator[tuple[int, Any, NDArray[Any
 
 
 def _exactly(
-    people: NDArray[np.intp], held: dict[int, Ints], tracks: _Tracks
+    people: NDArray[np.intp], held: dict[int, I64], tracks: _Tracks
 ) -> Iterator[tuple[NDArray[np.intp], Fraction]]:
     """The exact chance of having been linked to a value, for people in sets of equal exposure."""
     if not len(people):

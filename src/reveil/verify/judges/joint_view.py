@@ -31,10 +31,11 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numba import njit
 from numpy.typing import NDArray
 
 from reveil.background.transitions import domain, relation_of
+from reveil.base.arrays import I64, starts_of
+from reveil.base.kernels import kernel
 from reveil.base.words import some
 from reveil.history.history import History
 from reveil.policy.guarantee import Guarantee, lowest_tau, plain_text, repeats
@@ -53,7 +54,7 @@ from reveil.verify.judges.cohorts import (
 from reveil.verify.judges.contract import Background, Judge, Verdict, View
 from reveil.verify.judges.counts import exceeds
 from reveil.verify.judges.single import empty
-from reveil.verify.judges.trail import Ints, trail
+from reveil.verify.judges.trail import trail
 
 ADVERSARY = (
     "knows who is in which group of every release, all published values and counterfeit counts, the chances with "
@@ -64,7 +65,7 @@ Floats = NDArray[np.float64]
 ROUNDING = 1 + 1e-9  # far above what the sums of `shared` can lose: they have positive terms only
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def tails(chances, most, at_least, more):  # type: ignore[no-untyped-def]
     """The chance that more than `most` of some independent events happen.
 
@@ -89,7 +90,7 @@ def tails(chances, most, at_least, more):  # type: ignore[no-untyped-def]
     return before[n, most + 1]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def reached(rows, chance):  # type: ignore[no-untyped-def]
     """How many of these rows can become each value."""
     found = np.zeros(chance.shape[1], np.int64)
@@ -99,7 +100,7 @@ def reached(rows, chance):  # type: ignore[no-untyped-def]
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def shared(rows, chance, most):  # type: ignore[no-untyped-def]
     """If places with these values go on and more than `most` of them come to share a value: a bound of the expected
     number of places that then have any one value; 0 where they cannot.
@@ -128,7 +129,7 @@ def shared(rows, chance, most):  # type: ignore[no-untyped-def]
     return highest / some_happen
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def can_follow(before, after, chance):  # type: ignore[no-untyped-def]
     """Whether the rows of one release can have become those of the next, each row one."""
     n = len(before)
@@ -161,7 +162,7 @@ def can_follow(before, after, chance):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def judge_steps(before, after, chance, follows, ceilings, overlap):  # type: ignore[no-untyped-def]
     """Of each cohort, a line of rows before (negative: none) and after: whether the step is possible, the bounds of
     `shared` for 1, 2, ... places, and how many of its rows can become the same value from now on.
@@ -216,7 +217,7 @@ class Steps:
 
     possible: Flags
     told: Flags  # showing this many of one value was not allowed: withholding more would have told too much
-    overlap: Ints  # how many of its rows may come to share a value
+    overlap: I64  # how many of its rows may come to share a value
 
 
 def last_steps(found: Components, good: Flags, place: Floats, policy: Policy, chance: Floats) -> Steps:
@@ -228,7 +229,7 @@ def last_steps(found: Components, good: Flags, place: Floats, policy: Policy, ch
     order = np.argsort(t.release[: t.now], kind="stable")
     earlier[found.of_group[order]] = order  # the latest is written last
     rows = np.append(np.repeat(t.value, t.value_rows), -1)
-    first, top = np.cumsum(t.rows) - t.rows, np.zeros(t.groups, dtype=np.int64)
+    first, top = starts_of(t.rows), np.zeros(t.groups, dtype=np.int64)
     np.maximum.at(top, t.value_group, t.value_rows)
     for size in np.unique(t.rows[now[good]]).tolist():
         mine = np.flatnonzero(good & (t.rows[now] == size))

@@ -15,11 +15,9 @@ from fractions import Fraction
 from math import lcm
 
 import numpy as np
-from numba import njit
-from numpy.typing import NDArray
 
-F64 = NDArray[np.float64]
-I64 = NDArray[np.int64]
+from reveil.base.arrays import F64, I64
+from reveil.base.kernels import kernel
 
 STATES = 1 << 20  # beyond this many states a group is judged by the bound: 20 different values of 20 kinds of people
 EXACT_STATES = 1 << 14  # beyond this many, sums in whole numbers take too long
@@ -27,7 +25,7 @@ ROUNDING = 2.0**-53
 HOMOGENEOUS, SUMMED, BOUNDED = 0, 1, 2  # how a class was judged
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def states_of(counts: I64) -> float:
     product = 1.0
     for count in counts:
@@ -35,7 +33,7 @@ def states_of(counts: I64) -> float:
     return product
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def step(digits: I64, limits: I64) -> int:
     """The next state; returns by how much the sum of its digits is larger."""
     gained = 0
@@ -48,7 +46,7 @@ def step(digits: I64, limits: I64) -> int:
     return gained
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def step_back(digits: I64, limits: I64) -> int:
     """The state before; returns by how much the sum of its digits is smaller."""
     lost = 0
@@ -61,7 +59,7 @@ def step_back(digits: I64, limits: I64) -> int:
     return lost
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sum_worlds(lines: I64, columns: I64, weights: F64, out: F64) -> float:
     """Match every line with a place of some column; out[t, j] becomes the share of worlds in which one given
     line of type t is matched with column j. Returns the total weight.
@@ -105,7 +103,7 @@ def sum_worlds(lines: I64, columns: I64, weights: F64, out: F64) -> float:
     return ahead[size - 1]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def scaled(weights: F64) -> F64:
     """Columns, then rows, with largest entry 1. Posteriors do not change: every world has each row and column
     once.
@@ -122,7 +120,7 @@ def scaled(weights: F64) -> F64:
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def posteriors(people: I64, values: I64, weights: F64, found: F64) -> float:
     """Fill found[kind, value] with P(one person of the kind has the value); returns a bound of its relative
     error.
@@ -155,7 +153,7 @@ def posteriors(people: I64, values: I64, weights: F64, found: F64) -> float:
     return 1.01 * roundings * ROUNDING
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def exchange_bound(people: I64, values: I64, weights: F64, found: F64) -> float:
     """Fill found[kind, value] with an upper bound of P(person has value) by row exchange; returns its
     relative error.
@@ -188,7 +186,7 @@ def exchange_bound(people: I64, values: I64, weights: F64, found: F64) -> float:
     return 1.01 * ROUNDING * (8.0 + kinds)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def blind_bound(n: int, values: I64, weights: F64) -> float:
     """The largest row-exchange bound of a group of n people, each of whom may be of any of the kinds."""
     kinds, width = weights.shape
@@ -206,7 +204,7 @@ def blind_bound(n: int, values: I64, weights: F64) -> float:
     return min(1.0, worst)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def judge_classes(
     table: F64,
     kind_start: I64,

@@ -33,6 +33,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
+from reveil.base.arrays import I64, offsets_by_key, starts_of
 from reveil.base.errors import Fault, InputError, stop_if
 from reveil.base.words import some
 from reveil.hierarchies.tree import Hierarchy
@@ -42,7 +43,6 @@ from reveil.published.notation import parse_column
 from reveil.verify.judges.contract import Background, Judge, Verdict, View
 from reveil.verify.judges.counts import written
 
-Ints = NDArray[np.int64]
 PAIRS_AT_ONCE = 4_000_000  # bounds the memory of the search for matches
 
 
@@ -76,7 +76,7 @@ class Presence:
         stop_if([_no_column(name) for name in absent])
         return population.select(view.quasi.columns)
 
-    def _at_most(self, chances: Chances, counts: Ints, view: View) -> Verdict:
+    def _at_most(self, chances: Chances, counts: I64, view: View) -> Verdict:
         worst = max((high for _, high in chances.of), default=Fraction(0))
         bad = [number for number, (_, high) in enumerate(chances.of) if high > self.delta_max]
         bounded = "" if chances.exact else " (a bound from above, because classes overlap)"
@@ -103,7 +103,7 @@ class Presence:
             )
         return self._verdict(statement, plain, bad, worst, self.delta_max, chances, people, view)
 
-    def _at_least(self, chances: Chances, counts: Ints, view: View) -> Verdict:
+    def _at_least(self, chances: Chances, counts: I64, view: View) -> Verdict:
         worst = min((low for low, _ in chances.of), default=Fraction(0))
         bad = [number for number, (low, _) in enumerate(chances.of) if low < self.delta_min]
         bounded = "" if chances.exact else " (a bound from below, because classes overlap)"
@@ -129,7 +129,7 @@ class Presence:
             )
         return self._verdict(statement, plain, bad, worst, self.delta_min, chances, people, view)
 
-    def _people(self, bad: list[int], chances: Chances, counts: Ints) -> int:
+    def _people(self, bad: list[int], chances: Chances, counts: I64) -> int:
         return int(counts[np.isin(chances.signature, bad)].sum())
 
     def _verdict(
@@ -163,11 +163,11 @@ class Chances:
 
     groups: list[tuple[int, ...]]  # the classes
     of: list[tuple[Fraction, Fraction]]  # the chance to be present: at least, at most
-    signature: Ints  # the entry of each kind of person
+    signature: I64  # the entry of each kind of person
     exact: bool  # no two classes share anybody, so both bounds are the chance itself
 
 
-def bounds(person: Ints, group: Ints, people: Ints, real: Ints) -> Chances:
+def bounds(person: I64, group: I64, people: I64, real: I64) -> Chances:
     """Bound each person's chance, from pairs (kind of person, class they match), sorted by person.
 
     `people` says how many there are of each kind, `real` how many real rows each class has.
@@ -185,7 +185,7 @@ def bounds(person: Ints, group: Ints, people: Ints, real: Ints) -> Chances:
     return Chances(groups, [_chance(one, real, matching, free) for one in groups], signature, not taken.any())
 
 
-def _chance(groups: tuple[int, ...], real: Ints, matching: Ints, free: Ints) -> tuple[Fraction, Fraction]:
+def _chance(groups: tuple[int, ...], real: I64, matching: I64, free: I64) -> tuple[Fraction, Fraction]:
     low, escape = Fraction(0), Fraction(1)
     for group in groups:
         rows = int(real[group])
@@ -195,9 +195,9 @@ def _chance(groups: tuple[int, ...], real: Ints, matching: Ints, free: Ints) -> 
     return low, 1 - escape
 
 
-def _signatures(person: Ints, group: Ints, kinds: int) -> tuple[list[tuple[int, ...]], Ints]:
+def _signatures(person: I64, group: I64, kinds: int) -> tuple[list[tuple[int, ...]], I64]:
     """The different sets of classes, and which of them each kind of person matches."""
-    starts = np.searchsorted(person, np.arange(kinds + 1)).tolist()
+    starts = offsets_by_key(person, kinds).tolist()
     flat = group.tolist()
     known: dict[tuple[int, ...], int] = {}
     sets = (tuple(sorted(flat[a:b])) for a, b in pairwise(starts))
@@ -205,7 +205,7 @@ def _signatures(person: Ints, group: Ints, kinds: int) -> tuple[list[tuple[int, 
     return list(known), np.array(found, dtype=np.int64)
 
 
-def _refuse_strangers(real: Ints, matching: Ints) -> None:
+def _refuse_strangers(real: I64, matching: I64) -> None:
     """Somebody published who is not in the population makes every chance meaningless."""
     odd = np.flatnonzero(real > matching)
     if len(odd):
@@ -216,7 +216,7 @@ def _refuse_strangers(real: Ints, matching: Ints) -> None:
         raise InputError(Fault("R408", "population", message, remedy, rows))
 
 
-def matches(view: View, people: pl.DataFrame, background: Background) -> tuple[Ints, Ints]:
+def matches(view: View, people: pl.DataFrame, background: Background) -> tuple[I64, I64]:
     """All pairs (kind of person, class that they match), sorted by person."""
     classes, firsts = np.unique(view.classes, return_index=True)
     labels, truths, covers = [], [], []
@@ -241,14 +241,14 @@ class _Search:
     beginnings of one column stand in the same order, and each knows where it goes on in the next.
     """
 
-    order: Ints  # classes by their cells
-    starts: list[Ints]  # per column: first continuation of each beginning; at the end, first class of each box
-    labels: list[Ints]  # per column: the last cell of each beginning
-    truths: list[Ints]  # per column: the value of each person
+    order: I64  # classes by their cells
+    starts: list[I64]  # per column: first continuation of each beginning; at the end, first class of each box
+    labels: list[I64]  # per column: the last cell of each beginning
+    truths: list[I64]  # per column: the value of each person
     covers: list[NDArray[np.bool_]]  # per column: cell x value
 
     @classmethod
-    def over(cls, labels: list[Ints], truths: list[Ints], covers: list[NDArray[np.bool_]]) -> _Search:
+    def over(cls, labels: list[I64], truths: list[I64], covers: list[NDArray[np.bool_]]) -> _Search:
         order = np.lexsort(labels[::-1])
         begins = np.zeros(len(order), dtype=np.bool_)
         earlier = np.zeros(1, dtype=np.int64)  # where each beginning starts among the classes
@@ -262,7 +262,7 @@ class _Search:
         starts.append(np.append(earlier, len(order)))
         return cls(order, starts, cells, truths, covers)
 
-    def run(self, people: int) -> Iterator[tuple[Ints, Ints]]:
+    def run(self, people: int) -> Iterator[tuple[I64, I64]]:
         """Pairs (person, place of the class in `order`), fewer people at a time where they have many."""
         waiting = [np.arange(a, min(a + 16_384, people)) for a in range(0, people, 16_384)][::-1]
         while waiting:
@@ -274,7 +274,7 @@ class _Search:
             else:
                 yield pairs
 
-    def _descend(self, person: Ints) -> tuple[Ints, Ints] | None:
+    def _descend(self, person: I64) -> tuple[I64, I64] | None:
         """The pairs of these people, or None where that would be too many at once."""
         node, several = np.zeros(len(person), dtype=np.int64), len(person) > 1
         columns = zip(self.starts[:-1], self.labels, self.truths, self.covers, strict=True)
@@ -290,14 +290,12 @@ class _Search:
         return np.repeat(person, width), _continuations(starts[node], width)
 
 
-def _continuations(first: Ints, width: Ints) -> Ints:
+def _continuations(first: I64, width: I64) -> I64:
     """first, first + 1, ... first + width - 1 of each, one after the other."""
-    return np.repeat(first - (np.cumsum(width) - width), width) + np.arange(int(width.sum()))
+    return np.repeat(first - (starts_of(width)), width) + np.arange(int(width.sum()))
 
 
-def _column(
-    published: pl.Series, truth: pl.Series, hierarchy: Hierarchy | None
-) -> tuple[Ints, Ints, NDArray[np.bool_]]:
+def _column(published: pl.Series, truth: pl.Series, hierarchy: Hierarchy | None) -> tuple[I64, I64, NDArray[np.bool_]]:
     """The cell of each class, the value of each person, and which cell covers which value."""
     numeric = truth.dtype.is_numeric() if hierarchy is None and truth.dtype != pl.Date else None
     cells, label = parse_column(published, hierarchy, numeric)

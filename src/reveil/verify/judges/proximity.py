@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from reveil.base.arrays import offsets_of
 from reveil.base.errors import Fault, InputError, stop_if
 from reveil.history.history import History
 from reveil.policy.policy import Column, Policy
@@ -75,7 +76,7 @@ class EpsilonM:
         first, last = neighbourhoods(counts.values, self.epsilon, self.proximity, self.column)
         width = len(counts.values) + 1
         key = counts.owner * width + counts.value
-        held = np.concatenate(([0], np.cumsum(counts.count)))
+        held = offsets_of(counts.count)
         start = np.searchsorted(key, counts.owner * width + first[counts.value], side="left")
         end = np.searchsorted(key, counts.owner * width + last[counts.value], side="right")
         return np.maximum.reduceat(held[end] - held[start], counts.starts)

@@ -19,6 +19,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from reveil.background.prior import Prior, load
+from reveil.base.arrays import offsets_by_key
 from reveil.base.errors import Fault, InputError
 from reveil.base.words import some
 from reveil.hierarchies.tree import Hierarchy
@@ -152,7 +153,7 @@ class _Classes:
         place = np.searchsorted(self.counts.classes, people["class"].to_numpy())
         keys, self.people = np.unique(place * len(self.kinds) + self.kind_of[signatures], return_counts=True)
         self.kind, owner = keys % len(self.kinds), keys // len(self.kinds)
-        self.starts = np.searchsorted(owner, np.arange(len(self.counts.classes) + 1))
+        self.starts = offsets_by_key(owner, len(self.counts.classes))
         self.above = _above(self.prior, self.r, np.bincount(signatures, minlength=len(self.prior.cells)))
 
     def _from_cells(self, view: View, hierarchies: Mapping[str, Hierarchy]) -> None:
@@ -163,7 +164,7 @@ class _Classes:
         for signature, kind in enumerate(self.kind_of):
             kinds[:, kind] |= allowed[:, signature]
         owner, self.kind = np.nonzero(kinds)
-        self.starts = np.searchsorted(owner, np.arange(len(first) + 1))
+        self.starts = offsets_by_key(owner, len(first))
         self.people = self.counts.sizes[owner]
         self.miscounted = np.zeros(len(first), dtype=bool)
         self.above = []

@@ -15,24 +15,23 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from reveil.base.arrays import I64, starts_of
 from reveil.history.history import History
 from reveil.verify.judges.contract import View
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class Trail:
     """All publications of people up to and including the release that is judged."""
 
-    person: Ints  # one entry per person and release
-    group: Ints  # of each entry
-    release: Ints  # of each group
-    rows: Ints  # of each group, counterfeits included
-    counterfeits: Ints  # of each group
-    value_group: Ints  # one entry per group and value that it shows, sorted by both
-    value: Ints
-    value_rows: Ints
+    person: I64  # one entry per person and release
+    group: I64  # of each entry
+    release: I64  # of each group
+    rows: I64  # of each group, counterfeits included
+    counterfeits: I64  # of each group
+    value_group: I64  # one entry per group and value that it shows, sorted by both
+    value: I64
+    value_rows: I64
     now: int  # the first group of the release that is judged
     book: tuple[Any, ...] = ()  # the values by number
 
@@ -41,11 +40,11 @@ class Trail:
         return len(self.release)
 
     @property
-    def when(self) -> Ints:
+    def when(self) -> I64:
         """The release of each entry."""
         return self.release[self.group]
 
-    def distinct(self) -> Ints:
+    def distinct(self) -> I64:
         """How many different values each group shows."""
         return np.bincount(self.value_group, minlength=self.groups)
 
@@ -67,10 +66,10 @@ class Trail:
         )
 
     @cached_property
-    def signatures(self) -> Ints:
+    def signatures(self) -> I64:
         """A number for each group's set of values: equal sets, and only those, have equal numbers."""
         sizes = self.distinct()
-        starts = np.cumsum(sizes) - sizes
+        starts = starts_of(sizes)
         found = np.full(self.groups, -1, dtype=np.int64)
         known = 0
         for size in np.unique(sizes[sizes > 0]).tolist():
@@ -132,11 +131,11 @@ def _past(history: History, column: str) -> tuple[int, Trail]:
     return groups.height, past
 
 
-def _ints(values: pl.Series) -> Ints:
+def _ints(values: pl.Series) -> I64:
     return values.cast(pl.Int64).to_numpy()
 
 
-def _codes(published: pl.Series, known: Sequence[Any]) -> tuple[Ints, tuple[Any, ...]]:
+def _codes(published: pl.Series, known: Sequence[Any]) -> tuple[I64, tuple[Any, ...]]:
     """The code of each published value, and the values by code; those that are new to the series get the next ones."""
     code = {_key(value): number for number, value in enumerate(known)}
     book, distinct = list(known), published.unique()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reveil.base.compiled import STAMP, forget_stale_code
+from reveil.base.kernels import STAMP, forget_stale_code
 
 
 def test_compiled_code_goes_when_modules_move_and_stays_otherwise(tmp_path: Path) -> None:
     package, cached = tmp_path / "reveil", tmp_path / "reveil" / "plan" / "__pycache__" / "cuts.split-1.py311.nbi"
     cached.parent.mkdir(parents=True)
-    (package / "plan" / "cuts.py").write_text("@njit")
+    (package / "plan" / "cuts.py").write_text("from reveil.base.kernels import kernel")
     cached.write_text("old")
     forget_stale_code(package)
     assert not cached.exists()

@@ -1,0 +1,62 @@
+"""Kernels: functions over arrays that Numba compiles once per machine and keeps beside the sources.
+
+Kernels take plain arrays and named tuples of arrays, release the interpreter lock, and have a twin in plain Python
+(NUMBA_DISABLE_JIT=1) that the tests compare them with.
+
+Numba, when it loads a compiled function, looks for the classes it was compiled for before it notices that a source has
+changed. Where a new version has moved such a class that fails; so code of another version is thrown away first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+COMPILE: Any = numba.njit  # whose type stubs do not know all options
+PACKAGE = Path(__file__).parents[1]
+STAMP = "compiled-for.txt"
+MARKS = (b"base.kernels import", b"NamedTuple")  # of modules with kernels, or with what they take
+
+
+def kernel(function: Function) -> Function:
+    """Compile on first use, keep the result, and run without the interpreter lock."""
+    forget_stale_code()
+    return cast(Function, COMPILE(cache=True, nogil=True)(function))
+
+
+def bare_kernel(function: Function) -> Function:
+    """A kernel that allocates nothing, without Numba's reference counts.
+
+    Two threads that count references to the same arrays slow each other down by half.
+    """
+    forget_stale_code()
+    return cast(Function, COMPILE(cache=True, nogil=True, error_model="numpy", _nrt=False)(function))
+
+
+def allocating_kernel(function: Function) -> Function:
+    """What calls bare kernels and allocates memory for them."""
+    forget_stale_code()
+    return cast(Function, COMPILE(cache=True, nogil=True, error_model="numpy", _nrt=True)(function))
+
+
+@cache
+def forget_stale_code(package: Path = PACKAGE) -> None:
+    """Delete what was compiled for another version of this package, or for another set of modules with kernels."""
+    sources = [path for path in package.rglob("*.py") if any(mark in path.read_bytes() for mark in MARKS)]
+    names = sorted(path.relative_to(package).as_posix() for path in sources)
+    wanted = hashlib.sha256("\n".join(names).encode()).hexdigest()
+    stamp = package / "__pycache__" / STAMP
+    with suppress(OSError):  # where we may not write, Numba keeps nothing beside the sources either
+        if stamp.exists() and stamp.read_text(encoding="ascii") == wanted:
+            return
+        for path in package.rglob("__pycache__/*.nb?"):
+            path.unlink(missing_ok=True)
+        stamp.parent.mkdir(exist_ok=True)
+        stamp.write_text(wanted, encoding="ascii")
