@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from fractions import Fraction
-
-import numpy as np
+from dataclasses import dataclass, field
 
 from reveil.audit.infer.certain import State
 from reveil.audit.infer.filters import CHAIN, EQUAL, GROUP, KNOWN, SEARCH
 from reveil.audit.infer.infer import Inference
 from reveil.audit.input.knowledge import Adversary
-from reveil.audit.model.counterfeit_places import attack
-from reveil.audit.model.model import Model, build
-from reveil.base.arrays import I64, Bools
+from reveil.audit.result.counterfactuals import appearances_of, smallest_change, sufficient_groups
 from reveil.base.words import some
 
 LONGEST = 14  # sentences
 NAMES = 6  # people or values listed by name
 MOST_STEPS = 400  # followed back
-MOST_GROUPS = 100  # from which it is tried to show an inference by themselves
-TRIED = 6  # groups that are left out, one at a time, to see whether it still follows
 
 
 @dataclass(frozen=True)
@@ -64,8 +57,8 @@ def explain(found: Inference, app: int, who: Adversary) -> Explanation:
     name = str(o.persons[int(o.app_person[app])])
     told = _twins(found.state, app, value) or _Teller(found.state).tell(app, value)
     if told.partial:
-        told.groups, told.partial = _enough(found.model, who, told.groups, app, value)
-    change = _smallest_change(found, app, value, told.groups, who)
+        told.groups, told.partial = sufficient_groups(found.model, who, told.groups, app, value)
+    change = smallest_change(found, app, value, told.groups, who)
     groups = tuple(dict.fromkeys(told.groups))
     release = o.releases[o.app_release[app]]
     return Explanation(name, release, str(o.values[value]), tuple(told.sentences), groups, change, not told.partial)
@@ -125,11 +118,11 @@ def _twins(state: State, app: int, value: int) -> _Told | None:
     if m.change != "never" or not o.located:
         return None
     person, told = int(o.app_person[app]), _Told()
-    for a in _apps(o.person_start, person):
+    for a in appearances_of(o.person_start, person):
         here = int(m.app_factor[a])
         people = _people(state, here)
         for mate in people - {person}:
-            for b in _apps(o.person_start, mate):
+            for b in appearances_of(o.person_start, mate):
                 there = int(m.app_factor[b])
                 others = _people(state, there)
                 (gone, come) = people - others, others - people
@@ -147,10 +140,6 @@ def _twins(state: State, app: int, value: int) -> _Told | None:
                 told.say(f"So {two} has {what}.")
                 return told
     return None
-
-
-def _apps(start: I64, person: int) -> range:
-    return range(int(start[person]), int(start[person + 1]))
 
 
 class _Teller:
@@ -209,13 +198,13 @@ class _Teller:
         time = int(self.state.when[option])
         person = int(o.app_person[app])
         others = sorted(
-            (a for a in _apps(o.person_start, person) if a != app and self._blocks(a, app, option, time)),
+            (a for a in appearances_of(o.person_start, person) if a != app and self._blocks(a, app, option, time)),
             key=lambda a: len(self._open_before(a, 0)) != len(self._open_before(a, time)),  # without premises first
         )
         release = o.releases[o.app_release[app]]
         if not others:
-            factors = [int(m.app_factor[a]) for a in _apps(o.person_start, person)]
-            for a in _apps(o.person_start, person):
+            factors = [int(m.app_factor[a]) for a in appearances_of(o.person_start, person)]
+            for a in appearances_of(o.person_start, person):
                 self._removed_before(a, time)
             self.told.say(
                 f"Over all releases together, no course of {name}'s values passes through {self._names(option)[1]} in "
@@ -338,76 +327,8 @@ class _Teller:
         m, o = self.state.model, self.state.model.observed
         name, value, app = self._names(option)
         self.told.partial = True
-        factors = [int(m.app_factor[a]) for a in _apps(o.person_start, int(o.app_person[app]))]
+        factors = [int(m.app_factor[a]) for a in appearances_of(o.person_start, int(o.app_person[app]))]
         self.told.say(
             f"Of all ways to give out the rows of the groups that {name} is linked to, none gives {name} {value}.",
             *factors,
         )
-
-
-def _enough(m: Model, who: Adversary, groups: list[int], app: int, value: int) -> tuple[list[int], bool]:
-    """Groups around these from which it follows: first more and more of them, then (of a few) without those not needed.
-    Also whether that was not shown: where groups overlap, in time, or because there are too many."""
-    o = m.observed
-    if not o.located:
-        return groups, True
-    chosen = np.zeros(len(o.group_release), dtype=bool)
-    chosen[[*groups, int(m.app_factor[app])]] = True
-    while not _follows(m, who, chosen, app, value):
-        people = np.zeros(o.people, dtype=bool)
-        people[o.app_person[chosen[m.app_factor]]] = True
-        wider = chosen.copy()
-        wider[m.app_factor[people[o.app_person]]] = True
-        if (wider == chosen).all() or wider.sum() > MOST_GROUPS:
-            return np.nonzero(chosen)[0].tolist(), True
-        chosen = wider
-    for group in np.nonzero(chosen)[0] if chosen.sum() <= 4 * TRIED else ():
-        chosen[group] = False
-        chosen[group] = not _follows(m, who, chosen, app, value)
-    return np.nonzero(chosen)[0].tolist(), False
-
-
-def _smallest_change(found: Inference, app: int, value: int, factors: list[int], who: Adversary) -> str:
-    """The smallest that would have prevented this, each tried out: one group withheld, or a release not published."""
-    m, o = found.model, found.model.observed
-    shown = {int(g) for f in factors for g in m.cell_group[m.cell_start[f] : m.cell_start[f + 1]] if g >= 0}
-    groups = sorted(shown, key=lambda g: (-int(o.group_release[g]), g))
-    every, needless = np.arange(len(o.group_release)), 0
-    for group in groups[:TRIED]:
-        follows = _follows(m, who, every != group, app, value)
-        if follows is False:
-            where = o.group_name(group)
-            alone = np.count_nonzero(o.cell_group == group) == 1
-            way = "joining it with a group that shows other values" if alone else "keeping people in the same groups"
-            return f"Withholding {where} would have prevented this; {way} usually costs less."
-        needless += follows is True
-    blame = "No single group is to blame" if needless == len(groups) else "No single group was found to blame"
-    low, high = 0, len(o.releases)  # it does not follow from the first `low`; from the first `high` it does, or may
-    while high - low > 1:
-        middle = (low + high) // 2
-        gone = _follows(m, who, o.group_release < middle, app, value) is False
-        low, high = (middle, high) if gone else (low, middle)
-    if low:
-        return f"{blame}: it did not follow up to release {o.releases[low - 1]}. People must stay together."
-    return f"{blame}: groups must be larger, or people must stay together."
-
-
-def _follows(m: Model, who: Adversary, groups: Bools, app: int, value: int) -> bool | None:
-    """Whether the person would still be certain in this release, or where their values last in any, had only these
-    groups been published. None: not settled in time."""
-    o, person = m.observed, int(m.observed.app_person[app])
-    left = o.appearances(groups)
-    place, pins = np.cumsum(left) - 1, dict(m.pinned)
-    if m.change == "never":  # who knows a lasting value knows it wherever the person is seen
-        pins = {b: v for a, v in m.pinned.items() for b in _apps(o.person_start, int(o.app_person[a]))}
-    pins = {int(place[a]): v for a, v in pins.items() if left[a]}
-    late = {str(o.persons[p]) for p in m.priors if m.change == "transitions" and not left[o.person_start[p]]}
-    priors = {name: row for name, row in who.priors.items() if name not in late}  # they are about first values
-    less = build(o.only(groups), replace(who, compromised=(), share=Fraction(0), priors=priors), pinned=pins)
-    found, _ = attack(less, who, seconds=2.0, people=[person], beliefs=False)
-    mine = list(_apps(less.observed.person_start, person))
-    if m.change != "never":
-        mine = [a for a in mine if less.observed.app_release[a] == o.app_release[app]]
-    if any(found.state.values_of(a) == {value} for a in mine):
-        return True
-    return False if found.decided[mine].all() and not late else None
