@@ -61,9 +61,10 @@ def estimated(panel: pl.DataFrame) -> dict[str, dict[str, str]]:
 
 
 def policy(quasi: list[str], transitions: dict[str, dict[str, str]], promise: dict[str, Any]) -> dict[str, Any]:
+    closure = {"closure": "one-step"} if promise["model"] == "m-distinct" else {}
     return {
         "columns": {"id": "identifier", **dict.fromkeys(quasi, "quasi"), "job": "sensitive"},
-        "values": {"change": "transitions", "transitions": transitions, "closure": "one-step"},
+        "values": {"change": "transitions", "transitions": transitions, **closure},
         "guarantee": promise,
         "method": {"infeasible": "withhold"},
     }
@@ -147,9 +148,10 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=["real", "speed"])
     parser.add_argument("--rows", type=int, default=60_000)
+    parser.add_argument("--releases", type=int, default=4)
     parser.add_argument("--kind", choices=["families", "mixed"], default="families")
     wanted = parser.parse_args()
     if wanted.what == "real":
         real()
     else:
-        speed(wanted.rows, wanted.kind)
+        speed(wanted.rows, wanted.kind, wanted.releases)

@@ -1,6 +1,6 @@
 """Real people over time, published under the guarantees for lasting values: the whole path, files and ledger included.
 
-    python bench/persistent_real.py [meps] [motor] [--m 3]
+    python bench/persistent_real.py [meps] [motor] [--m 3] [--people N]
 
 Reads ../shared/data. The sensitive column of each person is their first value, kept for all releases.
 """
@@ -43,15 +43,17 @@ MODELS: dict[str, dict[str, Any]] = {
 }
 
 
-def tables(spec: dict[str, Any]) -> list[pl.DataFrame]:
+def tables(spec: dict[str, Any], people: int | None) -> list[pl.DataFrame]:
     frame = pl.read_parquet(DATA / spec["file"])
     frame = frame.with_columns(pl.concat_str(spec["person"], separator="/").alias("person_key")).sort(spec["time"])
+    if people is not None:
+        frame = frame.filter(pl.col("person_key").is_in(frame["person_key"].unique().sort().head(people).implode()))
     frame = frame.with_columns(pl.col(spec["sensitive"]).first().over("person_key").cast(pl.String))
     columns = ["person_key", *spec["quasi"], spec["sensitive"]]
     return [part.select(columns) for part in frame.partition_by(spec["time"], maintain_order=True)]
 
 
-def run(name: str, model: str, m: int) -> list[dict[str, Any]]:
+def run(name: str, model: str, m: int, people: int | None = None) -> list[dict[str, Any]]:
     spec = SETS[name]
     columns = {"person_key": "identifier", **dict.fromkeys(spec["quasi"], "quasi"), spec["sensitive"]: "sensitive"}
     policy = {
@@ -63,7 +65,7 @@ def run(name: str, model: str, m: int) -> list[dict[str, Any]]:
     lines = []
     with tempfile.TemporaryDirectory() as home:
         series = reveil.open_series(policy, home=home)
-        for table in tables(spec):
+        for table in tables(spec, people):
             start = time.perf_counter()
             release = series.publish(table, seed=1)
             facts = series.ledger.records()[-1].facts
@@ -85,11 +87,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sets", nargs="*", default=list(SETS))
     parser.add_argument("--m", type=int, default=3)
+    parser.add_argument("--people", type=int, help="only so many of them")
     parser.add_argument("--models", default=";".join(MODELS))
     args = parser.parse_args()
     for name in args.sets:
         for model in args.models.split(";"):
-            run(name, model, args.m)
+            run(name, model, args.m, args.people)
 
 
 if __name__ == "__main__":

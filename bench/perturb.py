@@ -1,6 +1,6 @@
 """How fast perturbation is, as ratios within one run: against one stable sort of each column that is changed.
 
-    reveil bench perturb
+    reveil bench perturb [ROWS of the large table]
 
 CPU seconds (best of three) of the methods alone, without reading, writing, checking and reporting; and once the whole
 command's time on the large table. Kernels are compiled before.
@@ -8,6 +8,7 @@ command's time on the large table. Kernels are compiled before.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 
@@ -88,22 +89,23 @@ def sortable(column: pl.Series) -> np.ndarray:
     return column.cast(pl.Categorical).to_physical().to_numpy() if column.dtype == pl.String else column.to_numpy()
 
 
-def main() -> None:
-    small = people(2_000)
+def main(rows: str = str(LARGE)) -> None:
+    large = int(rows)
+    small = people(min(large, 2_000))
     mdav = {"method": "microaggregate", "columns": NUMBERS, "k": 5, "algorithm": "mdav"}
     for step in (*STEPS.values(), mdav):  # compiles
         rules = recipe(**step)
         apply(small, rules.perturb[0], rules, np.random.default_rng(0))
-    run(people(LARGE), STEPS)
-    run(people(MIDDLE), {"microaggregate, MDAV, k = 5": mdav})
-    table, whole = people(LARGE), recipe(**STEPS["rank swapping, 5 %"])
+    run(people(large), STEPS)
+    run(people(min(large, MIDDLE)), {"microaggregate, MDAV, k = 5": mdav})
+    table, whole = people(large), recipe(**STEPS["rank swapping, 5 %"])
     begin, cpu = time.perf_counter(), time.process_time()
     perturb(table, whole, seed=1)
     print(
-        f"\nreveil.perturb of {LARGE:,} rows, rank swapping of four columns, with checks and report:"
+        f"\nreveil.perturb of {large:,} rows, rank swapping of four columns, with checks and report:"
         f" {time.process_time() - cpu:.1f} CPU seconds, {time.perf_counter() - begin:.1f} by the clock"
     )
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])
