@@ -23,11 +23,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from reveil.base.progress import silent
 from reveil.history.history import History
 from reveil.measure.measure import measure
 from reveil.plan.loss import loss_of
 from reveil.plan.methods import method
-from reveil.plan.plan import Plan, silent
+from reveil.plan.plan import Plan
 from reveil.policy.policy import Policy, load_policy
 from reveil.simulation.scenario import Scenario
 from reveil.simulation.simulate import iterate

@@ -26,11 +26,12 @@ from numpy.typing import NDArray
 
 from reveil.background.estimate import estimate
 from reveil.background.prior import Prior, load, match_priors
+from reveil.base.progress import silent
 from reveil.history.history import History
 from reveil.measure.measure import measure
 from reveil.plan.loss import loss_of
 from reveil.plan.methods import method
-from reveil.plan.plan import Plan, silent
+from reveil.plan.plan import Plan
 from reveil.policy.policy import Policy, load_policy
 from reveil.table.encode import Encoded, encode
 from reveil.table.roles import prepare

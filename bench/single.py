@@ -77,10 +77,10 @@ def best_of(times: int, job: Callable[[], Any]) -> tuple[float, float]:
 
 def measure(name: str, rows: int) -> dict[str, Any]:
     """Times of one table, in this process."""
+    from reveil.base.progress import silent
     from reveil.history.history import History
     from reveil.plan.cutting import mondrian
     from reveil.plan.loss import loss_of
-    from reveil.plan.plan import silent
     from reveil.policy.policy import load_policy
     from reveil.table.encode import encode
 
@@ -115,9 +115,9 @@ def measure(name: str, rows: int) -> dict[str, Any]:
 
 def peak(name: str, rows: int) -> dict[str, float]:
     """Peak memory of a process that makes, encodes and plans the table once, and the peak before planning."""
+    from reveil.base.progress import silent
     from reveil.history.history import History
     from reveil.plan.cutting import mondrian
-    from reveil.plan.plan import silent
     from reveil.policy.policy import load_policy
     from reveil.table.encode import encode
 

@@ -25,11 +25,12 @@ import polars as pl
 
 import reveil
 from reveil.base.errors import InfeasibleError
+from reveil.base.progress import silent
 from reveil.history.history import History
 from reveil.measure.measure import measure
 from reveil.plan.loss import loss_of
 from reveil.plan.methods import method
-from reveil.plan.plan import Plan, silent
+from reveil.plan.plan import Plan
 from reveil.policy.policy import Policy, load_policy
 from reveil.simulation.scenario import Scenario
 from reveil.simulation.simulate import iterate, simulate

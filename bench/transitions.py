@@ -29,12 +29,13 @@ from persistent import Memory, _sorting, view_of  # noqa: E402
 from reveil.background.transitions import relation_of  # noqa: E402
 from reveil.background.update_graph import walk_all  # noqa: E402
 from reveil.base.errors import InputError  # noqa: E402
+from reveil.base.progress import silent  # noqa: E402
 from reveil.history.history import History  # noqa: E402
 from reveil.measure.measure import measure  # noqa: E402
 from reveil.plan.loss import loss_of  # noqa: E402
 from reveil.plan.methods import method  # noqa: E402
 from reveil.plan.persistent.past import read_past  # noqa: E402
-from reveil.plan.plan import Plan, silent  # noqa: E402
+from reveil.plan.plan import Plan  # noqa: E402
 from reveil.policy.policy import Policy, load_policy  # noqa: E402
 from reveil.simulation.scenario import Scenario  # noqa: E402
 from reveil.simulation.simulate import iterate  # noqa: E402

@@ -23,6 +23,7 @@ import polars as pl
 
 from reveil.background.prior import match_priors
 from reveil.base.errors import Fault, InfeasibleError, InputError, ReveilError, stop_if
+from reveil.base.progress import Progress, silent
 from reveil.history.history import History
 from reveil.history.memory import facts_of, history_of, memory_of, refuse_changes, signatures_of
 from reveil.jobs.release import Preview, Release
@@ -31,7 +32,7 @@ from reveil.ledger.ledger import Ledger
 from reveil.ledger.record import Head
 from reveil.plan.loss import Loss, loss_of
 from reveil.plan.methods import method
-from reveil.plan.plan import Plan, Progress, silent
+from reveil.plan.plan import Plan
 from reveil.policy.guarantee import EVOLVING, PERSISTENT
 from reveil.policy.policy import Policy, PolicyLike, load_policy, recorded_policy
 from reveil.published.anatomy import QUASI, value_tables

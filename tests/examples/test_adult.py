@@ -13,10 +13,10 @@ import polars as pl
 import pytest
 
 import reveil
+from reveil.base.progress import silent
 from reveil.history.history import History
 from reveil.measure.measure import measure
 from reveil.plan.methods import method
-from reveil.plan.plan import silent
 from reveil.policy.policy import load_policy
 from reveil.table.encode import encode
 from reveil.table.roles import prepare

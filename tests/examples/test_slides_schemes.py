@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 import reveil
+from reveil.base.progress import silent
 from reveil.history.history import History
 from reveil.plan.methods import method
-from reveil.plan.plan import silent
 from reveil.policy.policy import load_policy
 from reveil.table.encode import encode
 

@@ -14,10 +14,10 @@ from oracle.updates import is_distinct, path_chances
 from properties.test_lasting_plans import history, shown, view_of
 from reveil.background.transitions import relation_between, weights_of
 from reveil.base.errors import InfeasibleError
+from reveil.base.progress import silent
 from reveil.history.memory import memory_of, refuse_changes
 from reveil.plan.evolving import bucket_entries, disjoint
 from reveil.plan.methods import method
-from reveil.plan.plan import silent
 from reveil.policy.policy import load_policy
 from reveil.table.encode import Encoded, encode
 from reveil.verify.judges.contract import Background

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from oracle import transient as oracle
 from reveil.base.errors import InfeasibleError
+from reveil.base.progress import silent
 from reveil.history.history import History
 from reveil.plan.budgets import budget, budget_cuts, global_guarantee
 from reveil.plan.budgets.remaining_budget import Purse
-from reveil.plan.plan import silent
 from reveil.policy.policy import load_policy
 from reveil.table.encode import Encoded, encode
 from reveil.verify.judges.contract import View

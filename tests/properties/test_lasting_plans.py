@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracle import worlds as oracle
+from reveil.base.progress import silent
 from reveil.history.history import History
 from reveil.history.memory import memory_of
 from reveil.plan.methods import method
 from reveil.plan.persistent import buckets, vacancies
 from reveil.plan.persistent.eligible import largest_share
-from reveil.plan.plan import silent
 from reveil.policy.policy import load_policy
 from reveil.table.encode import Encoded, encode
 from reveil.verify.judges.contract import Background, View

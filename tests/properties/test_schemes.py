@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 import reveil
 from oracle import schemes as oracle
 from reveil.base.errors import InfeasibleError
+from reveil.base.progress import silent
 from reveil.history.history import History
 from reveil.plan.cutting.boxes import boxes
 from reveil.plan.loss import loss_of
 from reveil.plan.methods import method
-from reveil.plan.plan import silent
 from reveil.plan.schemes import fulldomain
 from reveil.plan.schemes.counted import Problem
 from reveil.plan.schemes.lattice import Lattice

@@ -19,11 +19,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reveil.base.errors import InfeasibleError
+from reveil.base.progress import silent
 from reveil.history.history import History
 from reveil.plan.budgets import remaining_budget
 from reveil.plan.cutting import admit, candidates, cuts, mondrian, values
 from reveil.plan.cutting.trees import lay_end_to_end
-from reveil.plan.plan import Plan, silent
+from reveil.plan.plan import Plan
 from reveil.policy.policy import load_policy
 from reveil.table.encode import Encoded, encode
 

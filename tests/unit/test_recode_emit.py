@@ -20,8 +20,9 @@ from polars.testing import assert_frame_equal
 import reveil
 from reveil import publish
 from reveil.base.errors import GuaranteeError
+from reveil.base.progress import silent
 from reveil.history.history import History
-from reveil.plan.plan import Plan, silent
+from reveil.plan.plan import Plan
 from reveil.policy.policy import Policy, load_policy
 from reveil.publish import draft
 from reveil.published.notation import parse_cell

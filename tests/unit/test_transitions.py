@@ -12,9 +12,9 @@ import pytest
 import reveil
 from reveil.background.transitions import domain, relation_between, relation_of, weights_of
 from reveil.base.errors import InputError
+from reveil.base.progress import silent
 from reveil.history.history import History
 from reveil.plan.methods import method
-from reveil.plan.plan import silent
 from reveil.policy.policy import load_policy
 from reveil.table.encode import encode
 

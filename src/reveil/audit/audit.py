@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from reveil.audit.infer.infer import Progress
 from reveil.audit.input.knowledge import Adversary, Given, adversary_of
 from reveil.audit.input.observed import Observed
 from reveil.audit.input.tables import Presence, observe, population_priors
@@ -18,6 +17,7 @@ from reveil.audit.job import Job, Options
 from reveil.audit.result.outcome import WORST, Audit
 from reveil.base.arrays import I64
 from reveil.base.errors import Fault, InputError
+from reveil.base.progress import Progress, silent
 from reveil.policy.policy import Policy, PolicyLike, load_policy
 
 STATED = ("priors", "change", "transitions", "compromised", "share", "publisher")  # of the adversary, one by one
@@ -47,7 +47,7 @@ def audit(
     samples: int = 0,
     worst: int = WORST,
     seed: int = 0,
-    progress: Progress = lambda what, done: None,
+    progress: Progress = silent,
 ) -> Audit:
     """Attack released tables, and say who is exposed and why.
 

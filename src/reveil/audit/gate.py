@@ -11,13 +11,13 @@ from typing import Any
 import polars as pl
 
 from reveil.audit.audit import STATED, Audit, audit, idle, settled
-from reveil.audit.infer.infer import Progress
 from reveil.audit.input.knowledge import Given, person_priors
 from reveil.audit.input.observed import Observed
 from reveil.audit.input.series import observe_series, truth_of
 from reveil.audit.job import Options
 from reveil.base.arrays import I64
 from reveil.base.errors import Fault, GuaranteeError, InputError
+from reveil.base.progress import Progress
 from reveil.base.words import agree, some_people
 from reveil.ledger.ledger import Ledger
 from reveil.policy.policy import Policy

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from reveil.audit.infer.exact import Limits
-from reveil.audit.infer.infer import Progress
 from reveil.audit.infer.minimal import minimality
 from reveil.audit.input.knowledge import Adversary, Known
 from reveil.audit.input.observed import Observed
@@ -24,6 +23,7 @@ from reveil.audit.result.outcome import WORST, Audit
 from reveil.audit.result.score import Score, score
 from reveil.base.arrays import I64, Bools
 from reveil.base.errors import Fault, InputError, stop_if
+from reveil.base.progress import Progress
 from reveil.policy.guarantee import exact, lowest_tau
 from reveil.policy.policy import Policy
 

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from reveil.base.errors import ReveilError
+from reveil.base.progress import Progress, silent
 from reveil.base.words import some
-from reveil.plan.plan import Progress, silent
 
 
 def say(text: str = "") -> None:

@@ -18,6 +18,7 @@ from typing import Any
 import polars as pl
 
 from reveil.base.errors import Fault, GuaranteeError, InfeasibleError, InputError, TamperedError, stop_if
+from reveil.base.progress import Progress, silent
 from reveil.base.words import some
 from reveil.dp import mechanism
 from reveil.dp.count_policy import Budget, Counting, Terms, recorded_terms
@@ -25,7 +26,6 @@ from reveil.dp.counting import bound, cells, exact_text, grid, read
 from reveil.ledger import store
 from reveil.ledger.ledger import Ledger
 from reveil.ledger.record import GENESIS, Head, Record
-from reveil.plan.plan import Progress, silent
 from reveil.policy.policy import load_as
 from reveil.publish import vacant
 from reveil.report.make import write_json

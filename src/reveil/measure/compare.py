@@ -10,11 +10,11 @@ from html import escape
 from typing import Any
 
 from reveil.base.errors import Fault, InfeasibleError, InputError, stop_if
+from reveil.base.progress import Progress, silent
 from reveil.base.words import some
 from reveil.history.history import History
 from reveil.plan.loss import loss_of
 from reveil.plan.methods import method
-from reveil.plan.plan import Progress, silent
 from reveil.policy.guarantee import SINGLE_RELEASE
 from reveil.policy.method import SCHEMES, Method, scheme_faults
 from reveil.policy.policy import Policy, PolicyLike, load_policy

@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 
 from reveil.base.errors import Fault, GuaranteeError, InputError, stop_if
+from reveil.base.progress import Progress, silent
 from reveil.base.words import some
 from reveil.ledger import store
 from reveil.perturb.apply import apply, faults_of, unchanged
@@ -25,7 +26,6 @@ from reveil.perturb.checks import Made, check
 from reveil.perturb.disclosure import WIDTHS, compare
 from reveil.perturb.report import write_report
 from reveil.perturb.steps import Recipe
-from reveil.plan.plan import Progress, silent
 from reveil.policy.policy import load_as
 from reveil.publish import copy_release
 from reveil.table.read import read_table

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reveil.base.progress import Progress
 from reveil.history.history import History
 from reveil.policy.policy import Policy
 from reveil.table.encode import Encoded
-
-Progress = Callable[[str, float], None]  # what is being done, and how much of it is (0 to 1)
-
-
-def silent(what: str, done: float) -> None:
-    """No progress shown."""
 
 
 @dataclass(frozen=True, eq=False)

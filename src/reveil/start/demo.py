@@ -12,9 +12,9 @@ from typing import Any
 
 import polars as pl
 
+from reveil.base.progress import Progress, silent
 from reveil.cli import terminal
 from reveil.plan.cutting import mondrian
-from reveil.plan.plan import Progress, silent
 from reveil.publish import open_series
 from reveil.simulation.scenario import Scenario
 from reveil.simulation.simulate import write

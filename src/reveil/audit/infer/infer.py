@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -21,8 +21,8 @@ from reveil.audit.infer.worlds import EFFORT, compiled, lasting_choices
 from reveil.audit.model.model import Model
 from reveil.audit.model.options import carry_over
 from reveil.base.arrays import I64, Bools
+from reveil.base.progress import Progress, silent
 
-Progress = Callable[[str, float], None]
 MANY = 500  # components
 KEPT = 100_000  # beliefs kept as exact fractions; those of larger series become shares at once
 
@@ -59,7 +59,7 @@ def infer(
     people: Sequence[int] | None = None,
     beliefs: bool = True,
     world: I64 | None = None,
-    progress: Progress = lambda what, done: None,
+    progress: Progress = silent,
 ) -> Inference:
     """Everything certain, and exact beliefs where counting is short enough.
 

@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reveil.audit.infer.exact import Chain, chains_of
-from reveil.audit.infer.infer import Inference, Progress
+from reveil.audit.infer.infer import Inference
 from reveil.audit.infer.walk import Component, Scratch, States, walk
 from reveil.audit.result.attacks import wilson
 from reveil.base.arrays import I64, offsets_of
+from reveil.base.progress import Progress, silent
 
 Floats = NDArray[np.float64]
 
@@ -44,9 +45,7 @@ class Sampled:
         return self.rhat < 1.1 and self.effective >= ENOUGH
 
 
-def sample(
-    found: Inference, steps: int, *, seed: int = 0, progress: Progress = lambda what, done: None
-) -> tuple[Sampled, ...]:
+def sample(found: Inference, steps: int, *, seed: int = 0, progress: Progress = silent) -> tuple[Sampled, ...]:
     """Sample every component without exact beliefs, and enter converged results as shares."""
     results = []
     for number, factors in enumerate(found.pending):

@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 
 from reveil.audit.infer.certain import State
-from reveil.audit.infer.infer import Inference, Progress, infer
+from reveil.audit.infer.infer import Inference, infer
 from reveil.audit.infer.sample import Sampled, sample
 from reveil.audit.input.knowledge import Adversary
 from reveil.audit.input.observed import Observed
@@ -29,6 +29,7 @@ from reveil.audit.input.terms import linked
 from reveil.audit.model.model import Model, rebuilt
 from reveil.audit.model.refilled_cohorts import enter_takeovers
 from reveil.base.arrays import I64, Bools
+from reveil.base.progress import Progress, silent
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +105,7 @@ def attack(
     *,
     samples: int = 0,
     seed: int = 0,
-    progress: Progress = lambda what, done: None,
+    progress: Progress = silent,
     **how: Any,
 ) -> tuple[Inference, tuple[Sampled, ...]]:
     """Everything that follows, by counting and, if asked for, sampling; with places, if the adversary knows of them."""

@@ -18,11 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reveil.base.errors import InfeasibleError
+from reveil.base.progress import Progress
 from reveil.history.history import History
 from reveil.plan.cutting import admit, cuts, infeasible, values
 from reveil.plan.cutting.repair import repair
 from reveil.plan.cutting.trees import SET, Trees, lay_end_to_end
-from reveil.plan.plan import Plan, Progress
+from reveil.plan.plan import Plan
 from reveil.policy.policy import Policy
 from reveil.table.encode import Encoded
 

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from reveil.background.transitions import Relation, relation_of
 from reveil.base.arrays import I32, I64, offsets_of
 from reveil.base.errors import Fault, InfeasibleError, brief
+from reveil.base.progress import Progress
 from reveil.base.words import some, some_people
 from reveil.history.history import History
 from reveil.plan.cutting.trees import Trees, lay_end_to_end
@@ -31,7 +32,7 @@ from reveil.plan.persistent import vacancies
 from reveil.plan.persistent.closed_cohorts import Standing, found_cohorts, outlook, refill_places, statistics_of
 from reveil.plan.persistent.eligible import TOO_FREQUENT, group_size, keep_eligible, largest_share
 from reveil.plan.persistent.past import Past, group_offsets, read_past, sort_by
-from reveil.plan.plan import Plan, Progress
+from reveil.plan.plan import Plan
 from reveil.policy.guarantee import Guarantee, lowest_tau, repeats
 from reveil.policy.policy import Policy
 from reveil.table.encode import Encoded, Sensitive

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from reveil.background.transitions import Relation, relation_of
 from reveil.base.arrays import I32, I64, offsets_by_key, ranks_within, starts_of
 from reveil.base.errors import Fault, InfeasibleError
+from reveil.base.progress import Progress
 from reveil.base.words import some_people
 from reveil.history.history import History
 from reveil.plan.cutting.trees import Trees, lay_end_to_end
@@ -27,7 +28,7 @@ from reveil.plan.persistent.closed_cohorts import found_cohorts
 from reveil.plan.persistent.eligible import TOO_FREQUENT, group_size, largest_share
 from reveil.plan.persistent.past import Shown, read_shown, sort_by
 from reveil.plan.persistent.vacancies import curve
-from reveil.plan.plan import Plan, Progress
+from reveil.plan.plan import Plan
 from reveil.policy.policy import Policy
 from reveil.table.encode import Encoded
 

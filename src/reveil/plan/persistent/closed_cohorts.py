@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reveil.base.arrays import I32, I64, offsets_of
+from reveil.base.progress import Progress, silent
 from reveil.history.history import History
 from reveil.plan.cutting import mondrian
 from reveil.plan.cutting.trees import Trees, lay_end_to_end
@@ -23,7 +24,7 @@ from reveil.plan.persistent import vacancies
 from reveil.plan.persistent.eligible import OFTEN_ENOUGH, TOO_FREQUENT, group_size, keep_eligible
 from reveil.plan.persistent.forecast import AHEAD, trade_offs
 from reveil.plan.persistent.past import Past, read_past, sort_by
-from reveil.plan.plan import Plan, Progress, silent
+from reveil.plan.plan import Plan
 from reveil.policy.guarantee import EVOLVING, Guarantee
 from reveil.policy.method import Method
 from reveil.policy.policy import Policy

@@ -15,11 +15,12 @@ import numpy as np
 from reveil.background.breach_formulas import degree
 from reveil.base.arrays import I32, I64, starts_of
 from reveil.base.errors import Fault, InfeasibleError
+from reveil.base.progress import Progress
 from reveil.history.history import History
 from reveil.plan.persistent import closed_cohorts, decorrelate
 from reveil.plan.persistent.m_invariance import Parted, part
 from reveil.plan.persistent.past import group_offsets
-from reveil.plan.plan import Plan, Progress
+from reveil.plan.plan import Plan
 from reveil.policy.policy import Policy
 from reveil.table.encode import Encoded
 

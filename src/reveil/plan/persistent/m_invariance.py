@@ -13,13 +13,14 @@ from os import cpu_count
 import numpy as np
 
 from reveil.base.arrays import I32, I64, starts_of
+from reveil.base.progress import Progress
 from reveil.history.history import History
 from reveil.plan.cutting.trees import Trees, lay_end_to_end
 from reveil.plan.persistent import split
 from reveil.plan.persistent.buckets import Buckets, fill
 from reveil.plan.persistent.eligible import OFTEN_ENOUGH, TOO_FREQUENT, eligible_counts, group_size
 from reveil.plan.persistent.past import Shown, read_shown, times_published
-from reveil.plan.plan import Plan, Progress
+from reveil.plan.plan import Plan
 from reveil.policy.policy import Policy
 from reveil.table.encode import Encoded
 

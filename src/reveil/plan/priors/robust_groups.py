@@ -22,12 +22,13 @@ from numpy.typing import NDArray
 from reveil.background.prior import Prior, load
 from reveil.base.arrays import offsets_of
 from reveil.base.errors import Fault, InfeasibleError
+from reveil.base.progress import Progress
 from reveil.base.words import agree, some
 from reveil.history.history import History
 from reveil.plan.cutting import admit, cuts
 from reveil.plan.cutting.mondrian import rows_of
 from reveil.plan.cutting.trees import lay_end_to_end
-from reveil.plan.plan import Plan, Progress
+from reveil.plan.plan import Plan
 from reveil.plan.priors import linkage
 from reveil.plan.priors.odds import Odds
 from reveil.policy.guarantee import Guarantee

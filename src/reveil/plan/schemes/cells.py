@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reveil.base.arrays import I32
+from reveil.base.progress import Progress
 from reveil.history.history import History
 from reveil.plan.cutting import admit, cuts, mondrian
 from reveil.plan.cutting.boxes import boxes
@@ -20,7 +21,7 @@ from reveil.plan.cutting.candidates import scratch_for
 from reveil.plan.cutting.repair import Groups
 from reveil.plan.cutting.trees import Trees, lay_end_to_end
 from reveil.plan.cutting.values import Rows, Tests, admits, room_for
-from reveil.plan.plan import Plan, Progress
+from reveil.plan.plan import Plan
 from reveil.plan.schemes import regroup
 from reveil.policy.policy import Policy
 from reveil.table.encode import Encoded

@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 
 from reveil.base.errors import InfeasibleError
+from reveil.base.progress import Progress
 from reveil.history.history import History
 from reveil.plan.cutting import admit, infeasible
-from reveil.plan.plan import Plan, Progress
+from reveil.plan.plan import Plan
 from reveil.plan.schemes.counted import Checked, Problem
 from reveil.plan.schemes.lattice import Lattice, Levels
 from reveil.policy.guarantee import Guarantee

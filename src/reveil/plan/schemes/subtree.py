@@ -13,8 +13,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from reveil.base.arrays import I32
+from reveil.base.progress import Progress
 from reveil.history.history import History
-from reveil.plan.plan import Plan, Progress
+from reveil.plan.plan import Plan
 from reveil.plan.schemes.classes import recoding
 from reveil.plan.schemes.counted import Checked, Problem
 from reveil.plan.schemes.fulldomain import best_levels
