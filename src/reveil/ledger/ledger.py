@@ -254,24 +254,34 @@ class Ledger:
             kept = [Path(kept).stem for kept in record.manifest if kept.startswith("memory/")]
             message = f"it keeps no table '{name}'; it keeps: {', '.join(kept) or 'none'}"
             raise InputError(Fault("R510", f"release {number}", message, "ask for one of these"))
+        return pl.read_parquet(io.BytesIO(self._remembered(record, path)))
+
+    def insist_on_memory(self, number: int) -> None:
+        """Refuse to go on from a release if anything that it keeps for later ones is not what was recorded."""
+        record = self._find(number)
+        for path in record.manifest:
+            if path.startswith("memory/"):
+                self._remembered(record, path)
+
+    def _remembered(self, record: Record, path: str) -> bytes:
         data = self._bulk.read(record, path)
         if data is None:
             raise TamperedError(
                 Fault(
                     "R524",
-                    f"release {number}, {path}",
+                    f"release {record.number}, {path}",
                     "the file is missing or not the one that was recorded, and further releases depend on it",
                     "restore it from a backup of the home, then run `reveil verify`",
                 )
             )
-        return pl.read_parquet(io.BytesIO(data))
+        return data
 
-    def settle(self) -> list[str]:
+    def settle(self, series: Snapshot | None = None) -> list[str]:
         """Finish or clear away what a crash left; says what was done. Commands begin with it, opening does not."""
         from reveil.ledger.recover import settle
 
         with _usable(self.home):
-            return settle(self._catalog, self._bulk, self.snapshot().records)
+            return settle(self._catalog, self._bulk, (series or self.snapshot()).records)
 
     def check(self, numbers: Iterable[int] | None = None) -> list[Fault]:
         """Read everything again and list what is not as recorded; `numbers` limits whose files are read."""
