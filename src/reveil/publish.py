@@ -22,10 +22,11 @@ import numpy as np
 import polars as pl
 
 from reveil.background.prior import match_priors
-from reveil.base.errors import Fault, InfeasibleError, InputError, ReveilError, stop_if
+from reveil.base.errors import Fault, InfeasibleError, InputError, ReveilError, TamperedError, stop_if
 from reveil.base.progress import Progress, silent
 from reveil.history.history import History
-from reveil.history.memory import facts_of, history_of, memory_of, refuse_changes, signatures_of
+from reveil.history.memory import facts_of, memory_of, refuse_changes, signatures_of
+from reveil.history.recorded import history_of
 from reveil.jobs.release import Preview, Release
 from reveil.ledger import store
 from reveil.ledger.ledger import Ledger
@@ -40,11 +41,10 @@ from reveil.report.make import write_reports
 from reveil.table.encode import Encoded, encode
 from reveil.table.identify import keyed_hashes
 from reveil.table.read import read_table
-from reveil.table.roles import options, order_faults, population, prepare
+from reveil.table.roles import options, order_faults, prepare
 from reveil.verify.certificate import Certificate, certify
 from reveil.verify.covering import Held
-from reveil.verify.judges.registry import judges
-from reveil.verify.verify import Truth, Verification, background, verify
+from reveil.verify.verify import Bench, Truth, Verification, verify
 from reveil.write.emit import count_counterfeits, emit
 from reveil.write.recode import Recoded, part, recode
 
@@ -69,6 +69,8 @@ class Draft:
     loss: Loss
     rng: np.random.Generator
     seed: int
+    bench: Bench
+    hashes: pl.DataFrame | None  # keyed, row by row, where people of the past had to be looked up
 
 
 def draft(
@@ -77,12 +79,16 @@ def draft(
     """Read, check, encode and plan. Nothing is written. `history` is None outside a series."""
     progress("reading", 0.0)
     past = history or History()
-    frame = usable(table, policy, past, history is not None, seed)
+    frame, bench = usable(table, policy, past, history is not None, seed)
     progress("encoding", 0.0)
-    encoded = encode(frame, policy, past.codebook, population(policy))
+    encoded = encode(frame, policy, past.codebook, bench.known.population)
+    hashes = None
     if history is not None and policy.identifier is not None:
-        everybody_new = past.persons.is_empty()  # then people are numbered as they come, and nobody need be looked up
-        persons = np.arange(frame.height) if everybody_new else past.number(keyed_hashes(frame[policy.identifier], key))
+        if past.persons.is_empty():  # then people are numbered as they come, and nobody need be looked up
+            persons = np.arange(frame.height)
+        else:
+            hashes = keyed_hashes(frame[policy.identifier], key)
+            persons = past.number(hashes)
         encoded = replace(encoded, persons=persons)
         refuse_changes(encoded, past, policy)
     if policy.guarantee.priors:
@@ -92,7 +98,7 @@ def draft(
     plan = method(policy)(encoded, past, policy, seed=lots, progress=progress)
     rng = np.random.default_rng(lots)
     plan = plan.renumbered(rng)
-    return Draft(policy, frame, encoded, plan, loss_of(encoded, plan, policy), rng, chosen)
+    return Draft(policy, frame, encoded, plan, loss_of(encoded, plan, policy), rng, chosen, bench, hashes)
 
 
 def lots_of(seed: int, releases: int) -> int:
@@ -108,13 +114,14 @@ def lots_of(seed: int, releases: int) -> int:
     return int(np.random.SeedSequence([seed, releases]).generate_state(1, np.uint64)[0] >> 1)
 
 
-def usable(table: Any, policy: Policy, past: History, series: bool, seed: int | None) -> pl.DataFrame:
-    """The table, prepared; or every fault of policy and table together, before any work."""
+def usable(table: Any, policy: Policy, past: History, series: bool, seed: int | None) -> tuple[pl.DataFrame, Bench]:
+    """The table, prepared, and its judges; or every fault of policy and table together, before any work."""
     faults: list[Fault] = []
+    bench = None
     if seed is not None and seed < 0:
         faults.append(Fault("R222", "seed", f"{seed} is negative", "use 0 or a larger number, or none"))
     try:
-        judges(policy, background(policy))
+        bench = Bench.seat(policy)
     except InputError as error:
         faults += error.faults
     try:
@@ -122,7 +129,8 @@ def usable(table: Any, policy: Policy, past: History, series: bool, seed: int | 
     except InputError as error:
         raise InputError([*faults, *error.faults]) from None
     stop_if(faults + order_faults(frame, policy))
-    return frame
+    assert bench is not None  # or there was a fault
+    return frame, bench
 
 
 def write_release(d: Draft, folder: Path, history: History, number: int | None, progress: Progress) -> Release:
@@ -141,7 +149,7 @@ def write_release(d: Draft, folder: Path, history: History, number: int | None, 
         table, tables = recoded.table, {"table": recoded}
     emit(tables, counterfeits, d.policy, folder / "public")
     progress("verifying", 0.0)
-    verification = verify(folder / "public", d.policy, history, truth_of(d))
+    verification = verify(folder / "public", d.policy, history, truth_of(d), d.bench)
     verification.insist()
     certificate = certify(
         verification,
@@ -272,7 +280,7 @@ class Series:
     def __init__(self, policy: Policy, home: Path) -> None:
         self.policy, self.home = policy, home
         self.begun = not vacant(home)
-        self.settled = self.ledger.settle() if self.begun else []  # what an interrupted command had left
+        self._loaded: dict[str, Release] = {}  # by id of the record
 
     def __repr__(self) -> str:
         count = len(self.ledger.records()) if self.begun else 0
@@ -285,10 +293,19 @@ class Series:
         self.begun = True
         return found
 
+    def settle(self) -> list[str]:
+        """Finish or clear away what an interrupted command left, and say what was done. Publishing begins with it."""
+        return self.ledger.settle() if self.begun else []
+
     @property
     def releases(self) -> tuple[Release, ...]:
-        """Every release so far, read from the ledger."""
-        return tuple(Release.load(self.ledger, r) for r in self.ledger.records()) if self.begun else ()
+        """Every release so far. Files are checked against the ledger when a release is first loaded."""
+        records = self.ledger.records() if self.begun else []
+        fresh = [record for record in records if record.id not in self._loaded]
+        if fresh and (faults := self.ledger.check(record.number for record in fresh)):
+            raise TamperedError(faults)
+        self._loaded |= {record.id: Release.read(self.ledger, record) for record in fresh}
+        return tuple(self._loaded[record.id] for record in records)
 
     def history(self) -> History:
         """The past as planning and verification see it."""
@@ -312,7 +329,7 @@ class Series:
 
     def publish(self, table: Any, *, seed: int | None = None, progress: Progress = silent) -> Release:
         """One more release: planned, written, verified, recorded, revealed. Or nothing at all, with the reason."""
-        past = self.history()
+        past = self._settled_history()
         d = self.draft(table, past, seed, progress)
         staged = self.ledger.stage()
         try:
@@ -326,7 +343,7 @@ class Series:
                 books = {column.name: list(column.values) for column in d.encoded.sensitive}
                 pass_gate(self.ledger, self.policy, staged, memory["members"], books, progress)
             progress("recording", 0.0)
-            facts = facts_of(d.encoded, d.plan, d.frame, release.certificate, d.loss)
+            facts = facts_of(d.encoded, d.plan, past, d.frame, release.certificate, d.loss)
             record = self.ledger.record(staged, on=Head(past.head, past.head_id), facts=facts)
         except OSError as error:
             raise store.refused_by_disk(error) from error
@@ -334,9 +351,19 @@ class Series:
             self.ledger.discard(staged)
         return release.at(self.ledger.reveal(record.number))
 
+    def _settled_history(self) -> History:
+        """The past to build on, after what a crash left of it is settled; both from one look into the catalog."""
+        if not self.begun:
+            return History()
+        now = self.ledger.snapshot()
+        self.ledger.settle(now)
+        return history_of(self.ledger, now)
+
     def _remember(self, d: Draft, past: History, staged: Path) -> dict[str, pl.DataFrame]:
         """Write what later releases must know into the staged release."""
-        memory = memory_of(d.encoded, d.plan, past, d.frame, self.policy, self.ledger.key)
+        assert self.policy.identifier is not None
+        hashes = keyed_hashes(d.frame[self.policy.identifier], self.ledger.key) if d.hashes is None else d.hashes
+        memory = memory_of(d.encoded, d.plan, past, hashes, self.policy)
         for name, content in memory.items():
             self.ledger.write_memory(staged, name, content)
         return memory

@@ -5,8 +5,9 @@ from __future__ import annotations
 import publish_child as child  # beside this script
 
 from reveil.dp import count, mechanism
-from reveil.ledger import catalog, store
+from reveil.ledger.folder import Folders
 from reveil.ledger.ledger import Ledger
+from reveil.ledger.sqlite import SqliteCatalog
 
 child.STEPS = {
     "afford": lambda: child.die_after(count, "_afford"),
@@ -15,11 +16,11 @@ child.STEPS = {
     "noise": lambda: child.die_after(mechanism, "noisy"),
     "emit": lambda: child.die_after(count, "emit"),
     "check": lambda: child.die_after(count, "_check"),
-    "seal": lambda: child.die_after(store, "seal"),
+    "seal": lambda: child.die_after(Folders, "seal"),
     "in transaction": child.die_in_transaction,
-    "record": lambda: child.die_after(catalog.Catalog, "append"),
-    "rename": lambda: child.die_after(store, "move_to_releases"),
-    "mark": lambda: child.die_after(catalog.Catalog, "mark_revealed"),
+    "record": lambda: child.die_after(SqliteCatalog, "append"),
+    "rename": lambda: child.die_after(Folders, "reveal"),
+    "mark": lambda: child.die_after(SqliteCatalog, "set_state"),
     "reveal": lambda: child.die_after(Ledger, "reveal"),
 }
 

@@ -11,17 +11,18 @@ from __future__ import annotations
 import os
 import resource
 import signal
+import sqlite3
 import sys
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 from typing import Any
 
-import sqlalchemy as sa
-
 from reveil.base.errors import ReveilError
-from reveil.ledger import catalog, store
+from reveil.ledger import folder, sqlite, store
+from reveil.ledger.folder import Folders
 from reveil.ledger.ledger import Ledger
+from reveil.ledger.sqlite import SqliteCatalog
 
 POLICY = {"guarantee": {"k": 5}}
 
@@ -46,28 +47,33 @@ def die_before(owner: Any, name: str) -> None:
 
 def die_before_commit(*, spilled: bool) -> None:
     """Die inside the recording transaction; `spilled`: half of it in the database file, journal hot."""
-    append = catalog.Catalog.append
+    append, connect = SqliteCatalog.append, SqliteCatalog._connect
 
-    def armed(self: catalog.Catalog, *args: Any) -> None:
+    def small_cache(self: SqliteCatalog) -> sqlite3.Connection:
+        connection = connect(self)
+        connection.execute("PRAGMA cache_size=1")
+        return connection
+
+    def armed(self: SqliteCatalog, *args: Any) -> None:
         if spilled:
-            sa.event.listen(self._engine, "begin", lambda begun: begun.exec_driver_sql("PRAGMA cache_size=1"))
-        sa.event.listen(self._engine, "commit", die)
+            SqliteCatalog._connect = small_cache  # type: ignore[method-assign]
+        sqlite._commit = die  # type: ignore[assignment]
         append(self, *args)
 
-    catalog.Catalog.append = armed  # type: ignore[method-assign, assignment]
+    SqliteCatalog.append = armed  # type: ignore[method-assign, assignment]
 
 
 STEPS: dict[str, Callable[[], None]] = {
     "never": lambda: None,
-    "lock taken": lambda: die_after(store, "take_lock"),
+    "lock taken": lambda: die_after(folder, "take_lock"),
     "staged": lambda: die_after(Ledger, "stage"),
     "writing": lambda: None,  # see `write`
-    "sealed": lambda: die_after(store, "seal"),
+    "sealed": lambda: die_after(Folders, "seal"),
     "in transaction": lambda: die_before_commit(spilled=False),
     "in transaction, spilled": lambda: die_before_commit(spilled=True),
-    "committed": lambda: die_after(catalog.Catalog, "append"),
-    "renamed": lambda: die_before(catalog.Catalog, "mark_revealed"),
-    "marked": lambda: die_after(catalog.Catalog, "mark_revealed"),
+    "committed": lambda: die_after(SqliteCatalog, "append"),
+    "renamed": lambda: die_before(SqliteCatalog, "set_state"),
+    "marked": lambda: die_after(SqliteCatalog, "set_state"),
     "key made": lambda: die_after(store, "make_key"),
 }
 

@@ -21,14 +21,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import sqlalchemy as sa
-
 from reveil import publish
 from reveil.audit import gate
 from reveil.cli import app
 from reveil.jobs import release  # noqa: F401 commands import them when they run
-from reveil.ledger import catalog, store
+from reveil.ledger import sqlite
+from reveil.ledger.folder import Folders
 from reveil.ledger.ledger import Ledger
+from reveil.ledger.sqlite import SqliteCatalog
 
 
 def die(*_: object) -> None:
@@ -46,13 +46,13 @@ def die_after(owner: Any, name: str) -> None:
 
 
 def die_in_transaction() -> None:
-    append = catalog.Catalog.append
+    append = SqliteCatalog.append
 
-    def armed(self: catalog.Catalog, *args: Any) -> None:
-        sa.event.listen(self._engine, "commit", die)
+    def armed(self: SqliteCatalog, *args: Any) -> None:
+        sqlite._commit = die  # type: ignore[assignment]
         append(self, *args)
 
-    catalog.Catalog.append = armed  # type: ignore[method-assign, assignment]
+    SqliteCatalog.append = armed  # type: ignore[method-assign, assignment]
 
 
 def die_halfway_through_the_table() -> None:
@@ -83,11 +83,11 @@ STEPS: dict[str, Callable[[], None]] = {
     "audit": lambda: die_after(gate, "truth_of"),  # with [audit] gate = true: in the middle of the attack
     "first memory": lambda: die_after(Ledger, "write_memory"),
     "memory": lambda: die_after(publish, "facts_of"),
-    "seal": lambda: die_after(store, "seal"),
+    "seal": lambda: die_after(Folders, "seal"),
     "in transaction": die_in_transaction,
-    "record": lambda: die_after(catalog.Catalog, "append"),
-    "rename": lambda: die_after(store, "move_to_releases"),
-    "mark": lambda: die_after(catalog.Catalog, "mark_revealed"),
+    "record": lambda: die_after(SqliteCatalog, "append"),
+    "rename": lambda: die_after(Folders, "reveal"),
+    "mark": lambda: die_after(SqliteCatalog, "set_state"),
     "reveal": lambda: die_after(Ledger, "reveal"),
 }
 AFTER_RECORDING = ("record", "rename", "mark", "reveal")

@@ -18,14 +18,14 @@ from typing import Any
 
 import polars as pl
 import pytest
-import sqlalchemy as sa
 from polars.testing import assert_frame_equal
 
 from reveil.base.errors import ConflictError, InputError
-from reveil.ledger import catalog as catalog_module
-from reveil.ledger import store
+from reveil.ledger import sqlite
+from reveil.ledger.folder import take_lock
 from reveil.ledger.ledger import Ledger, discover
 from reveil.ledger.record import Head, Record
+from reveil.ledger.sqlite import SqliteCatalog
 
 POLICY: dict[str, Any] = {"guarantee": {"model": "k-anonymity", "k": 5}, "columns": {"age": "quasi"}}
 PEOPLE = pl.DataFrame({"person": ["a", "b"], "group": [1, 2]})
@@ -184,7 +184,7 @@ def test_bytes_are_on_the_disk_before_the_record_and_the_record_before_the_renam
     ledger, steps = opened(home), []
     staged = staged_in(ledger)
     inside = list(staged.rglob("*"))
-    sync, rename = os.fsync, Path.rename
+    sync, rename, connect = os.fsync, Path.rename, SqliteCatalog._connect
 
     def synced(handle: int) -> None:
         steps.append(str(Path(f"/proc/self/fd/{handle}").readlink()))
@@ -194,25 +194,25 @@ def test_bytes_are_on_the_disk_before_the_record_and_the_record_before_the_renam
         steps.append("rename")
         return rename(path, target)
 
+    def traced(connection: sqlite3.Connection) -> sqlite3.Connection:
+        connection.set_trace_callback(lambda statement: steps.append("write") if statement == "COMMIT" else None)
+        return connection
+
     monkeypatch.setattr(os, "fsync", synced)
     monkeypatch.setattr(Path, "rename", renamed)
-    sa.event.listen(ledger._catalog._engine, "commit", lambda begun: steps.append(_kind(begun)))
+    monkeypatch.setattr(SqliteCatalog, "_connect", lambda catalog: traced(connect(catalog)))
     ledger.reveal(ledger.record(staged, on=ledger.head(), facts={}).number)
 
     recorded = steps.index("write")
     assert {str(path) for path in [*inside, staged, staged.parent]} <= set(steps[:recorded])
-    after = [step for step in steps[recorded + 1 :] if step != "read"]
-    assert after == ["rename", str(home / "releases"), str(home / "staging"), "write"]
-
-
-def _kind(connection: sa.Connection) -> str:
-    return "write" if connection.get_execution_options().get("reveil_write") else "read"
+    assert steps[recorded + 1 :] == ["rename", str(home / "releases"), str(home / "staging"), "write"]
 
 
 def test_a_commit_survives_a_power_cut(home: Path) -> None:
-    with opened(home)._catalog._reading() as connection:
-        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 3  # EXTRA
-        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "delete"
+    opened(home)
+    with SqliteCatalog(home / "ledger.sqlite")._writing() as connection:
+        assert connection.execute("PRAGMA synchronous").fetchone() == (3,)  # EXTRA
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
 
 
 def test_a_lock_whose_name_is_gone_is_no_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,7 +223,7 @@ def test_a_lock_whose_name_is_gone_is_no_lock(tmp_path: Path, monkeypatch: pytes
         flock(handle, how)
 
     monkeypatch.setattr(fcntl, "flock", removed_meanwhile)
-    assert store.take_lock(path, new=True) is None
+    assert take_lock(path, new=True) is None
 
 
 def test_importing_the_ledger_is_quick() -> None:
@@ -370,7 +370,7 @@ def test_first_release_needs_a_policy(home: Path) -> None:
 
 
 def test_busy_ledger(series: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(catalog_module, "WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(sqlite, "WAIT_SECONDS", 0.1)
     staged, head = staged_in(series), series.head()
     with closing(sqlite3.connect(series.home / "ledger.sqlite", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")

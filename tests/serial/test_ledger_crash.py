@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import sqlalchemy as sa
 
 from reveil.base.errors import CommitUnknownError, InputError, TamperedError
+from reveil.ledger import sqlite
 from reveil.ledger.ledger import Ledger
 
 CHILD = Path(__file__).with_name("ledger_child.py")
@@ -220,44 +220,44 @@ def test_recorded_but_lost_before_it_was_revealed(harm: str, tmp_path: Path) -> 
     assert_whole(home, 2)
 
 
-def breaking(ledger: Ledger, *, committed: bool, readable: bool = True) -> None:
-    def fail(connection: sa.Connection) -> None:
-        if not connection.get_execution_options().get("reveil_write"):
-            return
+def breaking(ledger: Ledger, monkeypatch: pytest.MonkeyPatch, *, committed: bool, readable: bool = True) -> None:
+    def fail(connection: sqlite3.Connection) -> Exception:
         if committed:
-            connection.exec_driver_sql("COMMIT")
+            connection.execute("COMMIT")
         if not readable:
-            ledger._catalog.tokens = unreadable  # type: ignore[method-assign]
+            monkeypatch.setattr(ledger._catalog, "holds", unreadable)
         error = sqlite3.OperationalError("disk I/O error")
         error.sqlite_errorcode = sqlite3.SQLITE_IOERR_FSYNC
-        raise error
+        return error
 
-    def unreadable() -> set[str]:
+    def unreadable(token: str) -> bool:
         raise TamperedError([])
 
-    sa.event.listen(ledger._catalog._engine, "commit", fail)
+    monkeypatch.setattr(sqlite, "_commit", fail)
 
 
-def test_failed_commit_that_did_not_take_place(tmp_path: Path) -> None:
+def test_failed_commit_that_did_not_take_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = tmp_path / "home"
     publish_here(home)
     ledger = Ledger.open(home)
     staged, head = ledger.stage(), ledger.head()
     (staged / "public" / "table.csv").write_text("age;n\n")
-    breaking(ledger, committed=False)
+    breaking(ledger, monkeypatch, committed=False)
     with pytest.raises(InputError, match=r"R506.*Nothing was recorded"):
         ledger.record(staged, on=head, facts={})
     assert_whole(home, 1)
 
 
 @pytest.mark.parametrize(("committed", "readable"), [(True, True), (True, False), (False, False)])
-def test_unknown_commit_is_settled_by_the_next_command(committed: bool, readable: bool, tmp_path: Path) -> None:
+def test_unknown_commit_is_settled_by_the_next_command(
+    committed: bool, readable: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     home = tmp_path / "home"
     publish_here(home)
     ledger = Ledger.open(home)
     staged, head = ledger.stage(), ledger.head()
     (staged / "public" / "table.csv").write_text("age;n\n")
-    breaking(ledger, committed=committed, readable=readable)
+    breaking(ledger, monkeypatch, committed=committed, readable=readable)
     with pytest.raises(CommitUnknownError, match="R508"):
         ledger.record(staged, on=head, facts={})
     ledger.discard(staged)  # what a caller does on the way out must not destroy a recorded release

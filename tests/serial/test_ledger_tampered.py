@@ -106,8 +106,8 @@ EDITS = {
     "UPDATE releases SET manifest = '{\"public/table.csv\":1}' WHERE number = 2": ["R521 release 2"],
     "DELETE FROM releases WHERE number = 2": ["R522 ledger.sqlite", "R526 releases/0002"],
     "DELETE FROM releases WHERE number = 3": ["R526 releases/0003"],
-    "UPDATE meta SET value = '{\"k\":2}' WHERE name = 'policy'": ["R521 ledger.sqlite"],
-    "UPDATE meta SET value = 'other' WHERE name = 'series'": ["R521 ledger.sqlite"],
+    "UPDATE series SET policy = '{\"k\":2}'": ["R521 ledger.sqlite"],
+    "UPDATE series SET name = 'other'": ["R521 ledger.sqlite"],
 }
 
 
@@ -127,7 +127,7 @@ def test_swapped_key(series: Ledger) -> None:
     # Adjusting the fingerprint does not help: the releases were recorded with the old one.
     edit(
         series.home,
-        "UPDATE meta SET value = ? WHERE name = 'fingerprint'",
+        "UPDATE series SET fingerprint = ?",
         hashlib.sha256(bytes(32)).hexdigest(),
     )
     assert [fault.code for fault in Ledger.open(series.home).check()] == ["R521"]
@@ -152,7 +152,7 @@ def test_lost_catalog_is_not_a_new_beginning(harm: str, series: Ledger) -> None:
     if harm == "cut":
         file.write_bytes(file.read_bytes()[:5000])
     elif harm == "no series":
-        edit(series.home, "DELETE FROM meta WHERE name = 'series'")
+        edit(series.home, "DELETE FROM series")
     else:
         file.unlink()
     if harm == "foreign":
@@ -167,6 +167,6 @@ def test_lost_catalog_is_not_a_new_beginning(harm: str, series: Ledger) -> None:
 
 
 def test_newer_schema(series: Ledger) -> None:
-    edit(series.home, "UPDATE meta SET value = '2' WHERE name = 'schema'")
+    edit(series.home, "UPDATE meta SET value = '3' WHERE name = 'schema'")
     with pytest.raises(InputError, match=r"R505.*newer Reveil.*upgrade"):
         Ledger.open(series.home)

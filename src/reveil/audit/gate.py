@@ -19,6 +19,7 @@ from reveil.base.arrays import I64
 from reveil.base.errors import Fault, GuaranteeError, InputError
 from reveil.base.progress import Progress
 from reveil.base.words import agree, some_people
+from reveil.history.recorded import history_of
 from reveil.ledger.ledger import Ledger
 from reveil.policy.policy import Policy
 from reveil.table.identify import keyed_hashes
@@ -87,8 +88,7 @@ class _Numbers:
 
     def __init__(self, ledger: Ledger, seen: Observed) -> None:
         self.people = seen.people
-        frames = [ledger.memory(record.number, "persons") for record in ledger.records()]
-        self.persons = pl.concat(frames).select("hi", "lo").with_row_index("person")
+        self.persons = history_of(ledger).persons.with_row_index("person")
         self.key = ledger.key
         self.asked: dict[int, str] = {}  # by number
 

@@ -39,7 +39,7 @@ def series_of(policy: Path, home: Path | None, quiet: bool) -> "Series":
     from reveil.publish import open_series
 
     series = open_series(policy, home)
-    say_settled(series.settled, quiet)
+    say_settled(series.settle(), quiet)
     return series
 
 
@@ -49,7 +49,7 @@ def series_so_far(policy: Path, home: Path | None, quiet: bool) -> "Series":
 
     series, changes = look_back(policy, home)
     say_changes(policy, changes)
-    say_settled(series.settled, quiet)
+    say_settled(series.settle(), quiet)
     return series
 
 

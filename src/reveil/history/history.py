@@ -7,7 +7,7 @@ verification read it, and none of them knows the others.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -47,14 +47,33 @@ class History:
         def before(frame: pl.DataFrame) -> pl.DataFrame:
             return frame.filter(pl.col("release") < release)
 
-        return replace(
-            self,
+        return History(
             head=release - 1,
-            head_id="",
+            persons=self.persons,
             members=before(self.members),
             groups=before(self.groups),
             values=before(self.values),
+            codebook=self.codebook,
+            paths=self.paths,
+            losses=self.losses,
+            types=self.types,
         )
+
+    def sums(self) -> pl.DataFrame:
+        """What each release was: release, rows, groups, counterfeits."""
+        if self.groups.is_empty():
+            return self.groups
+        sums = (pl.col("rows").sum(), pl.len().alias("groups"), pl.col("counterfeits").sum())
+        return self.groups.group_by("release").agg(sums).sort("release")
+
+    def standing(self) -> pl.DataFrame:
+        """Where everybody stood last, by person number: hi, lo, release, group and `code:` with each column's name."""
+        if self.members.is_empty():
+            return pl.DataFrame()
+        names = [name for name in self.members.columns if name not in ("release", "person", "group")]
+        renamed = self.members.rename({name: f"code:{name}" for name in names})
+        latest = renamed.sort("release").unique("person", keep="last").sort("person").drop("person")
+        return pl.concat([self.persons, latest.cast(pl.Int32)], how="horizontal")
 
     def number(self, hashes: pl.DataFrame) -> NDArray[np.int64]:
         """The person number of each keyed hash; newcomers get the next free numbers in the order given."""

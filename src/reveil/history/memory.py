@@ -1,13 +1,14 @@
-"""From a plan to what the ledger keeps, and from what the ledger keeps to a `History`.
+"""From a plan to what the ledger keeps (`recorded.py` reads it back), and what a new table must agree with.
 
-Memory of a release: `persons` (newcomers' keyed hashes), `members` (who was in which group, with their true codes),
-`groups` (sizes) and `values` (the published multiset of each group). Facts: counts, codebook and hierarchy paths.
+Memory of a release: `standing` (of everybody ever published: keyed hash, and where they stood last), `members` (who was
+in which group, with their true codes), `groups` (sizes), `values` (the published multiset of each group), and spans of
+these three. Facts: counts, codebook and hierarchy paths.
 """
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,25 +19,22 @@ from reveil.background.transitions import weights_of
 from reveil.base.errors import Fault, InputError, brief
 from reveil.base.words import some
 from reveil.hierarchies.tree import Hierarchy
-from reveil.history.history import PERSONS, History
-from reveil.ledger.ledger import Ledger
+from reveil.history.history import History
+from reveil.history.recorded import spans_of, standing_of
 from reveil.plan.loss import Loss
 from reveil.plan.plan import Plan
 from reveil.policy.guarantee import plain_text
 from reveil.policy.policy import ColumnType, Policy
 from reveil.table.encode import Encoded
-from reveil.table.identify import keyed_hashes
 from reveil.table.roles import first_rows
 from reveil.verify.certificate import Certificate
 
 
 def memory_of(
-    encoded: Encoded, plan: Plan, past: History, frame: pl.DataFrame, policy: Policy, key: bytes
+    encoded: Encoded, plan: Plan, past: History, hashes: pl.DataFrame, policy: Policy
 ) -> dict[str, pl.DataFrame]:
-    """The frames to keep for a release."""
+    """The frames to keep for a release; `hashes` are the keyed hashes of its people, row by row."""
     assert encoded.persons is not None
-    assert policy.identifier is not None
-    hashes = keyed_hashes(frame[policy.identifier], key)
     names = [column.name for column in encoded.sensitive]
     members = pl.DataFrame(
         {
@@ -45,10 +43,12 @@ def memory_of(
             **{name: encoded.codes[:, number] for number, name in enumerate(names)},
         }
     )
-    newcomers = hashes.filter(pl.Series(encoded.persons >= past.persons.height))
+    now = {"members": members, **_published(members, plan, names)}
+    standing = standing_of(past, hashes, encoded.persons, members)
+    spans = spans_of(past, now) if policy.promises_series else {}
     signatures = signatures_of(encoded, plan, policy)
     kept = {} if signatures is None else {"signatures": signatures}
-    return {"persons": newcomers, "members": members, **_published(members, plan, names), **kept}
+    return {"standing": standing, **now, **spans, **kept}
 
 
 def signatures_of(encoded: Encoded, plan: Plan, policy: Policy) -> pl.DataFrame | None:
@@ -85,14 +85,17 @@ def _published(members: pl.DataFrame, plan: Plan, names: Sequence[str]) -> dict[
     return {"groups": sizes, "values": pl.concat(values)}
 
 
-def facts_of(encoded: Encoded, plan: Plan, frame: pl.DataFrame, certificate: Certificate, loss: Loss) -> dict[str, Any]:
-    """What the catalog shows of a release without opening its files."""
+def facts_of(
+    encoded: Encoded, plan: Plan, past: History, frame: pl.DataFrame, certificate: Certificate, loss: Loss
+) -> dict[str, Any]:
+    """What the catalog shows of a release without opening its files; of paths only those that are new to the series."""
+    trees = [tree for tree in encoded.quasi if not tree.free and len(tree) <= 10_000]
     return {
         "counts": dict(certificate.counts),
         "loss": loss.to_dict(),
         "method": plan.method,
         "codebook": {column.name: [_pack(value) for value in column.values] for column in encoded.sensitive},
-        "paths": {tree.name: _paths(tree) for tree in encoded.quasi if not tree.free and len(tree) <= 10_000},
+        "paths": {tree.name: _new_paths(_paths(tree), past.paths.get(tree.name, {})) for tree in trees},
         "types": {column.name: _type(column) for column in frame if column.null_count() < column.len()},
     }
 
@@ -107,50 +110,14 @@ def _pack(value: Any) -> Any:
     return {"date": value.isoformat()} if isinstance(value, datetime.date) else value
 
 
-def _unpack(value: Any) -> Any:
-    return datetime.date.fromisoformat(value["date"]) if isinstance(value, Mapping) else value
-
-
 def _paths(tree: Hierarchy) -> dict[str, list[str]]:
     """The generalisations of each leaf, so that a later release cannot quietly mean something else by a label."""
     start = int(tree.has_missing)
     return {str(tree.leaves[p]): list(tree.ancestors(p))[1:] for p in range(start, len(tree))}
 
 
-def history_of(ledger: Ledger) -> History:
-    """Everything that a series remembers, up to its head."""
-    records = ledger.records()
-    if not records:
-        return History()
-    numbers = [record.number for record in records]
-
-    def stack(name: str) -> pl.DataFrame:
-        frames = (
-            ledger.memory(number, name).with_columns(pl.lit(number, dtype=pl.Int32).alias("release"))
-            for number in numbers
-        )
-        return pl.concat(frames)
-
-    return History(
-        head=records[-1].number,
-        head_id=records[-1].id,
-        persons=stack("persons").select(*PERSONS),
-        members=stack("members"),
-        groups=stack("groups"),
-        values=stack("values"),
-        codebook={n: [_unpack(v) for v in values] for n, values in records[-1].facts["codebook"].items()},
-        paths=_merge(record.facts["paths"] for record in records),
-        losses={record.number: record.facts["loss"]["mean_ncp"] for record in records},
-        types=dict(item for record in reversed(records) for item in record.facts["types"].items()),
-    )
-
-
-def _merge(paths: Iterable[Mapping[str, Mapping[str, list[str]]]]) -> dict[str, dict[str, list[str]]]:
-    merged: dict[str, dict[str, list[str]]] = {}
-    for release in paths:
-        for column, leaves in release.items():
-            merged.setdefault(column, {}).update(leaves)
-    return merged
+def _new_paths(now: Mapping[str, list[str]], known: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    return {leaf: labels for leaf, labels in now.items() if known.get(leaf) != labels}
 
 
 def refuse_changes(encoded: Encoded, past: History, policy: Policy) -> None:

@@ -41,6 +41,11 @@ class Release:
         """A release of the past, from the files of its series; refused where they are not what was recorded."""
         if faults := ledger.check([record.number]):
             raise TamperedError(faults)
+        return cls.read(ledger, record)
+
+    @classmethod
+    def read(cls, ledger: Ledger, record: Record) -> Release:
+        """A release of the past, whose files have been checked."""
         folder = ledger.path(record.number)
         package = json.loads((folder / "public" / "datapackage.json").read_text(encoding="utf-8"))
         tables = {r["name"]: folder / "public" / r["path"] for r in package["resources"]}

@@ -6,48 +6,44 @@ rebuilds the whole chain: for that, keep the id of each release where they canno
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from reveil.base.errors import Fault, TamperedError
-from reveil.ledger import store
-from reveil.ledger.catalog import Catalog
-from reveil.ledger.record import Identity, Record, chain_id
-from reveil.ledger.recover import locate
+from reveil.ledger.protocols import Bulk, Catalog
+from reveil.ledger.record import Identity, Record, chain_id, release_name
+from reveil.ledger.store import key_fault
 
 # What is at stake, by part of a release: the public files matter least, because the world has them.
 _STAKES = {
     "public": "publishing can go on; verifying and auditing release {n} needs it",
     "private": "publishing can go on; the certificate or report of release {n} cannot be relied on",
-    "memory": "no further release can be planned safely without it, so publishing stops until it is back",
+    "memory": "a release that builds on it cannot be planned safely, so publishing stops until it is back",
 }
 
 
-def check(home: Path, catalog: Catalog, fingerprint: str, numbers: set[int] | None) -> list[Fault]:
+def check(home: Path, catalog: Catalog, bulk: Bulk, fingerprint: str, numbers: set[int] | None) -> list[Fault]:
     """Every fault of the series; `numbers` limits which releases' files are read again."""
-    # In this order, because publishing goes on meanwhile: a folder is there only after its entry, and an
-    # entry only together with the policy it was made under.
-    folders = store.released(home)
+    # In this order, because publishing goes on meanwhile: a folder is there only after its entry.
+    folders = bulk.revealed()
     try:
-        records = catalog.records()
-        identity = catalog.identity()
+        series = catalog.snapshot()
     except TamperedError as error:  # without readable entries there is nothing to compare files with
         return [*_key_faults(home, fingerprint), *error.faults]
-    faults = _key_faults(home, identity.fingerprint if identity else fingerprint)
-    if identity is not None:
-        faults += _chain_faults(records, identity)
-    for record in records:
-        if numbers is None or record.number in numbers:
-            faults += _file_faults(home, record)
-    return faults + list(_unknown_folders(folders, records))
+    if series is None:
+        return [*_key_faults(home, fingerprint), *_unknown_folders(folders, ())]
+    faults = _key_faults(home, series.identity.fingerprint)
+    faults += _chain_faults(series.records, series.identity)
+    faults += file_faults(bulk, (r for r in series.records if numbers is None or r.number in numbers))
+    return faults + list(_unknown_folders(folders, series.records))
 
 
 def _key_faults(home: Path, fingerprint: str) -> list[Fault]:
-    fault = store.key_fault(home, fingerprint)
+    fault = key_fault(home, fingerprint)
     return [fault] if fault else []
 
 
-def _chain_faults(records: list[Record], identity: Identity) -> Iterator[Fault]:
+def _chain_faults(records: Sequence[Record], identity: Identity) -> Iterator[Fault]:
     edited = [record.number for record in records if not _intact(record, identity)]
     remedy = "restore ledger.sqlite from the newest backup of the home"
     if len(edited) > 1 and len(edited) == len(records):
@@ -74,16 +70,19 @@ def _intact(record: Record, identity: Identity) -> bool:
     return record.id == chain_id(identity, record.previous, record.number, record.made, record.facts, record.manifest)
 
 
-def _file_faults(home: Path, record: Record) -> list[Fault]:
+def file_faults(bulk: Bulk, records: Iterable[Record]) -> Iterator[Fault]:
+    """Where files of these releases are not what was recorded."""
+    for record in records:
+        yield from _faults_of(bulk, record)
+
+
+def _faults_of(bulk: Bulk, record: Record) -> list[Fault]:
     where = f"release {record.number}"
-    folder = locate(home, record)
-    if folder is None:
-        message = f"the folder releases/{store.release_name(record.number)} is missing"
+    difference = bulk.compare(record)
+    if difference is None:
+        message = f"the folder releases/{release_name(record.number)} is missing"
         remedy = f"restore it from a backup; {_STAKES['memory']}"
         return [Fault("R523", where, message, remedy)]
-    difference = store.compare(folder, record.manifest)
-    if difference and not folder.exists():  # a publisher revealed it while we read
-        return _file_faults(home, record)
     faults = [
         Fault("R523", f"{where}, {name}", "the file is missing", _restore(record, name)) for name in difference.missing
     ]
@@ -92,7 +91,7 @@ def _file_faults(home: Path, record: Record) -> list[Fault]:
         faults.append(Fault("R524", f"{where}, {name}", message, _restore(record, name)))
     for name in difference.extra:
         message = "the file was not there when the release was recorded"
-        remedy = f"move it out of releases/{store.release_name(record.number)}; the release itself is not affected"
+        remedy = f"move it out of releases/{release_name(record.number)}; the release itself is not affected"
         faults.append(Fault("R525", f"{where}, {name}", message, remedy))
     return faults
 
@@ -102,8 +101,8 @@ def _restore(record: Record, name: str) -> str:
     return f"restore this file from a backup (sha256 {record.manifest[name]['sha256'][:12]}...); {stakes}"
 
 
-def _unknown_folders(folders: list[str], records: list[Record]) -> Iterator[Fault]:
-    known = {store.release_name(record.number) for record in records}
+def _unknown_folders(folders: list[str], records: Sequence[Record]) -> Iterator[Fault]:
+    known = {release_name(record.number) for record in records}
     newest = records[-1].number if records else 0
     for name in folders:
         if name in known:

@@ -11,29 +11,29 @@ from __future__ import annotations
 
 import io
 import json
-import os
-import weakref
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reveil.base.errors import CommitUnknownError, Fault, InputError, ReveilError, TamperedError
 from reveil.ledger import store
-from reveil.ledger.record import Head, Identity, Record, canonical, chain_id
+from reveil.ledger.folder import Folders
+from reveil.ledger.protocols import Bulk, Catalog
+from reveil.ledger.record import GENESIS, Head, Identity, Record, Snapshot, State, canonical, chain_id, release_name
+from reveil.ledger.sqlite import SqliteCatalog
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from reveil.ledger.catalog import Catalog
 
 
 def discover(home: Path) -> bool:
     """Is there a series in this folder? A start cut off before anything was written does not count."""
     file = store.catalog_file(Path(home))
     with _usable(Path(home)):
-        return (file.is_file() and file.stat().st_size > 0) or bool(store.released(Path(home)))
+        return (file.is_file() and file.stat().st_size > 0) or bool(Folders(Path(home)).revealed())
 
 
 class Ledger:
@@ -48,13 +48,12 @@ class Ledger:
     ('0001', 1, [])
     """
 
-    def __init__(self, home: Path, catalog: Catalog, identity: Identity) -> None:
-        """Use `create_or_open` or `open`."""
+    def __init__(self, home: Path, catalog: Catalog, bulk: Bulk, identity: Identity, *, fixed: bool) -> None:
+        """Use `create_or_open` or `open`. `fixed`: this is the recorded identity, which never changes again."""
         self.home = home
-        self._catalog = catalog
-        self._identity = identity
-        self._locks: dict[str, int] = {}  # token -> open lock file of a release in the making
-        weakref.finalize(self, _close_all, self._locks)
+        self._catalog, self._bulk = catalog, bulk
+        self._identity, self._fixed = identity, fixed
+        self._known: dict[int, Record] = {}  # what was recorded stays as it is: it need not be asked for twice
 
     @classmethod
     def create_or_open(cls, home: Path, *, series: str, policy: dict[str, Any]) -> Ledger:
@@ -67,7 +66,8 @@ class Ledger:
             found = _found(home, series)
         if found.policy is not None and (faults := _changes(found, Identity(series, given, found.fingerprint))):
             raise InputError(faults)
-        return cls(home, _catalog(home), Identity(series, given, found.fingerprint))
+        identity = Identity(series, given, found.fingerprint)
+        return cls(home, _catalog(home), Folders(home), identity, fixed=found.policy is not None)
 
     @classmethod
     def open(cls, home: Path) -> Ledger:
@@ -84,7 +84,7 @@ class Ledger:
                     "give the right folder with --home, or publish a first release",
                 )
             )
-        return cls(home, _catalog(home), identity)
+        return cls(home, _catalog(home), Folders(home), identity, fixed=identity.policy is not None)
 
     def __repr__(self) -> str:
         return f"Ledger({self.series!r}, {str(self.home)!r})"
@@ -104,45 +104,54 @@ class Ledger:
     @property
     def policy(self) -> dict[str, Any] | None:
         """The policy that the first release fixed, as recorded; None while there is no release."""
-        identity = self._catalog.identity()
-        return None if identity is None or identity.policy is None else _parsed_policy(identity.policy)
+        identity = self._recorded()
+        return None if identity is None else _parsed_policy(identity.policy or "")
 
     def changes(self, series: str, policy: dict[str, Any]) -> list[Fault]:
         """Where this policy is not the recorded one; nothing before the first release has fixed it."""
-        recorded = self._catalog.identity()
-        if recorded is None or recorded.policy is None:
-            return []
-        return _changes(recorded, Identity(series, canonical(policy), recorded.fingerprint))
+        recorded = self._recorded()
+        return [] if recorded is None else _changes(recorded, Identity(series, canonical(policy), recorded.fingerprint))
+
+    def _recorded(self) -> Identity | None:
+        """The identity that the first release has fixed; None while there is no release."""
+        if self._fixed:
+            return self._identity
+        identity = self._catalog.identity()
+        return None if identity is None or identity.policy is None else identity
 
     def head(self) -> Head:
         return self._catalog.head()
 
     def records(self) -> list[Record]:
-        return self._catalog.records()
+        return list(self.snapshot().records)
+
+    def snapshot(self) -> Snapshot:
+        """The series as it is now, in one reading."""
+        now = self._catalog.snapshot() or Snapshot(self._identity, ())
+        self._known = {record.number: record for record in now.records}
+        return now
 
     # --- making a release ----------------------------------------------------------------------------------
 
     def stage(self) -> Path:
         """A new folder with public/, private/ and memory/, left alone by others while this process lives."""
         with _usable(self.home):
-            folder, lock = store.stage(self.home)
-        self._locks[folder.name] = lock
-        return folder
+            return self._bulk.stage()
 
     def discard(self, staged: Path) -> None:
         """Remove a staged release that will not be recorded. One that is recorded, or may be, stays."""
-        lock = self._locks.pop(staged.name, None)
-        if lock is None:
+        token = staged.name
+        if not self._bulk.mine(token):
             return
         try:
-            recorded = staged.name in self._catalog.tokens()
+            recorded = self._catalog.holds(token)
         except ReveilError:
             recorded = True  # the next `settle` knows better
         if recorded:
-            os.close(lock)
+            self._bulk.let_go(token)
         else:
             with suppress(OSError):  # what cannot be removed now is removed by the next `settle`
-                store.clear(staged, lock)
+                self._bulk.discard(token)
 
     def write_memory(self, staged: Path, name: str, frame: pl.DataFrame) -> None:
         """Keep a table for planning later releases, as Parquet in memory/.
@@ -150,12 +159,10 @@ class Ledger:
         Where that fails, the caller discards the staged release: others may still be writing into it.
         """
         self._own(staged)
-        import pyarrow.parquet as pq  # dictionaries of numbers that hardly repeat cost more than they save
-
-        buffer, texts = io.BytesIO(), [column for column, kind in frame.schema.items() if kind.to_python() is str]
-        pq.write_table(frame.to_arrow(), buffer, compression="lz4", use_dictionary=texts, write_statistics=False)
+        buffer = io.BytesIO()
+        frame.write_parquet(buffer, compression="lz4", statistics=False)
         try:
-            (staged / _memory_path(name)).write_bytes(buffer.getbuffer())
+            self._bulk.put(staged, _memory_path(name), buffer.getbuffer())
         except OSError as error:
             raise store.refused_by_disk(error) from error
 
@@ -165,14 +172,14 @@ class Ledger:
         plain = json.loads(canonical(facts))
         try:
             identity = self._identity_to_record()
-            manifest = store.seal(staged)
+            manifest = self._bulk.seal(staged)
             number, made = on.number + 1, datetime.now(UTC).isoformat(timespec="seconds")
             self._refuse_occupied(number)
             link = chain_id(identity, on.id, number, made, plain, manifest)
-            record = Record(number, link, on.id, made, plain, manifest, False, token)
+            record = Record(number, link, on.id, made, plain, manifest, State.RECORDED, token)
             self._catalog.append(record, on, identity)
         except CommitUnknownError:
-            os.close(self._locks.pop(token))  # it is the next `settle` that decides, in whatever process
+            self._bulk.let_go(token)  # it is the next `settle` that decides, in whatever process
             raise
         except OSError as error:
             self.discard(staged)
@@ -180,6 +187,7 @@ class Ledger:
         except Exception:
             self.discard(staged)
             raise
+        self._known[number] = record
         return record
 
     def reveal(self, number: int) -> Path:
@@ -188,14 +196,14 @@ class Ledger:
 
         record = self._find(number)
         if not record.revealed:
-            recover.reveal(self.home, self._catalog, record)
-        lock = self._locks.pop(record.token, None)
-        if lock is not None:
-            os.close(lock)
-        return store.release_folder(self.home, number)
+            recover.reveal(self._catalog, self._bulk, record)
+        elif self._bulk.mine(record.token):  # another process has settled it
+            self._bulk.let_go(record.token)
+        self._known[number] = replace(record, state=State.REVEALED)
+        return self.path(number)
 
     def _own(self, staged: Path) -> str:
-        if staged.name not in self._locks or staged != store.staging_folder(self.home, staged.name):
+        if not self._bulk.mine(staged.name) or staged.parent != self.home / "staging":
             raise InputError(
                 Fault(
                     "R511",
@@ -208,8 +216,8 @@ class Ledger:
 
     def _identity_to_record(self) -> Identity:
         """Another process may have fixed another policy since this ledger was opened."""
-        recorded = self._catalog.identity()
-        if recorded is not None and recorded.policy is not None:
+        recorded = self._recorded()
+        if recorded is not None:
             faults = [] if self._identity.policy is None else _changes(recorded, self._identity)
             if faults:
                 raise InputError(faults)
@@ -220,11 +228,11 @@ class Ledger:
         return self._identity
 
     def _refuse_occupied(self, number: int) -> None:
-        if store.release_folder(self.home, number).exists() and self.head().number < number:
+        if release_name(number) in self._bulk.revealed() and self.head().number < number:
             raise TamperedError(
                 Fault(
                     "R526",
-                    f"releases/{store.release_name(number)}",
+                    f"releases/{release_name(number)}",
                     f"release {number} exists already, but the ledger does not know it. Nothing was recorded",
                     "restore the newest ledger.sqlite from a backup: this one is older than the releases",
                 )
@@ -233,39 +241,47 @@ class Ledger:
     # --- looking back --------------------------------------------------------------------------------------
 
     def path(self, number: int) -> Path:
-        """The folder of a recorded release."""
-        return store.release_folder(self.home, self._find(number).number)
+        """The folder of a recorded release; where it belongs, if it is lost."""
+        record = self._find(number)
+        return self._bulk.locate(record) or self._bulk.place_of(record)
 
     def memory(self, number: int, name: str) -> pl.DataFrame:
         """A table kept with a release. Its bytes are hashed first, every time: plans are built on them."""
         import polars as pl
-
-        from reveil.ledger.recover import locate
 
         record, path = self._find(number), _memory_path(name)
         if path not in record.manifest:
             kept = [Path(kept).stem for kept in record.manifest if kept.startswith("memory/")]
             message = f"it keeps no table '{name}'; it keeps: {', '.join(kept) or 'none'}"
             raise InputError(Fault("R510", f"release {number}", message, "ask for one of these"))
-        folder = locate(self.home, record)
-        data = store.read_recorded(folder, path, record.manifest[path]) if folder else None
+        return pl.read_parquet(io.BytesIO(self._remembered(record, path)))
+
+    def insist_on_memory(self, number: int) -> None:
+        """Refuse to go on from a release if anything that it keeps for later ones is not what was recorded."""
+        record = self._find(number)
+        for path in record.manifest:
+            if path.startswith("memory/"):
+                self._remembered(record, path)
+
+    def _remembered(self, record: Record, path: str) -> bytes:
+        data = self._bulk.read(record, path)
         if data is None:
             raise TamperedError(
                 Fault(
                     "R524",
-                    f"release {number}, {path}",
+                    f"release {record.number}, {path}",
                     "the file is missing or not the one that was recorded, and further releases depend on it",
                     "restore it from a backup of the home, then run `reveil verify`",
                 )
             )
-        return pl.read_parquet(io.BytesIO(data))
+        return data
 
-    def settle(self) -> list[str]:
-        """Finish or clear away what a crash left; says what was done. Every command begins with it."""
+    def settle(self, series: Snapshot | None = None) -> list[str]:
+        """Finish or clear away what a crash left; says what was done. Commands begin with it, opening does not."""
         from reveil.ledger.recover import settle
 
         with _usable(self.home):
-            return settle(self.home, self._catalog)
+            return settle(self._catalog, self._bulk, (series or self.snapshot()).records)
 
     def check(self, numbers: Iterable[int] | None = None) -> list[Fault]:
         """Read everything again and list what is not as recorded; `numbers` limits whose files are read."""
@@ -274,17 +290,17 @@ class Ledger:
         try:
             wanted = None if numbers is None else {self._find(number).number for number in numbers}
             with _usable(self.home):
-                return check(self.home, self._catalog, self._identity.fingerprint, wanted)
+                return check(self.home, self._catalog, self._bulk, self._identity.fingerprint, wanted)
         except TamperedError as error:
             return list(error.faults)
 
     def _find(self, number: int) -> Record:
-        found = self._catalog.records(number)
-        if not found:
-            records = self.records()
-            known = f"it has releases 1 to {records[-1].number}" if records else "it has no release yet"
-            raise InputError(Fault("R510", f"series '{self.series}'", f"there is no release {number}", known))
-        return found[0]
+        if number not in self._known:
+            newest = self.snapshot().head
+            if number not in self._known:
+                known = "it has no release yet" if newest == GENESIS else f"it has releases 1 to {newest.number}"
+                raise InputError(Fault("R510", f"series '{self.series}'", f"there is no release {number}", known))
+        return self._known[number]
 
 
 @contextmanager
@@ -295,17 +311,15 @@ def _usable(home: Path) -> Iterator[None]:
         raise store.cannot_use(home, error) from error
 
 
-def _catalog(home: Path) -> Catalog:
-    from reveil.ledger.catalog import Catalog  # SQLAlchemy takes a third of a second; `--help` must not wait for it
-
-    return Catalog(store.catalog_file(home))
+def _catalog(home: Path) -> SqliteCatalog:
+    return SqliteCatalog(store.catalog_file(home))
 
 
 def _identity(home: Path) -> Identity | None:
     """What the catalog says the series is. Releases without a catalog are a loss, not a new beginning."""
     file = store.catalog_file(home)
     identity = _catalog(home).identity() if file.is_file() else None
-    if identity is None and store.released(home):
+    if identity is None and Folders(home).revealed():
         raise TamperedError(
             Fault(
                 "R504",
@@ -378,8 +392,3 @@ def _memory_path(name: str) -> str:
             Fault("R511", f"memory table '{name}'", "this is not a plain name", "use letters, digits, - _")
         )
     return f"memory/{name}.parquet"
-
-
-def _close_all(locks: dict[str, int]) -> None:
-    while locks:
-        os.close(locks.popitem()[1])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, TypedDict
 
 
@@ -16,6 +17,16 @@ class Entry(TypedDict):
 
 
 Manifest = dict[str, Entry]
+
+
+class State(StrEnum):
+    """How far a release has come. A staged one is in no catalog: until it is recorded, it does not exist.
+
+    Catalogs keep the word, so a further state (submitted, signed, handed over, discarded) needs no new layout.
+    """
+
+    RECORDED = "recorded"  # a promise from now on, whether or not anybody has seen it
+    REVEALED = "revealed"  # its files are in their place
 
 
 @dataclass(frozen=True)
@@ -42,12 +53,16 @@ class Record:
     made: str
     facts: dict[str, Any] = field(repr=False)
     manifest: Manifest = field(repr=False)
-    revealed: bool
-    token: str = field(repr=False)  # names the staging folder until the release is revealed
+    state: State
+    token: str = field(repr=False)  # names the staged files until the release is revealed
 
     @property
     def head(self) -> Head:
         return Head(self.number, self.id)
+
+    @property
+    def revealed(self) -> bool:
+        return self.state is State.REVEALED
 
 
 @dataclass(frozen=True)
@@ -57,6 +72,39 @@ class Identity:
     series: str
     policy: str | None  # canonical JSON; None until the first release is recorded
     fingerprint: str  # sha256 of the key
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A series as its catalog had it at one moment."""
+
+    identity: Identity
+    records: tuple[Record, ...]  # by number
+
+    @property
+    def head(self) -> Head:
+        return self.records[-1].head if self.records else GENESIS
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How the files of a release differ from its manifest; all paths are inside the release."""
+
+    missing: list[str]
+    changed: list[str]
+    extra: list[str]
+
+    def __bool__(self) -> bool:
+        return bool(self.missing or self.changed or self.extra)
+
+
+def release_name(number: int) -> str:
+    """What a revealed release is called.
+
+    >>> release_name(7)
+    '0007'
+    """
+    return f"{number:04d}"
 
 
 def canonical(value: Any) -> str:

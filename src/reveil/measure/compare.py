@@ -99,7 +99,7 @@ def compare(
     """
     loaded = load_policy(policy)
     _refuse(loaded, schemes)
-    frame = usable(table, loaded, History(), False, seed)
+    frame, _ = usable(table, loaded, History(), False, seed)
     trials = []
     for place, scheme in enumerate(schemes):
         progress(f"planning: {scheme}", place / len(schemes))

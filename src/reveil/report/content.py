@@ -276,14 +276,9 @@ def _columns(source: Source, names: Sequence[str], *, internal: bool) -> tuple[C
 
 def trend_of(source: Source) -> Trend | None:
     """The releases before this one, from the history, and this one. None when there are none before."""
-    number, past = source.certificate.release, source.history.groups
-    if number is None or past.is_empty():
+    number, sums = source.certificate.release, source.history.sums()
+    if number is None or sums.is_empty():
         return None
-    sums = (
-        past.group_by("release")
-        .agg(pl.col("rows").sum(), pl.len().alias("groups"), pl.col("counterfeits").sum())
-        .sort("release")
-    )
     counts = source.certificate.counts
     releases = (*sums["release"].to_list(), number)
     losses = {**source.losses, number: source.loss.mean}

@@ -10,7 +10,7 @@ import polars as pl
 
 from reveil.base.errors import Fault, InputError, ReveilError, TamperedError
 from reveil.history.history import History
-from reveil.history.memory import history_of
+from reveil.history.recorded import history_of
 from reveil.ledger.ledger import Ledger
 from reveil.policy.policy import Policy
 from reveil.table.read import read_table
@@ -20,9 +20,10 @@ from reveil.verify.verify import GROUP, Truth, Verification, check_table, groupe
 
 def recheck(ledger: Ledger, policy: Policy, number: int | None) -> Mapping[int, Verification | ReveilError]:
     """Each recorded release (or one of them): its files as recorded, its bytes as promised, given what came before."""
-    past = history_of(ledger)
+    series = ledger.snapshot()
+    past = history_of(ledger, series)
     found: dict[int, Verification | ReveilError] = {}
-    for record in ledger.records():
+    for record in series.records:
         if number not in (None, record.number):
             continue
         faults = ledger.check([record.number])

@@ -30,11 +30,24 @@ from reveil.published.anatomy import QUASI, pair, value_tables
 from reveil.table.encode import taxonomy
 from reveil.table.roles import population
 from reveil.verify.covering import Held, uncovered
-from reveil.verify.judges.contract import Background, Verdict, View
+from reveil.verify.judges.contract import Background, Judge, Verdict, View
 from reveil.verify.judges.counts import among, beyond, count_values
 from reveil.verify.judges.registry import judges
 
 GROUP = "group"
+
+
+@dataclass(frozen=True, eq=False)
+class Bench:
+    """The judges that a policy asks for, and what they know beside a release. Seated once for each release."""
+
+    known: Background
+    judges: tuple[Judge, ...]
+
+    @classmethod
+    def seat(cls, policy: Policy) -> Bench:
+        known = background(policy)
+        return cls(known, tuple(judges(policy, known)))
 
 
 @dataclass(frozen=True)
@@ -104,8 +117,14 @@ def _unreadable(error: Exception) -> str:
     return f"cannot be read: {str(error).partition(chr(10))[0]}"
 
 
-def verify(public: Path, policy: Policy, history: History, truth: Truth | None = None) -> Verification:
-    """Judge the public files of one release; `truth` adds checks against what was put in."""
+def verify(
+    public: Path,
+    policy: Policy,
+    history: History,
+    truth: Truth | None = None,
+    bench: Bench | None = None,
+) -> Verification:
+    """Judge the public files of one release; `truth` adds checks against what was put in, `bench` has its judges."""
     try:
         with ThreadPoolExecutor(1) as beside:  # bytes are hashed while they are parsed
             hashing = beside.submit(_hashes, public)
@@ -118,7 +137,7 @@ def verify(public: Path, policy: Policy, history: History, truth: Truth | None =
     checks = [_files(hashes, package), _columns(table, policy)]
     if not all(check.holds for check in checks):
         return Verification(tuple(checks), (), table.height, 0, 0, (), hashes=hashes)
-    return replace(check_table(table, counterfeits, policy, history, truth, checks), hashes=hashes)
+    return replace(check_table(table, counterfeits, policy, history, truth, checks, bench), hashes=hashes)
 
 
 def check_table(
@@ -128,6 +147,7 @@ def check_table(
     history: History,
     truth: Truth | None = None,
     checks: list[Check] | None = None,
+    bench: Bench | None = None,
 ) -> Verification:
     """Judge a published table that has been read already."""
     found = [_strangers(table, policy)] if checks is None else list(checks)
@@ -135,11 +155,11 @@ def check_table(
     found.append(_uniform(table, view, policy))
     if counterfeits is not None:
         found.append(_counterfeits(groups, view, counterfeits))
-    known, shown = background(policy), view.quasi if policy.method.publish == "anatomy" else _by_class(view)
+    seated, shown = bench or Bench.seat(policy), view.quasi if policy.method.publish == "anatomy" else _by_class(view)
     if truth is not None:
         found += _compare(table, view, truth)
-        found += _covered(view, shown, truth, policy, known.hierarchies)
-    verdicts = [verdict for judge in judges(policy, known) for verdict in judge.judge(view, history)]
+        found += _covered(view, shown, truth, policy, seated.known.hierarchies)
+    verdicts = [verdict for judge in seated.judges for verdict in judge.judge(view, history)]
     sizes, fakes = view.sizes(), view.counterfeits
     alone = int(np.count_nonzero((fakes > 0) & (sizes - fakes == 1)))
     counts = (table.height, view.count, int(fakes.sum()), tuple(np.sort(sizes).tolist()))

@@ -1,0 +1,168 @@
+"""The past as the ledger keeps it: of each table only what is looked at is read, and in as few files as possible.
+
+Every release keeps its own rows. `standing` rolls: the newest one says of everybody ever published where they stood
+last, so that nobody need look further back for that. Promises about all releases together do need the whole past; for
+them, release n also keeps the *span* of releases that ends with it, as many as the largest power of two that divides n:
+4 keeps 1 to 4, 6 keeps 5 and 6. The past of release 200 is then three files of each table (1-128, 129-192, 193-200)
+instead of 200.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from reveil.history.history import PERSONS, History
+from reveil.ledger.ledger import Ledger
+from reveil.ledger.record import Snapshot
+
+CODE = "code:"  # before the names of sensitive columns, which may be called like our own
+WHOLE = ("members", "groups", "values")
+SPAN_ROWS = 1 << 20  # many small files are slow, large ones are not: they stay as they are
+
+
+class RecordedHistory(History):
+    """A `History` whose tables are read from the ledger when they are first looked at."""
+
+    _ledger: Ledger
+    _kept: Mapping[int, frozenset[str]]  # release -> the files it has
+    _counts: Mapping[int, Mapping[str, int]]  # release -> counts of its certificate
+
+    def __init__(self, ledger: Ledger, series: Snapshot) -> None:
+        facts = [record.facts for record in series.records]
+        plain = {
+            "_ledger": ledger,
+            "_kept": {record.number: frozenset(record.manifest) for record in series.records},
+            "head": series.head.number,
+            "head_id": series.head.id,
+            "codebook": {name: [_unpack(value) for value in book] for name, book in facts[-1]["codebook"].items()},
+            "paths": _merge(fact["paths"] for fact in facts),
+            "losses": {record.number: record.facts["loss"]["mean_ncp"] for record in series.records},
+            "types": dict(item for fact in reversed(facts) for item in fact["types"].items()),
+            "_counts": {record.number: record.facts["counts"] for record in series.records},
+        }
+        self.__dict__.update(plain)  # fields are frozen, and `members`, `groups` and `values` not there yet
+
+    @cached_property
+    def members(self) -> pl.DataFrame:
+        return self._whole("members")
+
+    @cached_property
+    def groups(self) -> pl.DataFrame:
+        return self._whole("groups")
+
+    @cached_property
+    def values(self) -> pl.DataFrame:
+        return self._whole("values")
+
+    @cached_property
+    def persons(self) -> pl.DataFrame:
+        if not self._keeps("standing"):
+            return pl.concat([self._ledger.memory(n, "persons") for n in range(1, self.head + 1)]).select(*PERSONS)
+        return self.standing().select(*PERSONS)
+
+    def standing(self) -> pl.DataFrame:
+        return self._standing
+
+    def sums(self) -> pl.DataFrame:
+        columns = {"rows": "published rows", "groups": "groups", "counterfeits": "counterfeit rows"}
+        counted = [{"release": n, **{k: c[name] for k, name in columns.items()}} for n, c in self._counts.items()]
+        return pl.DataFrame(counted)
+
+    def last_codes(self, persons: NDArray[np.int64], column: str) -> NDArray[np.int32]:
+        codes = self.standing()[CODE + column].to_numpy()
+        known = persons < len(codes)
+        found = np.full(len(persons), -1, dtype=np.int32)
+        found[known] = codes[persons[known]]
+        return found
+
+    @cached_property
+    def _standing(self) -> pl.DataFrame:
+        return self._ledger.memory(self.head, "standing") if self._keeps("standing") else super().standing()
+
+    def _keeps(self, name: str, number: int | None = None) -> bool:
+        """Whether a release, or the newest one, keeps a table. Those made before there was a standing keep no span."""
+        return f"memory/{name}.parquet" in self._kept[number or self.head]
+
+    def _whole(self, name: str) -> pl.DataFrame:
+        """The rows of all releases, from the newest span back."""
+        pieces, number = [], self.head
+        while number:
+            if self._keeps(f"{name}-span", number):
+                pieces.append(self._ledger.memory(number, f"{name}-span"))
+                number -= width(number)
+            else:
+                pieces.append(numbered(self._ledger.memory(number, name), number))
+                number -= 1
+        return pl.concat(reversed(pieces))
+
+
+def history_of(ledger: Ledger, series: Snapshot | None = None) -> History:
+    """Everything that a series remembers, up to its head, or up to that of a snapshot taken before."""
+    now = series or ledger.snapshot()
+    if not now.records:
+        return History()
+    ledger.insist_on_memory(now.head.number)
+    return RecordedHistory(ledger, now)
+
+
+def width(number: int) -> int:
+    """How many releases the span of this one has.
+
+    >>> [width(number) for number in (1, 2, 3, 4, 6, 8)]
+    [1, 2, 1, 4, 2, 8]
+    """
+    return number & -number
+
+
+def numbered(frame: pl.DataFrame, release: int) -> pl.DataFrame:
+    return frame.with_columns(pl.lit(release, dtype=pl.Int32).alias("release"))
+
+
+def spans_of(past: History, now: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """The tables of the releases that end with the next one; none where that would be one release, or large."""
+    number = past.head + 1
+    first = number - width(number) + 1
+    if first == number or now["members"].height * width(number) > SPAN_ROWS:
+        return {}
+    before = {name: getattr(past, name).filter(pl.col("release") >= first) for name in WHOLE}
+    if before["members"].height > SPAN_ROWS:
+        return {}
+    return {f"{name}-span": pl.concat([before[name], numbered(now[name], number)]) for name in WHOLE}
+
+
+def standing_of(past: History, hashes: pl.DataFrame, persons: NDArray[np.int64], now: pl.DataFrame) -> pl.DataFrame:
+    """Where everybody stood last: keyed hash, release, group (-1 withheld) and codes, by person number.
+
+    `now` are the members of the next release, whose keyed hashes and person numbers are given as well.
+    """
+    before, fresh = past.standing(), persons >= past.persons.height
+    people = past.persons.height + int(fresh.sum())
+    columns = {"release": np.full(len(persons), past.head + 1, dtype=np.int32), "group": now["group"].to_numpy()}
+    columns |= {CODE + name: now[name].to_numpy() for name in now.columns if name not in ("person", "group")}
+    last = {}
+    for name, values in columns.items():
+        last[name] = np.full(people, -1, dtype=np.int32)
+        if not before.is_empty():
+            last[name][: before.height] = before[name].to_numpy()
+        last[name][persons] = values
+    known = pl.concat([past.persons, hashes.filter(pl.Series(fresh)).select(*PERSONS)])
+    return known.with_columns(pl.Series(name, values) for name, values in last.items())
+
+
+def _unpack(value: Any) -> Any:
+    return datetime.date.fromisoformat(value["date"]) if isinstance(value, Mapping) else value
+
+
+def _merge(paths: Iterable[Mapping[str, Mapping[str, list[str]]]]) -> dict[str, dict[str, list[str]]]:
+    merged: dict[str, dict[str, list[str]]] = {}
+    for release in paths:
+        for column, leaves in release.items():
+            merged.setdefault(column, {}).update(leaves)
+    return merged

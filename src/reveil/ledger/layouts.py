@@ -1,0 +1,77 @@
+"""The tables of a catalog, in the layouts that homes have: what they are called, and how an old one becomes new.
+
+Layout 1 had one series and no key for it: its entries were in `meta`, and a release was revealed or not. It is read
+through temporary views that look like layout 2, and rewritten by the first command that writes, in the transaction of
+that write: a stop in the middle leaves layout 1.
+"""
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+
+NEWEST = 2
+
+# `meta` says the layout and nothing else, under the name that layout 1 had for it: an older Reveil then says that it is
+# too old. `previous` is unique, so that the database itself forbids two releases after the same one.
+CREATE = (
+    "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    """CREATE TABLE series (
+        key TEXT PRIMARY KEY, name TEXT NOT NULL, policy TEXT, fingerprint TEXT NOT NULL
+    )""",
+    """CREATE TABLE releases (
+        series TEXT NOT NULL, number INTEGER NOT NULL, id TEXT NOT NULL, previous TEXT NOT NULL, made TEXT NOT NULL,
+        facts TEXT NOT NULL, manifest TEXT NOT NULL, token TEXT NOT NULL UNIQUE, state TEXT NOT NULL,
+        PRIMARY KEY (series, number), UNIQUE (series, id), UNIQUE (series, previous)
+    )""",
+)
+_ENTRIES = """SELECT {key} AS key,
+    (SELECT value FROM meta WHERE name = 'series') AS name,
+    (SELECT value FROM meta WHERE name = 'policy') AS policy,
+    (SELECT value FROM meta WHERE name = 'fingerprint') AS fingerprint
+    WHERE EXISTS (SELECT 1 FROM meta)"""
+_RELEASES = """SELECT {key} AS series, number, id, previous, made, facts, manifest, token,
+    CASE revealed WHEN 1 THEN 'revealed' ELSE 'recorded' END AS state FROM {table}"""
+
+
+def layout_of(connection: sqlite3.Connection) -> str | None:
+    """What the database says its layout is: None where there are no tables, no text where they are others' tables."""
+    names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if not names:
+        return None
+    if not {"meta", "releases"} <= names:
+        return ""
+    entry = connection.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone()
+    return str(entry[0]) if entry else "none"
+
+
+def new_key() -> str:
+    """The key of a series in its catalog. It is random, says nothing, and is no part of the chain."""
+    return secrets.token_hex(8)
+
+
+def create(connection: sqlite3.Connection) -> None:
+    for statement in CREATE:
+        connection.execute(statement)
+    connection.execute("INSERT INTO meta VALUES ('schema', ?)", (str(NEWEST),))
+
+
+def show_as_newest(connection: sqlite3.Connection) -> None:
+    """Let a connection read layout 1 as if it were the newest. Nothing is written: temporary names come first."""
+    connection.execute("PRAGMA temp_store=MEMORY")
+    connection.execute(f"CREATE TEMP VIEW series AS {_ENTRIES.format(key=repr(''))}")
+    connection.execute(f"CREATE TEMP VIEW releases AS {_RELEASES.format(key=repr(''), table='main.releases')}")
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Rewrite layout 1 as the newest, inside the transaction that is open."""
+    key = repr(new_key())
+    connection.execute("ALTER TABLE releases RENAME TO old_releases")
+    entries = connection.execute(_ENTRIES.format(key=key)).fetchall()
+    connection.execute("DROP TABLE meta")
+    create(connection)
+    connection.executemany("INSERT INTO series (key, name, policy, fingerprint) VALUES (?, ?, ?, ?)", entries)
+    columns = "series, number, id, previous, made, facts, manifest, token, state"
+    releases = _RELEASES.format(key=key, table="old_releases")
+    connection.execute(f"INSERT INTO releases ({columns}) {releases}")
+    connection.execute("DROP TABLE old_releases")

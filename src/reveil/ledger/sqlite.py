@@ -1,0 +1,262 @@
+"""The catalog of a series in a SQLite database, for one machine.
+
+Journal: the classic rollback journal, not WAL. A home is backed up by copying the folder, and with WAL the
+newest release may be only in a side file that such a copy forgets; a series that forgets a release it has
+published is the one accident that cannot be repaired. Writes are a few rows per release, so readers wait
+milliseconds at most.
+
+Durability: synchronous=EXTRA, which is FULL plus forcing the removal of the journal to the disk. With FULL
+alone a power cut just after a commit may undo the commit, and by then the release may be revealed.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from reveil.base.errors import CommitUnknownError, ConflictError, Fault, InputError, ReveilError, TamperedError
+from reveil.ledger.layouts import NEWEST, create, layout_of, migrate, new_key, show_as_newest
+from reveil.ledger.record import GENESIS, Head, Identity, Manifest, Record, Snapshot, State, canonical
+
+WAIT_SECONDS = 30
+_RECORDS = "SELECT number, id, previous, made, facts, manifest, state, token FROM releases WHERE series = ?"
+
+
+class SqliteCatalog:
+    """One series of a database: the one with this key, or the only one there is.
+
+    Nothing stays open between calls, so a fork or a copy of the folder meets no open database. Every failure is told
+    in plain words.
+    """
+
+    def __init__(self, file: Path, series: str | None = None) -> None:
+        self.file = file
+        self._series = series
+
+    # --- the series ----------------------------------------------------------------------------------------
+
+    def found(self, series: str, make_fingerprint: Callable[[], str]) -> Identity:
+        with self._writing() as connection:
+            known = self._entry(connection)
+            if known is not None:
+                return known[1]
+            identity = Identity(series, None, make_fingerprint())
+            entry = (self._series or new_key(), series, identity.fingerprint)
+            connection.execute("INSERT INTO series (key, name, fingerprint) VALUES (?, ?, ?)", entry)
+            connection.execute("COMMIT")
+            return identity
+
+    def identity(self) -> Identity | None:
+        with self._reading() as connection:
+            entry = self._entry(connection)
+        return None if entry is None else entry[1]
+
+    def _entry(self, connection: sqlite3.Connection | None) -> tuple[str, Identity] | None:
+        """Key and identity of the series."""
+        if connection is None:
+            return None
+        wanted = "SELECT key, name, policy, fingerprint FROM series"
+        entries = connection.execute(
+            *(wanted,) if self._series is None else (f"{wanted} WHERE key = ?", (self._series,))
+        ).fetchall()
+        if not entries:
+            orphans = connection.execute("SELECT 1 FROM releases WHERE ? IS NULL OR series = ?", (self._series,) * 2)
+            if orphans.fetchone():
+                raise TamperedError(_damaged(self._where, "entries are missing or wrong: series"))
+            return None
+        key, name, policy, fingerprint = entries[0]
+        lost = [what for what, value in (("series", name), ("fingerprint", fingerprint)) if not value]
+        if lost or len(entries) > 1:
+            wrong = ", ".join(lost) if lost else "there are several series, and none was asked for"
+            raise TamperedError(_damaged(self._where, f"entries are missing or wrong: {wrong}"))
+        return key, Identity(name, policy, fingerprint)
+
+    # --- the releases --------------------------------------------------------------------------------------
+
+    def snapshot(self) -> Snapshot | None:
+        with self._reading() as connection:
+            entry = self._entry(connection)
+            if connection is None or entry is None:
+                return None
+            rows = connection.execute(f"{_RECORDS} ORDER BY number", (entry[0],)).fetchall()
+        records, faults = [], []
+        for row in rows:
+            try:
+                records.append(_record(*row))
+            except (ValueError, TypeError, KeyError) as error:
+                where = f"{self._where}, release {row[0]}"
+                faults.append(_damaged(where, f"its entry cannot be read ({error})", "R521"))
+        if faults:
+            raise TamperedError(faults)
+        return Snapshot(entry[1], tuple(records))
+
+    def head(self) -> Head:
+        with self._reading() as connection:
+            entry = self._entry(connection)
+            return GENESIS if connection is None or entry is None else _head(connection, entry[0])
+
+    def holds(self, token: str) -> bool:
+        with self._reading() as connection:
+            if connection is None:
+                return False
+            return connection.execute("SELECT 1 FROM releases WHERE token = ?", (token,)).fetchone() is not None
+
+    def append(self, record: Record, on: Head, identity: Identity) -> None:
+        with self._writing() as connection:  # closing the connection rolls back what is not committed
+            entry = self._entry(connection)
+            key = "" if entry is None else entry[0]
+            head = _head(connection, key)
+            if head != on:
+                raise ConflictError(_moved_on(on, head))
+            if on == GENESIS:
+                fixed = (identity.series, identity.policy or "", key)
+                connection.execute("UPDATE series SET name = ?, policy = ? WHERE key = ?", fixed)
+            row = (key, *_row(record))
+            connection.execute(f"INSERT INTO releases VALUES ({', '.join('?' * len(row))})", row)
+            failure = _commit(connection)
+        if failure is not None:
+            self._after_failed_commit(record, failure)
+
+    def _after_failed_commit(self, record: Record, failure: Exception) -> None:
+        """Ask a new connection. 'Not there' is certain, because the failed one is closed and rolled back.
+
+        'There' is not: the error may have been about making it last. Then the next command decides.
+        """
+        try:
+            there = self.holds(record.token)
+        except ReveilError:
+            there = True
+        if not there:
+            raise self._explained(failure) from failure
+        raise CommitUnknownError(
+            Fault(
+                "R508",
+                self._where,
+                f"the disk reported an error while release {record.number} was being recorded: {failure}",
+                "look after the disk, then run `reveil history`: it finishes the release or clears it away",
+            )
+        ) from failure
+
+    def set_state(self, number: int, state: State) -> None:
+        with self._writing() as connection:
+            entry = self._entry(connection)
+            key = "" if entry is None else entry[0]
+            connection.execute("UPDATE releases SET state = ? WHERE series = ? AND number = ?", (state, key, number))
+            connection.execute("COMMIT")
+
+    # --- connections ---------------------------------------------------------------------------------------
+
+    @property
+    def _where(self) -> str:
+        return f"ledger '{self.file}'"
+
+    def _connect(self) -> sqlite3.Connection:
+        # isolation_level=None: the driver must not begin transactions of its own.
+        connection = sqlite3.connect(self.file, timeout=WAIT_SECONDS, isolation_level=None)
+        connection.execute("PRAGMA synchronous=EXTRA")
+        return connection
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection | None]:
+        """A view of one moment, in the newest layout; None where there are no tables yet."""
+        with self._in_plain_words(), closing(self._connect()) as connection:
+            connection.execute("BEGIN")
+            layout = self._layout(connection)
+            if layout == 1:
+                show_as_newest(connection)
+            yield None if layout is None else connection
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """One transaction in the newest layout; what is not committed in it has not happened."""
+        with self._in_plain_words(), closing(self._connect()) as connection:
+            # IMMEDIATE takes the write lock before the head is read: what the check saw is still true at the commit.
+            connection.execute("BEGIN IMMEDIATE")
+            layout = self._layout(connection)
+            if layout is None:
+                create(connection)
+            elif layout == 1:
+                migrate(connection)
+            yield connection
+
+    def _layout(self, connection: sqlite3.Connection) -> int | None:
+        said = layout_of(connection)
+        if said is None:
+            return None
+        if not said:
+            raise TamperedError(_damaged(self._where, "it is a database, but not one of Reveil's"))
+        if said.isdigit() and int(said) > NEWEST:
+            message = f"it was written by a newer Reveil (layout {said}; this one knows up to {NEWEST})"
+            raise InputError(Fault("R505", self._where, message, "upgrade Reveil on this machine"))
+        if not said.isdigit() or int(said) < 1:
+            raise TamperedError(_damaged(self._where, "entries are missing or wrong: schema"))
+        return int(said)
+
+    @contextmanager
+    def _in_plain_words(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise self._explained(error) from error
+
+    def _explained(self, error: Exception) -> Exception:
+        """What an error of the database means to a user; any other error is a bug and stays itself."""
+        code = getattr(error, "sqlite_errorcode", -1) & 0xFF
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            message = f"another process has been writing to it for more than {WAIT_SECONDS} seconds"
+            return InputError(Fault("R512", self._where, message, "wait until that process is done and try again"))
+        if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
+            message = f"it cannot be opened and written: {error}"
+            return InputError(Fault("R503", self._where, message, "make the home folder yours and writable"))
+        if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+            message = f"the disk did not take it: {error}. Nothing was recorded"
+            return InputError(Fault("R506", self._where, message, "free some space on that disk and try again"))
+        if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CONSTRAINT):
+            return TamperedError(_damaged(self._where, f"it is damaged or not a ledger: {error}"))
+        return error
+
+
+def _commit(connection: sqlite3.Connection) -> Exception | None:
+    try:
+        connection.execute("COMMIT")
+    except Exception as error:  # whatever it is: from here on it matters only whether the record is there
+        return error
+    return None
+
+
+def _head(connection: sqlite3.Connection, series: str) -> Head:
+    newest = "SELECT number, id FROM releases WHERE series = ? ORDER BY number DESC LIMIT 1"
+    row = connection.execute(newest, (series,)).fetchone()
+    return Head(*row) if row else GENESIS
+
+
+def _row(record: Record) -> tuple[int | str, ...]:
+    """The columns of `releases` after the series."""
+    facts, manifest = canonical(record.facts), canonical(record.manifest)
+    chained = (record.number, record.id, record.previous, record.made, facts, manifest)
+    return (*chained, record.token, record.state.value)
+
+
+def _record(
+    number: int, link: str, previous: str, made: str, facts: str, manifest: str, state: str, token: str
+) -> Record:
+    told, listed = json.loads(facts), json.loads(manifest)
+    if not isinstance(told, dict) or not isinstance(listed, dict):
+        raise ValueError("facts and manifest must be JSON objects")
+    files: Manifest = {
+        path: {"sha256": str(entry["sha256"]), "size": int(entry["size"])} for path, entry in listed.items()
+    }
+    return Record(number, link, previous, made, told, files, State(state), token)
+
+
+def _moved_on(on: Head, head: Head) -> Fault:
+    message = f"this release was planned on {on}, but the newest is now {head}. Nothing was recorded"
+    return Fault("R507", "series", message, "publish again: it plans on the newest release")
+
+
+def _damaged(where: str, message: str, code: str = "R504") -> Fault:
+    remedy = "restore ledger.sqlite from the newest backup; do not start over, or past releases are forgotten"
+    return Fault(code, where, message, remedy)
