@@ -9,7 +9,6 @@ Recording comes before revealing, because what has been published can never be t
 from __future__ import annotations
 
 import secrets
-import shutil
 import tempfile
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from reveil.background.loading import Background, load_background
 from reveil.background.prior import match_priors
 from reveil.base.errors import Fault, InfeasibleError, InputError, ReveilError, stop_if
 from reveil.history.history import History
@@ -34,17 +34,18 @@ from reveil.plan.methods import method
 from reveil.plan.plan import Plan, Progress, silent
 from reveil.policy.guarantee import EVOLVING, PERSISTENT
 from reveil.policy.policy import Policy, PolicyLike, load_policy, recorded_policy
-from reveil.published.anatomy import QUASI, value_tables
+from reveil.published.format import PRIVATE, PUBLIC, QUASI, TABLE, value_tables
 from reveil.report.make import write_reports
 from reveil.table.encode import Encoded, encode
 from reveil.table.identify import keyed_hashes
 from reveil.table.read import read_table
-from reveil.table.roles import options, order_faults, population, prepare
+from reveil.table.roles import options, order_faults, prepare
 from reveil.verify.certificate import Certificate, certify
 from reveil.verify.covering import Held
 from reveil.verify.judges.registry import judges
-from reveil.verify.verify import Truth, Verification, background, verify
+from reveil.verify.verify import Truth, Verification, verify
 from reveil.write.emit import count_counterfeits, emit
+from reveil.write.folders import copy_release, make_halves
 from reveil.write.recode import Recoded, part, recode
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ class Draft:
     """A planned release: everything but the files."""
 
     policy: Policy
+    background: Background  # what the policy states beside the table, read once
     frame: pl.DataFrame  # prepared: policy order and types
     encoded: Encoded
     plan: Plan
@@ -76,9 +78,9 @@ def draft(
     """Read, check, encode and plan. Nothing is written. `history` is None outside a series."""
     progress("reading", 0.0)
     past = history or History()
-    frame = usable(table, policy, past, history is not None, seed)
+    frame, background = usable(table, policy, past, history is not None, seed)
     progress("encoding", 0.0)
-    encoded = encode(frame, policy, past.codebook, population(policy))
+    encoded = encode(frame, policy, past.codebook, background)
     if history is not None and policy.identifier is not None:
         everybody_new = past.persons.is_empty()  # then people are numbered as they come, and nobody need be looked up
         persons = np.arange(frame.height) if everybody_new else past.number(keyed_hashes(frame[policy.identifier], key))
@@ -91,7 +93,7 @@ def draft(
     plan = method(policy)(encoded, past, policy, seed=lots, progress=progress)
     rng = np.random.default_rng(lots)
     plan = plan.renumbered(rng)
-    return Draft(policy, frame, encoded, plan, loss_of(encoded, plan, policy), rng, chosen)
+    return Draft(policy, background, frame, encoded, plan, loss_of(encoded, plan, policy), rng, chosen)
 
 
 def lots_of(seed: int, releases: int) -> int:
@@ -107,13 +109,17 @@ def lots_of(seed: int, releases: int) -> int:
     return int(np.random.SeedSequence([seed, releases]).generate_state(1, np.uint64)[0] >> 1)
 
 
-def usable(table: Any, policy: Policy, past: History, series: bool, seed: int | None) -> pl.DataFrame:
-    """The table, prepared; or every fault of policy and table together, before any work."""
+def usable(
+    table: Any, policy: Policy, past: History, series: bool, seed: int | None
+) -> tuple[pl.DataFrame, Background]:
+    """The table, prepared, and what the policy states beside it; or every fault of both together, before any work."""
     faults: list[Fault] = []
     if seed is not None and seed < 0:
         faults.append(Fault("R222", "seed", f"{seed} is negative", "use 0 or a larger number, or none"))
+    background = Background()
     try:
-        judges(policy, background(policy))
+        background = load_background(policy)
+        judges(policy, background)
     except InputError as error:
         faults += error.faults
     try:
@@ -121,7 +127,7 @@ def usable(table: Any, policy: Policy, past: History, series: bool, seed: int | 
     except InputError as error:
         raise InputError([*faults, *error.faults]) from None
     stop_if(faults + order_faults(frame, policy))
-    return frame
+    return frame, background
 
 
 def write_release(d: Draft, folder: Path, history: History, number: int | None, progress: Progress) -> Release:
@@ -137,10 +143,10 @@ def write_release(d: Draft, folder: Path, history: History, number: int | None, 
     else:
         grouped = series or bool(d.policy.guarantee.priors)
         recoded = recode(d.frame, d.encoded, d.plan, d.policy, d.rng, group_column=grouped)
-        table, tables = recoded.table, {"table": recoded}
-    emit(tables, counterfeits, d.policy, folder / "public")
+        table, tables = recoded.table, {TABLE: recoded}
+    emit(tables, counterfeits, d.policy, folder / PUBLIC)
     progress("verifying", 0.0)
-    verification = verify(folder / "public", d.policy, history, truth_of(d))
+    verification = verify(folder / PUBLIC, d.policy, history, truth_of(d), d.background)
     verification.insist()
     certificate = certify(
         verification,
@@ -151,8 +157,8 @@ def write_release(d: Draft, folder: Path, history: History, number: int | None, 
         hashes=verification.hashes,
     )
     progress("reporting", 0.0)
-    seen = (d.frame, table, certificate, d.plan, d.loss, verification, d.policy, history)
-    write_reports(folder / "private", *seen, losses=history.losses, seed=d.seed)
+    seen = (d.frame, table, certificate, d.plan, d.loss, verification, d.policy, d.background, history)
+    write_reports(folder / PRIVATE, *seen, losses=history.losses, seed=d.seed)
     return Release(table, d.plan.groups, counterfeits, certificate, None, number, values)
 
 
@@ -203,8 +209,7 @@ def anonymize(
     planned = draft(table, loaded, None, b"", seed, progress)
     with tempfile.TemporaryDirectory(prefix="reveil-") as scratch:
         staged = Path(scratch)
-        (staged / "public").mkdir()
-        (staged / "private").mkdir(mode=0o700)
+        make_halves(staged)
         try:
             release = write_release(planned, staged, History(), None, progress)
             return release if target is None else release.at(copy_release(staged, store.new_folder(target)))
@@ -219,18 +224,6 @@ def _needs_series(policy: Policy) -> list[Fault]:
         return []
     remedy = "publish it in a series (reveil publish, reveil.open_series), or promise something about one table"
     return [Fault("R225", f'model "{model}"', "is a promise about a series, and this is one release", remedy)]
-
-
-def copy_release(staged: Path, target: Path) -> Path:
-    """Both halves of a finished release into an empty folder, or none of them."""
-    try:
-        for half in ("private", "public"):
-            shutil.copytree(staged / half, target / half)
-    except OSError:
-        for half in ("private", "public"):
-            shutil.rmtree(target / half, ignore_errors=True)
-        raise
-    return target
 
 
 def open_series(policy: PolicyLike, home: str | Path | None = None) -> Series:
@@ -254,14 +247,6 @@ def look_back(policy: PolicyLike, home: str | Path | None = None) -> tuple[Serie
     return Series(recorded_policy(ledger.policy or {}, loaded) if changes else loaded, place), changes
 
 
-def vacant(home: Path) -> bool:
-    """Whether nothing is in this place yet, so that nothing need be written before there is a release."""
-    try:
-        return not home.exists() or (home.is_dir() and not any(home.iterdir()))
-    except OSError:
-        return False  # opening it says what is wrong
-
-
 class Series:
     """Releases made under one policy, with the memory that later releases must respect.
 
@@ -270,7 +255,7 @@ class Series:
 
     def __init__(self, policy: Policy, home: Path) -> None:
         self.policy, self.home = policy, home
-        self.begun = not vacant(home)
+        self.begun = not store.vacant(home)
         self.settled = self.ledger.settle() if self.begun else []  # what an interrupted command had left
 
     def __repr__(self) -> str:
@@ -365,7 +350,7 @@ def pass_gate(
     from reveil.audit.gate import insist
 
     progress("auditing", 0.0)
-    insist(ledger, policy, staged / "public", members, codebooks, progress)
+    insist(ledger, policy, staged / PUBLIC, members, codebooks, progress)
 
 
 def check(published: Any, policy: PolicyLike) -> Certificate:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from html import escape
 from typing import Any
 
+from reveil.background.loading import Background
 from reveil.base.errors import Fault, InfeasibleError, InputError, stop_if
 from reveil.base.words import some
 from reveil.history.history import History
@@ -99,7 +100,7 @@ def compare(
     """
     loaded = load_policy(policy)
     _refuse(loaded, schemes)
-    frame = usable(table, loaded, History(), False, seed)
+    frame, background = usable(table, loaded, History(), False, seed)
     trials = []
     for place, scheme in enumerate(schemes):
         progress(f"planning: {scheme}", place / len(schemes))
@@ -109,9 +110,9 @@ def compare(
             trials.append(Trial(scheme, refused="; ".join(faults)))
             continue
         with suppress(InfeasibleError, InputError):  # the few rows may not keep the promise; the whole table may
-            _plan(frame.head(SMALL), chosen, seed)
+            _plan(frame.head(SMALL), chosen, background, seed)
         try:
-            trials.append(_plan(frame, chosen, seed))
+            trials.append(_plan(frame, chosen, background, seed))
         except InfeasibleError as error:
             trials.append(Trial(scheme, refused=error.faults[0].message))
     return Comparison(frame.height, tuple(trials))
@@ -137,8 +138,8 @@ def _with_scheme(policy: Policy, scheme: str) -> Policy:
     return policy.model_copy(update={"method": Method.model_validate({**kept, "name": scheme})})
 
 
-def _plan(frame: Any, policy: Policy, seed: int) -> Trial:
-    encoded = encode(frame, policy)
+def _plan(frame: Any, policy: Policy, background: Background, seed: int) -> Trial:
+    encoded = encode(frame, policy, background=replace(background, population=None))  # schemes cover the table alone
     begin, used = time.perf_counter(), time.process_time()
     plan = method(policy)(encoded, History(), policy, seed=seed, progress=silent)
     seconds, processor = time.perf_counter() - begin, time.process_time() - used

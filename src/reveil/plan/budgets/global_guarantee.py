@@ -20,6 +20,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from reveil.base.errors import Fault, InfeasibleError, InputError
+from reveil.base.text import plain_text
 from reveil.base.words import some
 from reveil.history.history import History
 from reveil.plan.budgets import budget, budget_cuts, statement
@@ -38,7 +39,6 @@ from reveil.plan.cutting.mondrian import Work, rows_of
 from reveil.plan.cutting.trees import Trees, lay_end_to_end
 from reveil.plan.cutting.values import Order, Rows, Tests, admits, room_for
 from reveil.plan.plan import Plan, Progress
-from reveil.policy.guarantee import plain_text
 from reveil.policy.policy import Policy
 from reveil.table.encode import Encoded
 

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from reveil.background.transitions import Relation, domain, relation_of
 from reveil.background.update_graph import Chains, Risks, graph_between, walk_all
+from reveil.base.text import plain_text
 from reveil.base.words import some
 from reveil.history.history import History
-from reveil.policy.guarantee import plain_text
 from reveil.policy.policy import Policy
 from reveil.verify.judges.cohorts import unknown_members
 from reveil.verify.judges.contract import Background, Judge, Verdict, View

@@ -18,9 +18,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from reveil.base.text import plain_text
 from reveil.base.words import some
 from reveil.history.history import History
-from reveil.policy.guarantee import plain_text
 from reveil.policy.policy import Policy
 from reveil.verify.judges.contract import Background, Judge, Verdict, View
 from reveil.verify.judges.counts import count_values, written

@@ -35,9 +35,10 @@ from numba import njit
 from numpy.typing import NDArray
 
 from reveil.background.transitions import domain, relation_of
+from reveil.base.text import plain_text
 from reveil.base.words import some
 from reveil.history.history import History
-from reveil.policy.guarantee import Guarantee, lowest_tau, plain_text, repeats
+from reveil.policy.guarantee import Guarantee, lowest_tau, repeats
 from reveil.policy.policy import Policy
 from reveil.verify.judges.cohorts import (
     Components,
