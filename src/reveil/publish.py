@@ -9,14 +9,27 @@ Recording comes before revealing, because what has been published can never be t
 from __future__ import annotations
 
 import secrets
-import shutil
 import tempfile
-from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import (
+    Mapping,
+)
+from concurrent.futures import (
+    ThreadPoolExecutor,
+)
+from dataclasses import (
+    dataclass,
+    replace,
+)
+from functools import (
+    cached_property,
+)
+from pathlib import (
+    Path,
+)
+from typing import (
+    TYPE_CHECKING,
+    Any,
+)
 
 import numpy as np
 import polars as pl
@@ -36,7 +49,7 @@ from reveil.plan.methods import method
 from reveil.plan.plan import Plan
 from reveil.policy.guarantee import EVOLVING, PERSISTENT
 from reveil.policy.policy import Policy, PolicyLike, load_policy, recorded_policy
-from reveil.published.anatomy import QUASI, value_tables
+from reveil.published.format import PRIVATE, PUBLIC, QUASI, TABLE, value_tables
 from reveil.report.make import write_reports
 from reveil.table.encode import Encoded, encode
 from reveil.table.identify import keyed_hashes
@@ -46,6 +59,7 @@ from reveil.verify.certificate import Certificate, certify
 from reveil.verify.covering import Held
 from reveil.verify.verify import Bench, Truth, Verification, verify
 from reveil.write.emit import count_counterfeits, emit
+from reveil.write.folders import copy_release, make_halves
 from reveil.write.recode import Recoded, part, recode
 
 if TYPE_CHECKING:
@@ -81,7 +95,7 @@ def draft(
     past = history or History()
     frame, bench = usable(table, policy, past, history is not None, seed)
     progress("encoding", 0.0)
-    encoded = encode(frame, policy, past.codebook, bench.known.population)
+    encoded = encode(frame, policy, past.codebook, bench.known)
     hashes = None
     if history is not None and policy.identifier is not None:
         if past.persons.is_empty():  # then people are numbered as they come, and nobody need be looked up
@@ -146,10 +160,10 @@ def write_release(d: Draft, folder: Path, history: History, number: int | None, 
     else:
         grouped = series or bool(d.policy.guarantee.priors)
         recoded = recode(d.frame, d.encoded, d.plan, d.policy, d.rng, group_column=grouped)
-        table, tables = recoded.table, {"table": recoded}
-    emit(tables, counterfeits, d.policy, folder / "public")
+        table, tables = recoded.table, {TABLE: recoded}
+    emit(tables, counterfeits, d.policy, folder / PUBLIC)
     progress("verifying", 0.0)
-    verification = verify(folder / "public", d.policy, history, truth_of(d), d.bench)
+    verification = verify(folder / PUBLIC, d.policy, history, truth_of(d), d.bench)
     verification.insist()
     certificate = certify(
         verification,
@@ -160,8 +174,8 @@ def write_release(d: Draft, folder: Path, history: History, number: int | None, 
         hashes=verification.hashes,
     )
     progress("reporting", 0.0)
-    seen = (d.frame, table, certificate, d.plan, d.loss, verification, d.policy, history)
-    write_reports(folder / "private", *seen, losses=history.losses, seed=d.seed)
+    seen = (d.frame, table, certificate, d.plan, d.loss, verification, d.policy, d.bench.known, history)
+    write_reports(folder / PRIVATE, *seen, losses=history.losses, seed=d.seed)
     return Release(table, d.plan.groups, counterfeits, certificate, None, number, values)
 
 
@@ -212,8 +226,7 @@ def anonymize(
     planned = draft(table, loaded, None, b"", seed, progress)
     with tempfile.TemporaryDirectory(prefix="reveil-") as scratch:
         staged = Path(scratch)
-        (staged / "public").mkdir()
-        (staged / "private").mkdir(mode=0o700)
+        make_halves(staged)
         try:
             release = write_release(planned, staged, History(), None, progress)
             return release if target is None else release.at(copy_release(staged, store.new_folder(target)))
@@ -228,18 +241,6 @@ def _needs_series(policy: Policy) -> list[Fault]:
         return []
     remedy = "publish it in a series (reveil publish, reveil.open_series), or promise something about one table"
     return [Fault("R225", f'model "{model}"', "is a promise about a series, and this is one release", remedy)]
-
-
-def copy_release(staged: Path, target: Path) -> Path:
-    """Both halves of a finished release into an empty folder, or none of them."""
-    try:
-        for half in ("private", "public"):
-            shutil.copytree(staged / half, target / half)
-    except OSError:
-        for half in ("private", "public"):
-            shutil.rmtree(target / half, ignore_errors=True)
-        raise
-    return target
 
 
 def open_series(policy: PolicyLike, home: str | Path | None = None) -> Series:
@@ -263,14 +264,6 @@ def look_back(policy: PolicyLike, home: str | Path | None = None) -> tuple[Serie
     return Series(recorded_policy(ledger.policy or {}, loaded) if changes else loaded, place), changes
 
 
-def vacant(home: Path) -> bool:
-    """Whether nothing is in this place yet, so that nothing need be written before there is a release."""
-    try:
-        return not home.exists() or (home.is_dir() and not any(home.iterdir()))
-    except OSError:
-        return False  # opening it says what is wrong
-
-
 class Series:
     """Releases made under one policy, with the memory that later releases must respect.
 
@@ -279,7 +272,7 @@ class Series:
 
     def __init__(self, policy: Policy, home: Path) -> None:
         self.policy, self.home = policy, home
-        self.begun = not vacant(home)
+        self.begun = not store.vacant(home)
         self._loaded: dict[str, Release] = {}  # by id of the record
 
     def __repr__(self) -> str:
@@ -393,7 +386,7 @@ def pass_gate(
     from reveil.audit.gate import insist
 
     progress("auditing", 0.0)
-    insist(ledger, policy, staged / "public", members, codebooks, progress)
+    insist(ledger, policy, staged / PUBLIC, members, codebooks, progress)
 
 
 def check(published: Any, policy: PolicyLike) -> Certificate:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reveil.background.loading import Background, stated_hierarchy
 from reveil.base.errors import InputError
 from reveil.policy.policy import Column, load_policy
 from reveil.table.encode import encode, positions_of
@@ -21,7 +22,8 @@ WHOLE = [pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32]
 
 
 def decoded(values: pl.Series, spec: Column = QUASI) -> list[object]:
-    tree, positions = positions_of("x", spec, values, HERE)
+    stated = None if spec.hierarchy is None else stated_hierarchy("x", spec.hierarchy, HERE)
+    tree, positions = positions_of("x", spec, values, stated)
     assert positions.dtype == np.int32
     assert tree.has_missing == bool(values.null_count())
     assert all(position == 0 for position, value in zip(positions, values, strict=True) if value is None)
@@ -53,7 +55,7 @@ def test_other_types(values):
 
 def test_positions_keep_the_order_of_numbers():
     values = pl.Series([2**62, -3, None, 2**62 + 1, 0])
-    tree, positions = positions_of("x", QUASI, values, HERE)
+    tree, positions = positions_of("x", QUASI, values)
     assert positions.tolist() == [3, 1, 0, 4, 2]
     assert tree.label(1, 3) == f"[-3-{2**62}]"
     assert tree.label(0, 3) == "*"  # a missing value beside others
@@ -65,7 +67,7 @@ def test_buckets_and_taxonomies():
     codes = pl.Series(["b", None, "a"])
     assert decoded(codes, Column(role="quasi", hierarchy={"letters": ["a", "b"]})) == ["b", None, "a"]
     with pytest.raises(InputError, match=r"R301.*'c' \(2 rows, nearest") as refusal:
-        positions_of("x", Column(role="quasi", hierarchy={"g": ["cc", "d"]}), pl.Series(["c", "c", "d"]), HERE)
+        decoded(pl.Series(["c", "c", "d"]), Column(role="quasi", hierarchy={"g": ["cc", "d"]}))
     assert refusal.value.faults[0].rows == 2
 
 
@@ -114,7 +116,7 @@ def test_all_faults_together():
 
 def test_a_population_shares_the_positions_of_the_table():
     people = pl.DataFrame({"age": [5, 1, None, 9]})
-    encoded = encode(pl.DataFrame({"age": [9, 5]}), policy(), None, people)
+    encoded = encode(pl.DataFrame({"age": [9, 5]}), policy(), None, Background(population=people))
     assert encoded.positions[:, 0].tolist() == [3, 2]
     assert encoded.population is not None
     assert encoded.population[:, 0].tolist() == [2, 1, 0, 3]

@@ -22,9 +22,9 @@ from reveil.cli.app import app
 from reveil.measure.ask import ask
 from reveil.measure.link import link, sentences
 from reveil.measure.measure import measure
-from reveil.measure.opening import open_published
 from reveil.policy.policy import load_policy
 from reveil.published.notation import parse_cell
+from reveil.published.reader import open_published
 
 AGES = st.integers(20, 24)
 SEXES = st.sampled_from("FM")

@@ -3,22 +3,53 @@
 from __future__ import annotations
 
 import datetime
-from pathlib import Path
-from typing import Any
+from pathlib import (
+    Path,
+)
+from typing import (
+    Any,
+)
 
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import (
+    given,
+    settings,
+)
+from hypothesis import (
+    strategies as st,
+)
 
-from oracle import utility as oracle
-from reveil.base.errors import InputError
-from reveil.measure.axes import axis_of, classes_of, read_column
-from reveil.measure.measure import entropy_cells, measure, ncp_column
-from reveil.measure.queries import Questions
-from reveil.policy.policy import Column, load_policy
-from reveil.table.encode import positions_of
+from oracle import (
+    utility as oracle,
+)
+from reveil.background.loading import (
+    stated_hierarchy,
+)
+from reveil.base.errors import (
+    InputError,
+)
+from reveil.measure.axes import (
+    axis_of,
+    classes_of,
+    read_column,
+)
+from reveil.measure.measure import (
+    entropy_cells,
+    measure,
+    ncp_column,
+)
+from reveil.measure.queries import (
+    Questions,
+)
+from reveil.policy.policy import (
+    Column,
+    load_policy,
+)
+from reveil.table.encode import (
+    positions_of,
+)
 
 POLICY = {
     "columns": {
@@ -198,7 +229,9 @@ def test_empty_cells_beyond_those_of_the_original_are_suppressed_ones() -> None:
 
 
 def losses(spec: dict[str, Any], values: list[Any], texts: list[str | None]) -> list[float]:
-    axis = axis_of("x", Column(role="quasi", **spec), pl.Series("x", values), Path())
+    column = Column(role="quasi", **spec)
+    tree = None if column.hierarchy is None else stated_hierarchy("x", column.hierarchy, Path())
+    axis = axis_of("x", column, pl.Series("x", values), tree)
     read, faults = read_column(axis, pl.Series(texts))
     assert faults == []
     return ncp_column(read).round(6).tolist()
@@ -230,8 +263,9 @@ def test_loss_of_every_kind_of_column() -> None:
 def test_loss_of_our_own_labels_is_the_loss_that_planning_saw() -> None:
     values = pl.Series("job", JOBS)
     spec = Column.model_validate(POLICY["columns"]["job"])  # type: ignore[index]
-    tree, _ = positions_of("job", spec, values, Path())
-    read, _ = read_column(axis_of("job", spec, values, Path()), pl.Series(tree.labels))
+    assert spec.hierarchy is not None
+    tree, _ = positions_of("job", spec, values, stated_hierarchy("job", spec.hierarchy, Path()))
+    read, _ = read_column(axis_of("job", spec, values, tree), pl.Series(tree.labels))
     assert ncp_column(read) == pytest.approx(tree.cost)
 
 
@@ -306,7 +340,7 @@ def test_large_numbers_lose_what_small_ones_lose(start: int) -> None:
 
 def test_whole_numbers_of_which_floats_are_the_same_have_ranks_of_their_own() -> None:
     values = pl.Series("n", [None, 2**62 + 1, 2**62, -(2**63), 2**63 - 1])
-    axis = axis_of("n", Column(role="quasi"), values, Path())
+    axis = axis_of("n", Column(role="quasi"), values)
     assert axis.rows(values, ranked=True).tolist() == [0, 3, 2, 1, 4]
     read, faults = read_column(axis, pl.Series("n", [str(2**62 + 1), f"[{2**62 + 1}-{2**62 + 5}]", f">{2**62}", None]))
     assert not faults
@@ -315,6 +349,6 @@ def test_whole_numbers_of_which_floats_are_the_same_have_ranks_of_their_own() ->
 
 def test_numbers_beyond_64_bits_are_refused() -> None:
     with pytest.raises(InputError) as refusal:
-        axis_of("n", Column(role="quasi"), pl.Series("n", [1, 2**64 - 1], dtype=pl.UInt64), Path())
+        axis_of("n", Column(role="quasi"), pl.Series("n", [1, 2**64 - 1], dtype=pl.UInt64))
     (fault,) = refusal.value.faults
     assert (fault.code, fault.rows) == ("R708", 1)

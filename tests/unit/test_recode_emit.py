@@ -19,6 +19,7 @@ from polars.testing import assert_frame_equal
 
 import reveil
 from reveil import publish
+from reveil.background.loading import load_hierarchies
 from reveil.base.errors import GuaranteeError
 from reveil.base.progress import silent
 from reveil.history.history import History
@@ -28,7 +29,8 @@ from reveil.publish import draft
 from reveil.published.notation import parse_cell
 from reveil.table.encode import encode, positions_of
 from reveil.table.roles import prepare
-from reveil.verify.verify import Truth, check_table, read_published, verify
+from reveil.verify.reading import read_published
+from reveil.verify.verify import Truth, check_table, verify
 from reveil.write.emit import count_counterfeits, emit
 from reveil.write.recode import Part, Recoded, recode
 
@@ -121,7 +123,7 @@ def same_rows(table: pl.DataFrame, groups: NDArray[np.int32], frame: pl.DataFram
     prepared = prepare(frame, policy)
     for number, name in enumerate(quasi):
         spec = policy.columns[name]
-        hierarchy, _ = positions_of(name, spec, prepared[name], policy.folder)
+        hierarchy, _ = positions_of(name, spec, prepared[name], load_hierarchies(policy).get(name))
         numeric = None if not prepared.schema[name].is_numeric() else True
         read = {text: parse_cell(text, hierarchy, numeric=numeric) for text in {c[number] for c in shown.values()}}
         for value, group in zip(prepared[name], groups, strict=True):

@@ -17,6 +17,7 @@ import polars as pl
 import pytest
 
 import reveil
+from reveil.background.loading import load_background
 from reveil.history.history import History
 from reveil.measure.risk import class_risk, risk
 from reveil.plan.loss import Loss
@@ -233,6 +234,7 @@ def source(**changes: Any) -> Source:
         loss=Loss({"age": 0.5, "town": 0.25, "stage": 0.0}, 0.25, 300, 5.0, {5: 12}),
         verification=verification,
         policy=policy,
+        background=load_background(policy),
         history=History(),
         losses={},
         seed=987_654_321,
@@ -356,7 +358,9 @@ def test_a_release_of_600_000_rows_stays_small(tmp_path: Path) -> None:
     plan = Plan(groups, "mondrian", statistics=statistics)
     verification = Verification((), (), rows, 6_000, 0, tuple(np.sort(np.bincount(groups)).tolist()))
     certificate = certify(verification, policy, release=1, rows=rows, reasons={}, hashes={})
-    write_reports(tmp_path, frame, frame, certificate, plan, loss, verification, policy, History())
+    write_reports(
+        tmp_path, frame, frame, certificate, plan, loss, verification, policy, load_background(policy), History()
+    )
     for name in ("report.html", "report-external.html"):
         assert 5_000 < (tmp_path / name).stat().st_size < 200_000
         check_stands_alone((tmp_path / name).read_text(encoding="utf-8"))
@@ -434,7 +438,7 @@ def test_anatomy_is_not_said_to_hide_rows(tmp_path: Path) -> None:
 
 def test_small_groups_are_counted_by_each_k() -> None:
     given = source()
-    found = exposure(given.frame, [4, 11, 12, 20], given.plan, given.policy)
+    found = exposure(given.frame, [4, 11, 12, 20], given.plan, given.policy, None)
     after = {found_line.label: found_line.after for found_line in found.small}
     assert after["0.09, as spoken of: k = 11"] == Fraction(4, 47)
     assert after["0.09, strictly: k = 12"] == Fraction(15, 47)

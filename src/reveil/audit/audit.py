@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from fractions import Fraction
-from typing import Any
+from collections.abc import (
+    Mapping,
+    Sequence,
+)
+from dataclasses import (
+    replace,
+)
+from fractions import (
+    Fraction,
+)
+from typing import (
+    Any,
+)
 
 import numpy as np
 import polars as pl
@@ -16,8 +25,10 @@ from reveil.audit.input.tables import Presence, observe, population_priors
 from reveil.audit.job import Job, Options
 from reveil.audit.result.outcome import WORST, Audit
 from reveil.base.arrays import I64
-from reveil.base.errors import Fault, InputError
+from reveil.base.errors import Fault, InputError, brief, stop_if
 from reveil.base.progress import Progress, silent
+from reveil.base.text import plain_text
+from reveil.base.words import some
 from reveil.policy.policy import Policy, PolicyLike, load_policy
 
 STATED = ("priors", "change", "transitions", "compromised", "share", "publisher")  # of the adversary, one by one
@@ -134,19 +145,38 @@ def _is_table(releases: Sequence[Any]) -> bool:
 
 
 def _truth(given: I64 | pl.DataFrame | None, o: Observed) -> I64 | None:
-    """The true value's code of each appearance; from a frame with person, release and value."""
+    """The true value's code of each appearance, -1 where it is not given; from a frame with person, release and value.
+
+    Whoever is known to be in a release has a value that is shown there: another one is refused.
+    """
     if given is None or isinstance(given, np.ndarray):
         return given
-    code = {str(v): n for n, v in enumerate(o.values)}
-    known = {
-        (str(p), str(r)): code.get(str(v), -1) for p, r, v in given.select("person", "release", "value").iter_rows()
-    }
-    return np.array(
-        [
-            known.get((str(o.persons[int(p)]), o.releases[r]), -1)
-            for p, r in zip(o.app_person, o.app_release, strict=True)
-        ]
-    )
+    rows = [tuple(map(plain_text, row)) for row in given.select("person", "release", "value").iter_rows()]
+    _refuse_strangers(rows, o)
+    value_of = {(person, release): value for person, release, value in rows}
+    code = {plain_text(value): n for n, value in enumerate(o.values)}
+    names = [plain_text(person) for person in o.persons]
+    told = [value_of.get((names[p], o.releases[r])) for p, r in zip(o.app_person, o.app_release, strict=True)]
+    sure = zip(told, o.app_sure, strict=True)
+    lost = [value for value, there in sure if there and value is not None and value not in code]
+    if lost:
+        shown = ", ".join(brief(value) for value in dict.fromkeys(lost[:3]))
+        message = f"{some(len(lost), 'value is', 'values are')} shown by no release: {shown}"
+        raise InputError(Fault("R733", "truth", message, "write values as the releases do", len(lost)))
+    return np.array([-1 if value is None else code.get(value, -1) for value in told], dtype=np.int64)
+
+
+def _refuse_strangers(rows: Sequence[tuple[str, ...]], o: Observed) -> None:
+    """Lines of the truth about people or releases that nobody has heard of."""
+    people, releases = set(map(plain_text, o.persons)), set(o.releases)
+    faults = []
+    for what, place, known in (("people", 0, people), ("releases", 1, releases)):
+        lost = [row[place] for row in rows if row[place] not in known]
+        if lost:
+            shown = ", ".join(brief(name) for name in list(dict.fromkeys(lost))[:3])
+            message = f"{some(len(lost), 'line is', 'lines are')} about {what} that are not there: {shown}"
+            faults.append(Fault("R733", "truth", message, "correct the names, or leave these lines out", len(lost)))
+    stop_if(faults)
 
 
 __all__ = ["Audit", "audit"]

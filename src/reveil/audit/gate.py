@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
-from fractions import Fraction
-from pathlib import Path
-from typing import Any
+from collections.abc import (
+    Mapping,
+    Sequence,
+)
+from dataclasses import (
+    fields,
+    replace,
+)
+from fractions import (
+    Fraction,
+)
+from pathlib import (
+    Path,
+)
+from typing import (
+    Any,
+)
 
 import polars as pl
 
 from reveil.audit.audit import STATED, Audit, audit, idle, settled
 from reveil.audit.input.knowledge import Given, person_priors
 from reveil.audit.input.observed import Observed
-from reveil.audit.input.series import observe_series, truth_of
+from reveil.audit.input.series import Source, observe_series, sources_of, truth_of
 from reveil.audit.job import Options
-from reveil.base.arrays import I64
 from reveil.base.errors import Fault, GuaranteeError, InputError
 from reveil.base.progress import Progress
 from reveil.base.words import agree, some_people
@@ -42,7 +53,8 @@ def audit_series(
     options = Options(**{f.name: how[f.name] for f in fields(Options) if f.name in how})
     who = settled(adversary, policy, stated, options, idle(how), people)
     column = _column(policy, sensitive)
-    seen = observe_series(ledger, column)
+    sources = sources_of(ledger)
+    seen = observe_series(sources, column)
     numbers = _Numbers(ledger, seen)
     known = [numbers.of(item.person) for item in who.compromised]
     weighed = [numbers.of(person) for person in who.priors]
@@ -55,7 +67,7 @@ def audit_series(
         priors={name(n): row for n, row in zip(weighed, who.priors.values(), strict=True)}
         or _priors(ledger, policy, column, seen),
     )
-    truth = truth_of(ledger, column, seen)
+    truth = truth_of(sources, column, seen)
     asked_by_name = None if asked is None else [name(n) for n in asked]
     return audit(seen, policy=policy, adversary=who, people=asked_by_name, truth=truth, **how)
 
@@ -124,9 +136,10 @@ def insist(
     progress: Progress,
 ) -> None:
     """Refuse a staged release if, with all earlier ones, it exposes anybody or breaks the promise."""
+    sources = sources_of(ledger, Source(public, members, codebooks))
     for column in policy.named("sensitive"):
-        seen = observe_series(ledger, column, staged=(public, members))
-        truth: I64 = truth_of(ledger, column, seen, staged=(members, codebooks[column]))
+        seen = observe_series(sources, column)
+        truth = truth_of(sources, column, seen)
         how = policy.audit
         found = audit(
             seen, policy=policy, truth=truth, share=how.compromised, limit=how.seconds, worst=3, progress=progress

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from reveil.base.errors import Fault, stop_if
-from reveil.published.notation import value_text
+from reveil.base.text import plain_text
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,5 +106,6 @@ def _texts(values: pl.Series) -> pl.Series:
     """A column as the texts of a prior file; the missing value is empty."""
     if values.dtype == pl.String:
         return values.fill_null("")
-    labels = {value: value_text(value) for value in values.drop_nulls().unique()}
+    values = values.dt.date() if values.dtype == pl.Datetime else values
+    labels = {value: plain_text(value) for value in values.drop_nulls().unique()}
     return values.replace_strict(labels, default="", return_dtype=pl.String).fill_null("")

@@ -22,9 +22,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from reveil.base.errors import Fault, InputError, stop_if
+from reveil.base.text import plain_text
 from reveil.base.words import some
 from reveil.policy.policy import Policy
-from reveil.published.notation import parse_cell, value_text
+from reveil.published.notation import parse_cell
 
 TOLERANCE = Fraction(1, 10**6)  # of a sum of rounded probabilities; the posterior does not depend on the sum
 SHOWN = 3  # examples in a fault
@@ -48,12 +49,12 @@ class Prior:
 
     def rows(self, values: Sequence[Any]) -> list[tuple[Fraction, ...]]:
         """The probabilities of the given values, in their order, for each signature."""
-        index = [self.place[_text(value)] for value in values]
+        index = [self.place[plain_text(value)] for value in values]
         return [tuple(row[i] for i in index) for row in self.table]
 
     def lacks(self, values: Sequence[Any]) -> list[str]:
         """Those of the given values that the prior says nothing about."""
-        return [_text(value) for value in values if _text(value) not in self.place]
+        return [plain_text(value) for value in values if plain_text(value) not in self.place]
 
     def label(self, signature: int) -> str:
         """A signature in words.
@@ -111,12 +112,8 @@ class Prior:
         return faults
 
 
-def _text(value: Any) -> str:
-    return "" if value is None else value_text(value)
-
-
 def _shown(row: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {_text(value)!r}" for name, value in row.items())
+    return ", ".join(f"{name} {plain_text(value)!r}" for name, value in row.items())
 
 
 def load(policy: Policy) -> list[Prior]:
@@ -277,7 +274,7 @@ def check_values(prior: Prior, values: pl.Series, signatures: Signatures) -> lis
     where = f"prior {prior.name}"
     if lacking:
         listed = ", ".join(map(repr, sorted(lacking)[:SHOWN])) + ", ..." * (len(lacking) > SHOWN)
-        unknown = [value for value in values.unique().to_list() if _text(value) in lacking]
+        unknown = [value for value in values.unique().to_list() if plain_text(value) in lacking]
         rows = int(values.is_in(unknown, nulls_equal=True).sum())
         message = f"says nothing about {some(len(lacking), 'value')} of {prior.column!r} that occur: {listed}"
         return [Fault("R434", where, message, "add their probabilities, or estimate the prior with smoothing", rows)]
@@ -302,6 +299,6 @@ def check_values(prior: Prior, values: pl.Series, signatures: Signatures) -> lis
 
 def _codes(prior: Prior, values: pl.Series) -> NDArray[np.int64]:
     distinct = values.unique()
-    table = pl.DataFrame({"v": distinct, "code": [prior.place[_text(v)] for v in distinct.to_list()]})
+    table = pl.DataFrame({"v": distinct, "code": [prior.place[plain_text(v)] for v in distinct.to_list()]})
     joined = pl.DataFrame({"v": values}).join(table, on="v", how="left", nulls_equal=True, maintain_order="left")
     return joined["code"].to_numpy()

@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reveil.base.errors import Fault, InputError, brief, stop_if
+from reveil.base.text import plain_text
 from reveil.hierarchies.files import nested_paths, read_paths
-from reveil.policy.guarantee import EVOLVING, exact, plain_text
+from reveil.policy.guarantee import EVOLVING, exact
 from reveil.policy.policy import Policy
 from reveil.table.read import read_table
 

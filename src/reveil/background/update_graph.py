@@ -9,21 +9,36 @@ linear in the edges. `walk_all` does everybody at once, in whole numbers as far 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
-from math import lcm
-from pathlib import Path
-from typing import Any
+from collections.abc import (
+    Mapping,
+    Sequence,
+)
+from dataclasses import (
+    dataclass,
+)
+from fractions import (
+    Fraction,
+)
+from math import (
+    lcm,
+)
+from pathlib import (
+    Path,
+)
+from typing import (
+    Any,
+)
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import (
+    NDArray,
+)
 
 from reveil.background.transitions import Relation, relation_between, stated_weights
 from reveil.base.arrays import I64, offsets_of
 from reveil.base.errors import Fault, brief, stop_if
 from reveil.base.kernels import kernel
-from reveil.policy.guarantee import plain_text
+from reveil.base.text import plain_text
 
 Chances = tuple[dict[Any, Fraction], ...]
 LARGEST = 2**26  # of a forward or backward sum that is kept exactly: a product of two and a sum of these fit 63 bits

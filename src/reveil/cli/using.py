@@ -25,13 +25,13 @@ def measure(
     """Utility: information loss and query error of a published table."""
     from reveil.cli import terminal
     from reveil.measure.measure import measure as compute
-    from reveil.measure.opening import open_published
     from reveil.policy.policy import load_policy
+    from reveil.published.reader import open_published
     from reveil.table.read import read_table
     from reveil.table.roles import options, prepare
 
     loaded = load_policy(policy)
-    opened = open_published(published)
+    opened = open_published(published, loaded)
     truth = prepare(read_table(original, options(loaded)), loaded)
     utility = compute(
         opened.table,

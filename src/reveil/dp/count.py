@@ -8,16 +8,29 @@ numbers. Two counts at once cannot spend the same budget: only one finds the led
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
-from fractions import Fraction
-from html import escape
-from pathlib import Path
-from typing import Any
+from collections.abc import (
+    Mapping,
+)
+from dataclasses import (
+    dataclass,
+)
+from fractions import (
+    Fraction,
+)
+from html import (
+    escape,
+)
+from pathlib import (
+    Path,
+)
+from typing import (
+    Any,
+)
 
 import polars as pl
 
 from reveil.base.errors import Fault, GuaranteeError, InfeasibleError, InputError, TamperedError, stop_if
+from reveil.base.files import write_json
 from reveil.base.progress import Progress, silent
 from reveil.base.words import some
 from reveil.dp import mechanism
@@ -27,9 +40,8 @@ from reveil.ledger import store
 from reveil.ledger.ledger import Ledger
 from reveil.ledger.record import GENESIS, Head, Record
 from reveil.policy.policy import load_as
-from reveil.publish import vacant
-from reveil.report.make import write_json
-from reveil.verify.verify import read_published, typed
+from reveil.published.format import PACKAGE, PRIVATE, PUBLIC
+from reveil.published.reader import read_tables
 from reveil.write.emit import emit
 
 CountingLike = str | Path | Mapping[str, Any] | Counting
@@ -115,7 +127,7 @@ def spent(policy: CountingLike, home: str | Path | None = None) -> Spent:
     """
     rules = load_as(Counting, policy)
     place = _home(rules, home)
-    ledger = None if vacant(place) else _settled(Ledger.open(place))
+    ledger = None if store.vacant(place) else _settled(Ledger.open(place))
     past = [] if ledger is None else ledger.records()
     if ledger is None or not past:
         _refuse_idle(rules.dp)
@@ -133,7 +145,7 @@ def look_back(policy: CountingLike, home: str | Path | None = None) -> tuple[lis
     """
     rules = load_as(Counting, policy)
     place = _home(rules, home)
-    if vacant(place):
+    if store.vacant(place):
         return [], []
     ledger = Ledger.open(place)
     return ledger.settle(), _changes(ledger, rules)
@@ -168,7 +180,7 @@ def count(
     rules = load_as(Counting, policy)
     mechanism.opendp()
     place = _home(rules, home)
-    ledger = None if vacant(place) else _open(rules, place)
+    ledger = None if store.vacant(place) else _open(rules, place)
     past = [] if ledger is None else ledger.records()
     if not past:
         _refuse_idle(rules.dp)
@@ -261,9 +273,9 @@ def _write(
         progress(f"counting {marginal.name}", number / len(scales))
         drawn = mechanism.noisy(budget.measure, scale, cells(kept, marginal, budget))
         tables[marginal.name] = grid(marginal, budget, drawn)
-    emit({**tables, "privacy": privacy}, None, rules, staged / "public")
-    _check(staged / "public", {**tables, "privacy": privacy})
-    write_json(staged / "private" / "spending.json", {"rows": frame.height, "rows_left_out": left_out})
+    emit({**tables, "privacy": privacy}, None, rules, staged / PUBLIC)
+    _check(staged / PUBLIC, {**tables, "privacy": privacy})
+    write_json(staged / PRIVATE / "spending.json", {"rows": frame.height, "rows_left_out": left_out})
     return tables, left_out
 
 
@@ -284,20 +296,21 @@ def _privacy(budget: Budget, scales: list[float]) -> pl.DataFrame:
 
 def _check(public: Path, tables: Mapping[str, pl.DataFrame]) -> None:
     """The written bytes say what was drawn, and nothing else is in the folder."""
-    package = json.loads((public / "datapackage.json").read_text(encoding="utf-8"))
-    files = {resource["name"]: public / resource["path"] for resource in package["resources"]}
-    extra = {path.name for path in public.iterdir()} - {path.name for path in files.values()} - {"datapackage.json"}
-    wrong = [name for name, table in tables.items() if not _says(files[name], package, table)]
+    resources = json.loads((public / PACKAGE).read_text(encoding="utf-8"))["resources"]
+    extra = {path.name for path in public.iterdir()} - {resource["path"] for resource in resources} - {PACKAGE}
+    said = _said(public)
+    wrong = [name for name, table in tables.items() if name not in said or not said[name].equals(table)]
     if extra or wrong:
         message = f"changed while written: {', '.join([*wrong, *sorted(extra)])}"
         raise GuaranteeError(Fault("R606", "noisy counts", message, "do not publish; report this as a bug of Reveil"))
 
 
-def _says(file: Path, package: Mapping[str, Any], table: pl.DataFrame) -> bool:
+def _said(public: Path) -> dict[str, pl.DataFrame]:
+    """What the files say; nothing where they cannot be read."""
     try:
-        return typed(read_published(file), package, file.stem).equals(table)
-    except (ValueError, pl.exceptions.PolarsError):
-        return False
+        return read_tables(public)
+    except InputError:
+        return {}
 
 
 def _record(ledger: Ledger, staged: Path, head: Head, rules: Counting, scales: list[float]) -> Record:

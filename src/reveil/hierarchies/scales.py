@@ -14,6 +14,7 @@ from itertools import combinations, pairwise
 from typing import Any
 
 from reveil.base.errors import Fault, InputError
+from reveil.base.text import plain_text
 from reveil.base.words import some
 from reveil.hierarchies.tree import Hierarchy, Path, grow, refuse_ambiguous
 from reveil.policy.policy import DATE_LEVELS, DateLevel
@@ -29,7 +30,7 @@ def numbers(name: str, values: Sequence[Number], missing: bool) -> Built:
     >>> hierarchy.label(0, 1), hierarchy.label(2, 2), hierarchy.loss(0, 1)
     ('[20-25]', '40', 0.25)
     """
-    paths: dict[Hashable, Path] = {value: (number_text(value),) for value in values}
+    paths: dict[Hashable, Path] = {value: (plain_text(value),) for value in values}
     place: dict[Hashable, tuple[float, float]] = {v: (where, where) for v, where in _places(values).items()}
     tree = grow(name, paths, missing=missing, free=True, place=place, span=number_span)
     return tree, {value: value for value in values}
@@ -40,14 +41,8 @@ def _places(values: Sequence[Number]) -> dict[Number, float]:
     return {value: float(value - values[0]) if isinstance(value, int) else float(value) for value in values}
 
 
-def number_text(value: Hashable) -> str:
-    """The decimal that is meant; from 2**53 on, the digits of a float as a whole number would be others."""
-    whole = isinstance(value, float) and value.is_integer() and abs(value) < 2**53
-    return str(int(value)) if isinstance(value, float) and whole else str(value)
-
-
 def number_span(first: Hashable, last: Hashable) -> str:
-    return f"[{number_text(first)}-{number_text(last)}]"
+    return f"[{plain_text(first)}-{plain_text(last)}]"
 
 
 def widths(name: str, values: Sequence[Number], steps: Sequence[Fraction], missing: bool) -> Built:

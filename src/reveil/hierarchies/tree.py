@@ -37,6 +37,7 @@ class Hierarchy:
     free: bool
     has_missing: bool
     paths: tuple[Path, ...]  # of each leaf, as stated: chains are not collapsed
+    height: Positions  # of each node: steps down to its deepest leaf, as stated
     span: Callable[[Hashable, Hashable], str] | None = None  # label of a free run, from its two ends
 
     def __len__(self) -> int:
@@ -56,8 +57,26 @@ class Hierarchy:
 
     @cached_property
     def by_label(self) -> Mapping[str, tuple[int, int]]:
-        """The interval of positions that each node label stands for."""
-        return {label: (int(a), int(b)) for label, a, b in zip(self.labels, self.lo, self.hi, strict=True)}
+        """The interval of positions that each label stands for.
+
+        A label over a single other one is no node, because nothing would be gained by publishing it; who reads tables
+        of others may meet it. One that stands for two intervals tells neither.
+        """
+        found = {label: (int(a), int(b)) for label, a, b in zip(self.labels, self.lo, self.hi, strict=True)}
+        chains: dict[str, set[tuple[int, int]]] = {}
+        for label, run in self._stated_runs():
+            chains.setdefault(label, set()).add(run)
+        return {label: runs.pop() for label, runs in chains.items() if len(runs) == 1} | found
+
+    def _stated_runs(self) -> Iterator[tuple[str, tuple[int, int]]]:
+        """Every label above the leaves with the interval of its leaves, as stated."""
+        first: dict[Path, int] = {}
+        last: dict[Path, int] = {}
+        for position, path in enumerate(self.paths):
+            for depth in range(1, len(path)):
+                first.setdefault(path[:depth], position)
+                last[path[:depth]] = position
+        return ((branch[-1], (position, last[branch])) for branch, position in first.items())
 
     @cached_property
     def children(self) -> tuple[tuple[int, ...], ...]:
@@ -84,6 +103,18 @@ class Hierarchy:
                     first = last + 1
         return found
 
+    @property
+    def known(self) -> tuple[Hashable, ...]:
+        """The leaves but the missing value."""
+        return self.leaves[int(self.has_missing) :]
+
+    def regrown(self, missing: bool) -> Hierarchy:
+        """The same taxonomy with a place for the missing value, or without one."""
+        if missing == self.has_missing:
+            return self
+        own = dict(zip(self.leaves, self.paths, strict=True))
+        return grow(self.name, {leaf: own[leaf] for leaf in self.known}, missing=missing)
+
     def tied(self) -> Hierarchy:
         """The same with nodes only: no run of neighbours may be published."""
         return replace(self, free=False, span=None)
@@ -105,6 +136,7 @@ class Hierarchy:
             free=False,
             has_missing=self.has_missing,
             paths=tuple((label,) for label in leaves),
+            height=np.array([1] + [0] * len(self), dtype=np.int32),
         )
 
     def node(self, a: int, b: int) -> int:
@@ -173,6 +205,7 @@ def grow(
         free=free,
         has_missing=missing,
         paths=tuple(("",) if leaf is None else paths[leaf] for leaf in leaves),
+        height=np.array([node.height for node in nodes], dtype=np.int32),
         span=span,
     )
 
@@ -183,12 +216,14 @@ class _Branch:
     def __init__(self, label: str, leaf: Hashable = None, is_leaf: bool = False) -> None:
         self.label, self.leaf, self.is_leaf = label, leaf, is_leaf
         self.children: dict[str, _Branch] = {}
-        self.lo = self.hi = self.parent = 0
+        self.lo = self.hi = self.parent = self.height = 0
 
     def add(self, leaf: Hashable, path: Path) -> None:
         branch = self
-        for label in path[:-1]:
+        branch.height = max(branch.height, len(path))
+        for depth, label in enumerate(path[:-1], 1):
             branch = branch.children.setdefault(label, _Branch(label))
+            branch.height = max(branch.height, len(path) - depth)
         branch.children[f"\0{path[-1]}"] = _Branch(path[-1], leaf=leaf, is_leaf=True)
 
     def collapsed(self) -> _Branch:

@@ -17,13 +17,13 @@ import polars as pl
 
 from reveil.background.transitions import weights_of
 from reveil.base.errors import Fault, InputError, brief
+from reveil.base.text import plain_text
 from reveil.base.words import some
 from reveil.hierarchies.tree import Hierarchy
 from reveil.history.history import History
 from reveil.history.recorded import spans_of, standing_of
 from reveil.plan.loss import Loss
 from reveil.plan.plan import Plan
-from reveil.policy.guarantee import plain_text
 from reveil.policy.policy import ColumnType, Policy
 from reveil.table.encode import Encoded
 from reveil.table.roles import first_rows

@@ -19,9 +19,9 @@ from reveil.ledger.ledger import Ledger
 from reveil.ledger.record import Record
 from reveil.plan.loss import Loss
 from reveil.plan.plan import Plan
-from reveil.published.anatomy import QUASI, value_tables
+from reveil.published.format import PRIVATE, PUBLIC
+from reveil.published.reader import read_release
 from reveil.verify.certificate import Certificate
-from reveil.verify.verify import read_published, typed
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,23 +47,17 @@ class Release:
     def read(cls, ledger: Ledger, record: Record) -> Release:
         """A release of the past, whose files have been checked."""
         folder = ledger.path(record.number)
-        package = json.loads((folder / "public" / "datapackage.json").read_text(encoding="utf-8"))
-        tables = {r["name"]: folder / "public" / r["path"] for r in package["resources"]}
-        main = QUASI if QUASI in tables else "table"
-        columns = [
-            f["name"] for r in package["resources"] for f in r["schema"]["fields"] if f.get("role") == "sensitive"
-        ]
-        names = value_tables(tuple(columns)) if main == QUASI else {}
-        content = json.loads((folder / "private" / "certificate.json").read_text(encoding="utf-8"))
+        published = read_release(folder / PUBLIC)
+        content = json.loads((folder / PRIVATE / "certificate.json").read_text(encoding="utf-8"))
         tuples = {name: tuple(content[name]) for name in ("verdicts", "checks", "assumptions", "limits")}
         return cls(
-            table=typed(read_published(tables[main]), package, main),
+            table=published.table,
             groups=ledger.memory(record.number, "members")["group"].to_numpy(),
-            counterfeits=pl.read_csv(tables["counterfeits"]),
+            counterfeits=published.counterfeits,
             certificate=Certificate(**{**content, **tuples}),
             path=folder,
             number=record.number,
-            values={c: typed(read_published(tables[n]), package, n) for c, n in names.items()} or None,
+            values=published.values,
         )
 
     def at(self, path: Path) -> Release:
@@ -73,7 +67,7 @@ class Release:
     @property
     def public(self) -> Path | None:
         """The folder to hand over; nothing else of the release is for others."""
-        return None if self.path is None else self.path / "public"
+        return None if self.path is None else self.path / PUBLIC
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -52,6 +52,14 @@ def reason(error: OSError) -> str:
     return error.strerror or str(error)
 
 
+def vacant(home: Path) -> bool:
+    """Whether nothing is in this place yet, so that nothing need be written before there is a release."""
+    try:
+        return not home.exists() or (home.is_dir() and not any(home.iterdir()))
+    except OSError:
+        return False  # opening it says what is wrong
+
+
 def lay_out(home: Path) -> None:
     """Make the folders of a new home. A folder with other things in it is refused: it would be locked up."""
     try:

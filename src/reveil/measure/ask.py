@@ -16,10 +16,11 @@ from typing import Any
 import polars as pl
 
 from reveil.base.errors import Fault, brief, stop_if
+from reveil.base.text import plain_text
 from reveil.base.words import some
-from reveil.measure.opening import Opened, open_published
-from reveil.published.anatomy import COUNT, GROUP
-from reveil.published.notation import parse_cell, value_text
+from reveil.published.format import COUNT, GROUP
+from reveil.published.notation import parse_cell
+from reveil.published.reader import Published, open_published
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ def ask(published: Any, where: Mapping[str, object]) -> Answer:
     >>> found.expected, found.least, found.most
     (Fraction(5, 2), 2, 3)
     """
-    opened = Opened(published[0], None, published[1]) if isinstance(published, tuple) else open_published(published)
+    opened = Published(published[0], None, published[1]) if isinstance(published, tuple) else open_published(published)
     values = opened.values or {}
     stop_if(_faults(opened, where))
     notes = tuple(filter(None, (_unmet(values.get(name, opened.table)[name], where[name]) for name in where)))
@@ -98,7 +99,7 @@ def _unmet(column: pl.Series, wanted: object) -> str | None:
     """What to say of a condition that no published value meets: it may be right, or a slip."""
     if _covered(column, wanted):
         return None
-    texts = [value_text(value) for value in column.unique() if value is not None]
+    texts = [plain_text(value) for value in column.unique() if value is not None]
     near = difflib.get_close_matches(str(wanted), texts, n=1)
     hint = f"; did you mean {brief(near[0])}" if near else ""
     return f"no published value of {column.name!r} is {brief(wanted)}, so the answer is 0{hint}"
@@ -113,7 +114,7 @@ def _matches(table: pl.DataFrame, where: Mapping[str, object]) -> pl.Series:
     return found
 
 
-def _faults(opened: Opened, where: Mapping[str, object]) -> list[Fault]:
+def _faults(opened: Published, where: Mapping[str, object]) -> list[Fault]:
     if opened.values is None:
         remedy = "name an anatomy release (qit and st); for other releases see `reveil measure`"
         return [Fault("R740", "published table", "is not an anatomy", remedy)]

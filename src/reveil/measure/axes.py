@@ -8,30 +8,48 @@ from __future__ import annotations
 
 import datetime
 import difflib
-from bisect import bisect_left
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
-from functools import cached_property
-from math import ceil, floor
-from pathlib import Path
+from bisect import (
+    bisect_left,
+)
+from collections.abc import (
+    Hashable,
+    Iterable,
+    Sequence,
+)
+from dataclasses import (
+    dataclass,
+)
+from fractions import (
+    Fraction,
+)
+from functools import (
+    cached_property,
+)
+from math import (
+    ceil,
+    floor,
+)
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
+from numpy.typing import (
+    NDArray,
+)
 
+from reveil.background.loading import load_hierarchies
 from reveil.base.arrays import I64
 from reveil.base.errors import Fault, InputError, stop_if
+from reveil.base.text import plain_text
 from reveil.base.words import some
 from reveil.hierarchies import scales
 from reveil.hierarchies.tree import Hierarchy
 from reveil.policy.policy import Column, Policy
-from reveil.published.notation import Cell, exact_number, parse_column, read_date, value_text
+from reveil.published.format import COUNT, GROUP
+from reveil.published.notation import Cell, exact_number, parse_column, read_date
 from reveil.table.encode import positions_of
 
 Floats = NDArray[np.float64]
 Runs = list[tuple[int, int]]  # first and last rank of each
-GROUP = "group"
 EXACT = 2**53  # whole numbers beyond it are not exact as floats
 
 
@@ -63,7 +81,7 @@ class Axis:
     def _key(self, value: Hashable) -> Hashable:
         """What values of the original and values named in a cell are compared by."""
         if value is None or self.numbers is None:
-            return None if value is None else value_text(value)
+            return None if value is None else plain_text(value)
         if isinstance(value, str):
             value = read_date(value) if isinstance(self.values[-1], datetime.date) else exact_number(value)
         return None if value is None else self._number(value)
@@ -156,7 +174,7 @@ class Axis:
         """Where each row lies on the scale, from its origin, or its rank; a missing number is nowhere (nan)."""
         if self.numbers is None:
             known = self.values[1:] if self.missing else self.values
-            texts = pl.Series([value_text(value) for value in known], dtype=pl.String)
+            texts = pl.Series([plain_text(value) for value in known], dtype=pl.String)
             codes = _texts(values).cast(pl.Enum(texts)).to_physical().cast(pl.Float64) + (len(self.values) - len(known))
             return codes.fill_null(0.0).to_numpy()
         scale = values.to_physical().cast(pl.Int64 if self.whole else pl.Float64)
@@ -169,13 +187,13 @@ class Axis:
         return np.where(scale.is_null().to_numpy(), 0, places).astype(np.float64)
 
 
-def axis_of(name: str, spec: Column, values: pl.Series, folder: Path) -> Axis:
-    """The values of an original column, in the order of its hierarchy where that has one."""
+def axis_of(name: str, spec: Column, values: pl.Series, tree: Hierarchy | None = None) -> Axis:
+    """The values of an original column, in the order of its hierarchy (`tree`) where the policy states one."""
     categorical = spec.type == "category" or spec.prefixes is not None or spec.order is not None
     numeric = (values.dtype.is_numeric() or values.dtype == pl.Date) and not categorical
     hierarchy = None
     if spec.hierarchy is not None or spec.prefixes is not None or spec.order is not None:
-        hierarchy, _ = positions_of(name, spec, _texts(values), folder)
+        hierarchy, _ = positions_of(name, spec, _texts(values), tree)
     if not numeric:
         values = _texts(values)
     table = values.value_counts(name="\0rows").sort(values.name)
@@ -261,7 +279,7 @@ def _readable(axis: Axis, cell: Cell) -> bool:
 def _unreadable(axis: Axis, read: Read, dark: list[int]) -> Fault:
     rows = np.bincount(read.index, minlength=len(read.cells))
     labels = axis.hierarchy.labels if axis.hierarchy is not None else ()
-    texts = [*map(value_text, axis.values[:10_000]), *labels[:10_000]]
+    texts = [*map(plain_text, axis.values[:10_000]), *labels[:10_000]]
     shown = []
     for i in sorted(dark, key=lambda i: -int(rows[i]))[:10]:
         near = difflib.get_close_matches(read.cells[i].text, texts, n=1)
@@ -298,8 +316,9 @@ def classes_of(
 ) -> Classes:
     """Read the quasi-identifiers of a published table and put its rows into classes."""
     reads, faults = [], []
+    trees = load_hierarchies(policy, policy.named("quasi"))
     for name in policy.named("quasi"):
-        axis = axis_of(name, policy.columns[name], original[name], policy.folder)
+        axis = axis_of(name, policy.columns[name], original[name], trees.get(name))
         read, unread = read_column(axis, published[name])
         reads.append(read)
         faults += unread
@@ -327,15 +346,15 @@ def _counterfeits(table: pl.DataFrame, counterfeits: pl.DataFrame | None, groupe
     """Counterfeit rows of each class, from the counts per group."""
     if counterfeits is None or counterfeits.is_empty():
         return np.zeros(table.height, dtype=np.int64)
-    lacking = [name for name in (GROUP, "count") if name not in counterfeits.columns]
+    lacking = [name for name in (GROUP, COUNT) if name not in counterfeits.columns]
     if lacking or not grouped:
         which = f"counterfeits have no column {lacking[0]!r}" if lacking else "published rows have no column 'group'"
         remedy = "pass the published table and its counterfeits as Reveil wrote them"
         raise InputError(Fault("R704", "counterfeits", which, remedy))
-    counts = counterfeits.select(pl.col(GROUP).cast(table[GROUP].dtype), pl.col("count").cast(pl.Int64))
+    counts = counterfeits.select(pl.col(GROUP).cast(table[GROUP].dtype), pl.col(COUNT).cast(pl.Int64))
     found = table.join(counts, on=GROUP, how="left", maintain_order="left")
-    amount = found["count"].fill_null(0)
-    if amount.sum() != counts["count"].sum() or (amount > found["rows"]).any():
+    amount = found[COUNT].fill_null(0)
+    if amount.sum() != counts[COUNT].sum() or (amount > found["rows"]).any():
         message = "name a group that was not published, or more rows than a group has"
         raise InputError(Fault("R704", "counterfeits", message, "pass the counterfeits of this very release"))
     return amount.to_numpy().astype(np.int64)

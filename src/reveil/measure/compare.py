@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import asdict, dataclass
-from html import escape
-from typing import Any
+from collections.abc import (
+    Mapping,
+    Sequence,
+)
+from contextlib import (
+    suppress,
+)
+from dataclasses import (
+    asdict,
+    dataclass,
+    replace,
+)
+from html import (
+    escape,
+)
+from typing import (
+    Any,
+)
 
+from reveil.background.loading import Background
 from reveil.base.errors import Fault, InfeasibleError, InputError, stop_if
 from reveil.base.progress import Progress, silent
 from reveil.base.words import some
@@ -99,7 +113,7 @@ def compare(
     """
     loaded = load_policy(policy)
     _refuse(loaded, schemes)
-    frame, _ = usable(table, loaded, History(), False, seed)
+    frame, bench = usable(table, loaded, History(), False, seed)
     trials = []
     for place, scheme in enumerate(schemes):
         progress(f"planning: {scheme}", place / len(schemes))
@@ -109,9 +123,9 @@ def compare(
             trials.append(Trial(scheme, refused="; ".join(faults)))
             continue
         with suppress(InfeasibleError, InputError):  # the few rows may not keep the promise; the whole table may
-            _plan(frame.head(SMALL), chosen, seed)
+            _plan(frame.head(SMALL), chosen, bench.known, seed)
         try:
-            trials.append(_plan(frame, chosen, seed))
+            trials.append(_plan(frame, chosen, bench.known, seed))
         except InfeasibleError as error:
             trials.append(Trial(scheme, refused=error.faults[0].message))
     return Comparison(frame.height, tuple(trials))
@@ -137,8 +151,8 @@ def _with_scheme(policy: Policy, scheme: str) -> Policy:
     return policy.model_copy(update={"method": Method.model_validate({**kept, "name": scheme})})
 
 
-def _plan(frame: Any, policy: Policy, seed: int) -> Trial:
-    encoded = encode(frame, policy)
+def _plan(frame: Any, policy: Policy, background: Background, seed: int) -> Trial:
+    encoded = encode(frame, policy, background=replace(background, population=None))  # schemes cover the table alone
     begin, used = time.perf_counter(), time.process_time()
     plan = method(policy)(encoded, History(), policy, seed=seed, progress=silent)
     seconds, processor = time.perf_counter() - begin, time.process_time() - used

@@ -13,28 +13,38 @@ looked at at a time; what several people together rule out is the subject of `re
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from html import escape
-from pathlib import Path
-from typing import Any
+from collections.abc import (
+    Mapping,
+    Sequence,
+)
+from dataclasses import (
+    dataclass,
+)
+from html import (
+    escape,
+)
+from typing import (
+    Any,
+)
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
+from numpy.typing import (
+    NDArray,
+)
 
+from reveil.background.loading import load_background
 from reveil.base.arrays import I64, starts_of
 from reveil.base.errors import Fault, brief, stop_if
 from reveil.base.kernels import kernel
 from reveil.base.words import some_people
 from reveil.hierarchies.tree import Hierarchy
 from reveil.measure.axes import Axis, axis_of
-from reveil.measure.opening import Opened, open_published
 from reveil.policy.policy import Column, Policy, PolicyLike, load_policy
-from reveil.published.anatomy import COUNT, GROUP
+from reveil.published.format import COUNT, GROUP
 from reveil.published.notation import parse_column
+from reveil.published.reader import Published, open_published
 from reveil.table.read import read_table
-from reveil.verify.verify import background
 
 # Names of columns inside, which no table of anybody's has.
 CLASS, KIND, ROWS, WEIGHT, TOTAL, CHANCE = (
@@ -89,8 +99,8 @@ def link(
     [('Ann', 2, 0.5), ('Bob', 1, 1.0)]
     """
     rules = None if policy is None else load_policy(policy)
-    opened, listed = open_published(published), read_table(people)
-    before = None if original is None else Opened(read_table(original))
+    opened, listed = open_published(published, rules), read_table(people)
+    before = None if original is None else Published(read_table(original))
     shared = tuple(by) if by is not None else _shared(opened.table, listed, rules)
     stop_if(_faults(opened, before, listed, shared, name, rules))
     label = name or _label(listed, shared, rules)
@@ -171,7 +181,7 @@ class _Found:
 
 
 def _attack(
-    opened: Opened,
+    opened: Published,
     listed: pl.DataFrame,
     by: tuple[str, ...],
     rules: Policy | None,
@@ -180,8 +190,9 @@ def _attack(
 ) -> _Found:
     """Which rows fit each person, and what they say."""
     axes = [_axis(name, listed[name], rules) for name in by]
-    hierarchies = {} if rules is None else background(rules).hierarchies
-    reads = [_read(axis, opened.table[axis.name], hierarchies.get(axis.name)) for axis in axes]
+    hierarchies = {} if rules is None else load_background(rules).hierarchies
+    short = [] if rules is None else [name for name, spec in rules.columns.items() if spec.prefixes is not None]
+    reads = [_read(a, opened.table[a.name], hierarchies.get(a.name), a.name in short) for a in axes]
     keys = pl.DataFrame({str(i): read.index for i, read in enumerate(reads)})
     if opened.values is not None:
         keys = keys.with_columns(opened.table[GROUP])
@@ -204,7 +215,7 @@ def _attack(
 def _axis(name: str, values: pl.Series, rules: Policy | None) -> Axis:
     """The people's values in order. Hierarchies are not needed for that, and a list may have values beyond them."""
     kind = "auto" if rules is None or name not in rules.columns else rules.columns[name].type
-    return axis_of(name, Column(role="quasi", type=kind), values, Path())
+    return axis_of(name, Column(role="quasi", type=kind), values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,9 +225,9 @@ class _Read:
     strange: dict[str, Any] | None  # cells that fit nobody and look like plain values
 
 
-def _read(axis: Axis, column: pl.Series, hierarchy: Hierarchy | None) -> _Read:
+def _read(axis: Axis, column: pl.Series, hierarchy: Hierarchy | None, padded: bool) -> _Read:
     numeric = None if hierarchy is not None and axis.numbers is None else axis.numeric
-    cells, index = parse_column(column, hierarchy, numeric)
+    cells, index = parse_column(column, hierarchy, numeric, padded=padded)
     cover = np.zeros((len(cells), max(len(axis.values), 1)), dtype=np.bool_)
     for number, cell in enumerate(cells):
         for first, last in axis.ranks(cell):
@@ -281,7 +292,7 @@ def _totals(pairs: pl.DataFrame, many: I64, sizes: I64) -> tuple[I64, I64]:
     return rows, np.where(rows > 0, rivals, 0)
 
 
-def _values(name: str, opened: Opened, classes: pl.DataFrame, of_row: pl.Series) -> pl.DataFrame:
+def _values(name: str, opened: Published, classes: pl.DataFrame, of_row: pl.Series) -> pl.DataFrame:
     """How many rows of each class have each value; in an anatomy, how many are expected to."""
     if opened.values is None:
         rows = pl.DataFrame({CLASS: of_row, name: opened.table[name]})
@@ -316,7 +327,7 @@ def _label(listed: pl.DataFrame, by: tuple[str, ...], rules: Policy | None) -> s
     return rest[0] if len(rest) == 1 else None
 
 
-def _sensitive(opened: Opened, by: tuple[str, ...], rules: Policy | None) -> tuple[str, ...]:
+def _sensitive(opened: Published, by: tuple[str, ...], rules: Policy | None) -> tuple[str, ...]:
     """The columns to guess: the policy's sensitive ones, or all that are not compared."""
     if opened.values is not None:
         return tuple(opened.values)
@@ -326,8 +337,8 @@ def _sensitive(opened: Opened, by: tuple[str, ...], rules: Policy | None) -> tup
 
 
 def _faults(
-    opened: Opened,
-    before: Opened | None,
+    opened: Published,
+    before: Published | None,
     listed: pl.DataFrame,
     by: tuple[str, ...],
     name: str | None,

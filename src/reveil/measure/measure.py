@@ -23,7 +23,8 @@ from reveil.base.words import some
 from reveil.measure.axes import Classes, Floats, Read, Runs, classes_of
 from reveil.measure.queries import QueryError, Questions
 from reveil.policy.policy import Policy, PolicyLike, load_policy
-from reveil.published.anatomy import GROUP, pair
+from reveil.published.anatomy import pair
+from reveil.published.format import GROUP
 
 
 def ncp_cells(covered: NDArray[Any], domain: float) -> Floats:

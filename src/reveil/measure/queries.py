@@ -7,13 +7,20 @@ numbers or dates have ranges of values; categories and sensitive columns have ru
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import (
+    dataclass,
+)
+from typing import (
+    Any,
+)
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
+from numpy.typing import (
+    NDArray,
+)
 
+from reveil.background.loading import load_hierarchies
 from reveil.base.arrays import I64
 from reveil.measure.axes import Axis, Classes, Floats, Read, axis_of, read_column
 from reveil.policy.policy import Policy
@@ -65,7 +72,8 @@ class Questions:
         self.classes = classes
         self.quasi = [read.axis for read in classes.reads]
         names = policy.named("sensitive")
-        self.sensitive = [axis_of(name, policy.columns[name], original[name], policy.folder) for name in names]
+        trees = load_hierarchies(policy, names)
+        self.sensitive = [axis_of(name, policy.columns[name], original[name], trees.get(name)) for name in names]
         self.counts = [_value_counts(classes, axis, published[axis.name]) for axis in self.sensitive]
         if groups is not None:
             self.counts = [_shared(counts, classes, groups) for counts in self.counts]

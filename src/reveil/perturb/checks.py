@@ -19,10 +19,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from reveil.base.text import plain_text
 from reveil.base.words import agree, some
 from reveil.perturb.steps import Recipe, Step
-from reveil.policy.guarantee import plain_text
-from reveil.verify.verify import Check, read_published, typed
+from reveil.published.format import PACKAGE, TABLE
+from reveil.published.reader import read_tables
+from reveil.verify.verify import Check
 
 Floats = NDArray[np.float64]
 TINY = 1e-9
@@ -39,14 +41,13 @@ class Made:
 
 def check(public: Path, original: pl.DataFrame, recipe: Recipe, made: Made) -> list[Check]:
     """Every promise of the recipe, and that nothing else is in the files."""
-    package = json.loads((public / "datapackage.json").read_text(encoding="utf-8"))
-    (resource,) = package["resources"]
+    (resource,) = json.loads((public / PACKAGE).read_text(encoding="utf-8"))["resources"]
     file = public / resource["path"]
-    table = typed(read_published(file), package)
+    table = read_tables(public)[TABLE]
     names = sorted(path.name for path in public.iterdir())
     same = resource["hash"] == f"sha256:{hashlib.sha256(file.read_bytes()).hexdigest()}"
     found = [
-        Check("public files", same and names == sorted([file.name, "datapackage.json"]), f"{', '.join(names)}"),
+        Check("public files", same and names == sorted([file.name, PACKAGE]), f"{', '.join(names)}"),
         Check("published columns", table.columns == list(recipe.published), f"{', '.join(table.columns)}"),
         Check("rows", table.height == original.height, f"{table.height:,} of {some(original.height, 'row')}"),
     ]

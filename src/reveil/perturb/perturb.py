@@ -27,11 +27,12 @@ from reveil.perturb.disclosure import WIDTHS, compare
 from reveil.perturb.report import write_report
 from reveil.perturb.steps import Recipe
 from reveil.policy.policy import load_as
-from reveil.publish import copy_release
+from reveil.published.format import PRIVATE, PUBLIC, TABLE
 from reveil.table.read import read_table
 from reveil.table.roles import options, prepare
 from reveil.verify.verify import Check
 from reveil.write.emit import emit
+from reveil.write.folders import copy_release, make_halves
 
 RecipeLike = str | Path | Mapping[str, Any] | Recipe
 SHOWN = ("rows swapped", "algorithm", "number of groups", "largest group")  # of a step's details, in the report
@@ -98,8 +99,7 @@ def perturb(
     chosen = secrets.randbits(63) if seed is None else seed
     with tempfile.TemporaryDirectory(prefix="reveil-") as scratch:
         staged = Path(scratch)
-        (staged / "public").mkdir()
-        (staged / "private").mkdir(mode=0o700)
+        make_halves(staged)
         try:
             made = _make(frame, recipe, chosen, staged, progress)
             return made if target is None else replace(made, path=copy_release(staged, store.new_folder(target)))
@@ -132,9 +132,9 @@ def _make(frame: pl.DataFrame, recipe: Recipe, seed: int, staged: Path, progress
     order = np.random.default_rng([seed, len(details)]).permutation(frame.height)
     table = changed[order]
     progress("writing", 0.0)
-    emit({"table": table}, None, recipe, staged / "public")
+    emit({TABLE: table}, None, recipe, staged / PUBLIC)
     progress("checking", 0.0)
-    checks = check(staged / "public", frame, recipe, Made(order, tuple(details)))
+    checks = check(staged / PUBLIC, frame, recipe, Made(order, tuple(details)))
     _insist(checks)
     progress("reporting", 0.0)
     touched = [name for step in recipe.perturb for name in step.columns]
@@ -144,7 +144,7 @@ def _make(frame: pl.DataFrame, recipe: Recipe, seed: int, staged: Path, progress
     ]
     figures = compare(frame.select(touched), changed.select(touched), np.random.default_rng([seed, len(details) + 1]))
     made = Perturbed(table, tuple(checks), {"steps": steps, **figures}, notes_of(recipe, figures), None)
-    write_report(staged / "private", made.to_dict(), recipe.series.name, seed)
+    write_report(staged / PRIVATE, made.to_dict(), recipe.series.name, seed)
     return made
 
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from reveil.report.make import asset, write_json
+from reveil.base.files import write_json
+from reveil.report.make import asset
 
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>{css}</style></head><body><main>

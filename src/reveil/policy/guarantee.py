@@ -20,6 +20,8 @@ from pydantic import (
     model_validator,
 )
 
+from reveil.base.text import plain_text
+
 
 def exact(value: object) -> Fraction:
     """A threshold as the rational number that was written, not as the float nearest to it.
@@ -33,19 +35,6 @@ def exact(value: object) -> Fraction:
         return Fraction(str(value))
     except (ValueError, ZeroDivisionError):
         raise ValueError('write a number such as 0.2, or a fraction such as "1/3"') from None
-
-
-def plain_text(value: object) -> str:
-    """A sensitive value as a policy names it; the missing value is the empty text.
-
-    >>> plain_text("flu"), plain_text(3.0), plain_text(True), plain_text(None)
-    ('flu', '3', 'true', '')
-    """
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return "" if value is None else str(value)
 
 
 def _one_text(value: object) -> str:

@@ -10,20 +10,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
-GROUP, COUNT = "group", "count"
-QUASI = "qit"  # the table of quasi-identifiers
-VALUES = "st"  # the table of sensitive values
-
-
-def value_tables(names: tuple[str, ...]) -> dict[str, str]:
-    """The name of the value table of each sensitive column.
-
-    >>> value_tables(("disease",)), value_tables(("disease", "drug"))
-    ({'disease': 'st'}, {'disease': 'st-1', 'drug': 'st-2'})
-    """
-    if len(names) == 1:
-        return {names[0]: VALUES}
-    return {name: f"{VALUES}-{number}" for number, name in enumerate(names, 1)}
+from reveil.published.format import COUNT, GROUP
 
 
 def pair(quasi: pl.DataFrame, values: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
@@ -40,7 +27,7 @@ def pair(quasi: pl.DataFrame, values: Mapping[str, pl.DataFrame]) -> pl.DataFram
         if (table[COUNT] > found.height).any() or table[COUNT].sum() != found.height:  # before memory is taken for them
             raise ValueError(f"the groups of the two tables differ in size for {name!r}")
         spread = table.select(pl.all().repeat_by(COUNT)).explode(GROUP, name).sort(GROUP, maintain_order=True)
-        if not spread[GROUP].cast(pl.Int64).equals(found[GROUP].cast(pl.Int64)):
+        if not spread[GROUP].cast(found.schema[GROUP]).equals(found[GROUP]):
             raise ValueError(f"the groups of the two tables differ in size for {name!r}")
         found = found.with_columns(spread[name])
     return found

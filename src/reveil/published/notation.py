@@ -22,6 +22,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from reveil.base.text import plain_text
 from reveil.hierarchies.tree import ANY, Hierarchy
 
 Kind = Literal["value", "interval", "set", "any", "missing"]
@@ -73,7 +74,7 @@ class Cell:
             return True
         if value is None or value == "":
             return self.kind == "missing" or None in self.values
-        text = value_text(value)
+        text = plain_text(value.date() if isinstance(value, datetime.datetime) else value)
         return (
             (text == self.text and not self.label)
             or value in self.values
@@ -108,23 +109,6 @@ class Cell:
         day = value.date() if isinstance(value, datetime.datetime) else value
         periods = (_period(str(item)) for item in (*self.values, self.text) if isinstance(item, str | int))
         return any(first <= day <= last for first, last in filter(None, periods))
-
-
-def value_text(value: object) -> str:
-    """The text of an original value, as a release shows it exactly.
-
-    >>> value_text(20.0), value_text(0.5), value_text(True), value_text(datetime.date(2026, 3, 14))
-    ('20', '0.5', 'true', '2026-03-14')
-    """
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
-        return str(int(value))
-    if isinstance(value, datetime.datetime):
-        return value.date().isoformat()
-    if isinstance(value, Fraction) and value.denominator != 1:
-        return str(float(value))
-    return str(value)
 
 
 def exact_number(text: str) -> int | Fraction | None:
@@ -167,9 +151,11 @@ def parse_cell(text: str | None, hierarchy: Hierarchy | None = None, *, numeric:
 
 
 def parse_column(
-    series: pl.Series, hierarchy: Hierarchy | None = None, numeric: bool | None = None
+    series: pl.Series, hierarchy: Hierarchy | None = None, numeric: bool | None = None, *, padded: bool = False
 ) -> tuple[list[Cell], NDArray[np.int64]]:
     """Read a published column: its distinct cells, and the index of the cell of each row.
+
+    `padded`: codes shorter than the longest are filled up with `*` like all others, so that `123*` may be 123.
 
     >>> cells, index = parse_column(pl.Series(["[20-29]", "*", "[20-29]", None]))
     >>> [cell.kind for cell in cells], index.tolist()
@@ -177,7 +163,7 @@ def parse_column(
     """
     texts = series.cast(pl.String)
     distinct = texts.drop_nulls().unique(maintain_order=True)
-    reader = _Reader(hierarchy, numeric)
+    reader = _Reader(hierarchy, numeric, padded)
     cells = [reader.cell(text) for text in distinct]
     if texts.null_count():
         cells.append(reader.cell(None))
@@ -193,7 +179,7 @@ def format_set(values: Iterable[Hashable]) -> str:
     >>> format_set(["flu", None, "cold, common"])
     '{flu,,"cold, common"}'
     """
-    texts = ["" if value is None else value_text(value) for value in values]
+    texts = [plain_text(value) for value in values]
     if not texts:
         raise ValueError("a set that stands for no value cannot be published")
     if isinstance(values, Set):
@@ -219,8 +205,8 @@ def split_set(text: str) -> list[str] | None:
 class _Reader:
     """Reads the cells of one column."""
 
-    def __init__(self, hierarchy: Hierarchy | None, numeric: bool | None) -> None:
-        self.hierarchy, self.numeric = hierarchy, numeric
+    def __init__(self, hierarchy: Hierarchy | None, numeric: bool | None, padded: bool = False) -> None:
+        self.hierarchy, self.numeric, self.padded = hierarchy, numeric, padded
 
     @cached_property
     def sort(self) -> Sort | None:
@@ -251,7 +237,8 @@ class _Reader:
         found = self._by_label(text)
         if found is None and (elements := split_set(text)) is not None:
             return self._set(text, elements)
-        return found or self._run(text) or _notation(text, self.sort) or _literal(text)
+        read = found or self._run(text) or _notation(text, self.sort) or _literal(text)
+        return replace(read, padded=True) if self.padded and read.prefix is not None else read
 
     def _by_label(self, text: str) -> Cell | None:
         hierarchy = self.hierarchy
@@ -323,7 +310,7 @@ def _literal(text: str) -> Cell:
 
 def _single(text: str, value: Hashable) -> Cell:
     """One number or one day."""
-    point: End | None = value if isinstance(value, datetime.date) else exact_number(value_text(value))
+    point: End | None = value if isinstance(value, datetime.date) else exact_number(plain_text(value))
     return Cell(text, "value", low=point, high=point, values=frozenset([value if point is None else point]))
 
 

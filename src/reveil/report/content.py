@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 from markupsafe import Markup
 
+from reveil.background.loading import Background
 from reveil.base.errors import InputError
 from reveil.history.history import History
 from reveil.plan.loss import Loss
@@ -21,7 +22,6 @@ from reveil.report.explain import explain
 from reveil.report.exposure import Exposure, exposure
 from reveil.report.shapes import draw
 from reveil.report.toml_text import toml_text
-from reveil.table.encode import taxonomy
 from reveil.verify.certificate import Certificate
 from reveil.verify.judges.contract import Verdict
 from reveil.verify.verify import Verification
@@ -107,6 +107,7 @@ class Source:
     loss: Loss
     verification: Verification
     policy: Policy
+    background: Background
     history: History
     losses: Mapping[int, float]
     seed: int | None
@@ -118,8 +119,8 @@ class Source:
         columns = {
             name: self.policy.columns[name] for role in ("quasi", "sensitive") for name in self.policy.named(role)
         }
-        stated = {name: spec.hierarchy for name, spec in columns.items() if spec.hierarchy is not None}
-        known = {str(leaf) for name, tree in stated.items() for leaf in taxonomy(name, tree, self.policy.folder)}
+        stated = [name for name, spec in columns.items() if spec.hierarchy is not None]
+        known = {str(leaf) for name in stated for leaf in self.background.hierarchies[name].known}
         names = [name for name in columns if name not in stated and self.frame.schema[name] == pl.String]
         found = self.frame.select(pl.col(names).drop_nulls().unique().implode())  # all columns at the same time
         return known | {value for name in names for value in found[name].item()}
@@ -127,7 +128,7 @@ class Source:
 
 def contents(source: Source) -> tuple[Content, Content]:
     """The internal and the external content; what is costly is computed once."""
-    found = exposure(source.frame, source.verification.sizes, source.plan, source.policy)
+    found = exposure(source.frame, source.verification.sizes, source.plan, source.policy, source.background.population)
     trend = trend_of(source)
     return _internal(source, found, trend), _external(source, found, trend)
 

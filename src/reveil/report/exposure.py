@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from reveil.measure.risk import Attack, Risk, Threshold, class_risk
 from reveil.plan.plan import Plan
 from reveil.policy.policy import Policy
-from reveil.table.roles import population
 
 BOUND = Fraction("0.09")  # the bound of the medicines agencies; its k is spoken of as 11 and strictly 12
 COMMON = {5: "0.2: k = 5", 11: "0.09, as spoken of: k = 11", 12: "0.09, strictly: k = 12", 20: "0.05: k = 20"}
@@ -39,13 +38,15 @@ class Exposure:
     small: tuple[Line, ...]
 
 
-def exposure(frame: pl.DataFrame, sizes: Iterable[int], plan: Plan, policy: Policy) -> Exposure:
-    """`frame` is the prepared input; `sizes` are those of the published groups, as the verifier counted them.
+def exposure(
+    frame: pl.DataFrame, sizes: Iterable[int], plan: Plan, policy: Policy, people: pl.DataFrame | None
+) -> Exposure:
+    """`frame` is the prepared input; `sizes` are those of the published groups, as the verifier counted them; `people`
+    are the population, where the policy has one.
 
     Anatomy publishes exact quasi-identifiers: its rows are found as in the input, whatever the sizes of its groups.
     """
     known = frame.select(policy.named("quasi"))
-    people = population(policy)
     if policy.method.publish == "anatomy":
         after_sizes = exact_sizes(known.filter(pl.Series(plan.groups >= 0)))
     else:

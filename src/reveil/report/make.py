@@ -19,7 +19,6 @@ the table (see `discreet`). Both are one file each, without scripts and without 
 from __future__ import annotations
 
 import datetime
-import json
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import cache
@@ -29,6 +28,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from reveil.background.loading import Background
+from reveil.base.files import write_json
 from reveil.history.history import History
 from reveil.plan.loss import Loss
 from reveil.plan.plan import Plan
@@ -51,6 +52,7 @@ def write_reports(
     loss: Loss,
     verification: Verification,
     policy: Policy,
+    background: Background,
     history: History,
     *,
     losses: Mapping[int, float] | None = None,
@@ -67,13 +69,11 @@ def write_reports(
     write_json(private / "plan.json", {"loss": loss.to_dict(), **plan.to_dict()})
     today = datetime.datetime.now(datetime.UTC).date()
     made = f"{today.day} {today:%B %Y}"
-    source = Source(frame, table, certificate, plan, loss, verification, policy, history, losses or {}, seed, made)
+    source = Source(
+        frame, table, certificate, plan, loss, verification, policy, background, history, losses or {}, seed, made
+    )
     for content, name in zip(contents(source), ("report.html", "report-external.html"), strict=True):
         (private / name).write_text(render(content), encoding="utf-8")
-
-
-def write_json(path: Path, content: object) -> None:
-    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def render(content: Content) -> str:

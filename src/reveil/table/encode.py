@@ -11,19 +11,18 @@ from collections.abc import Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from os import cpu_count
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from reveil.background.loading import Background, load_background
 from reveil.background.transitions import domain
 from reveil.base.errors import Fault, InputError, brief
 from reveil.base.words import some
 from reveil.hierarchies import scales
-from reveil.hierarchies.files import nested_paths, read_paths
-from reveil.hierarchies.tree import Hierarchy, grow
+from reveil.hierarchies.tree import Hierarchy
 from reveil.policy.guarantee import EVOLVING
 from reveil.policy.method import GLOBAL_SCHEMES, Method
 from reveil.policy.policy import Column, Policy
@@ -62,19 +61,22 @@ class Encoded:
 
 
 def encode(
-    frame: pl.DataFrame, policy: Policy, known: CodeBook | None = None, population: pl.DataFrame | None = None
+    frame: pl.DataFrame, policy: Policy, known: CodeBook | None = None, background: Background | None = None
 ) -> Encoded:
     """Encode a table whose columns have been checked by `roles.prepare`.
 
-    `known` are the sensitive values of earlier releases by code; `population` has the same quasi-identifiers.
+    `known` are the sensitive values of earlier releases by code; `background` is what the policy states beside the
+    table, where it has been read already.
     """
     faults: list[Fault] = []
+    background = background or load_background(policy)
+    population, stated = background.population, background.hierarchies
     quasi, columns, others = [], [], []
     names = policy.named("quasi")
     values = [frame[name] if population is None else pl.concat([frame[name], population[name]]) for name in names]
     with ThreadPoolExecutor(cpu_count() or 1) as columns_at_once:
         found = [
-            columns_at_once.submit(positions_of, v.name, policy.columns[v.name], v, policy.folder, frame.height)
+            columns_at_once.submit(positions_of, v.name, policy.columns[v.name], v, stated.get(v.name), frame.height)
             for v in values
         ]
     for column in found:
@@ -89,7 +91,7 @@ def encode(
     sensitive, codes = [], []
     for name in policy.named("sensitive"):
         try:
-            kept, coded = _sensitive(frame[name], policy, (known or {}).get(name, ()))
+            kept, coded = _sensitive(frame[name], policy, (known or {}).get(name, ()), stated.get(name))
         except InputError as error:
             faults += error.faults
             continue
@@ -114,12 +116,15 @@ def _as_published(hierarchy: Hierarchy, method: Method) -> Hierarchy:
 
 
 def positions_of(
-    name: str, spec: Column, values: pl.Series, folder: Path, rows: int | None = None
+    name: str, spec: Column, values: pl.Series, tree: Hierarchy | None = None, rows: int | None = None
 ) -> tuple[Hierarchy, Codes]:
-    """The hierarchy of a column and the position of each of its values in it. After `rows` comes the population."""
+    """The hierarchy of a column and the position of each of its values in it. After `rows` comes the population.
+
+    `tree` is the hierarchy that the policy states, where it states one.
+    """
     stated = spec.hierarchy is not None or spec.order is not None  # then the values of this table need not be known
     distinct = values.clear() if stated else values.unique().drop_nulls().sort()
-    hierarchy, leaf = _build(name, spec, distinct, values.null_count() > 0, folder)
+    hierarchy, leaf = _build(name, spec, distinct, values.null_count() > 0, tree)
     place = {value: position for position, value in enumerate(hierarchy.leaves)}
     known = pl.Series(list(leaf), dtype=pl.String) if stated else distinct
     table = np.array([place[leaf[value]] for value in known], dtype=np.int32)
@@ -133,7 +138,7 @@ def positions_of(
         raise InputError(faults) from None
 
 
-def _build(name: str, spec: Column, distinct: pl.Series, missing: bool, folder: Path) -> scales.Built:
+def _build(name: str, spec: Column, distinct: pl.Series, missing: bool, tree: Hierarchy | None) -> scales.Built:
     values = distinct.to_list()
     if spec.widths is not None:
         return scales.widths(name, values, spec.widths, missing)
@@ -145,20 +150,13 @@ def _build(name: str, spec: Column, distinct: pl.Series, missing: bool, folder: 
     if spec.order is not None:
         return scales.ordered(name, spec.order, missing)
     if spec.hierarchy is not None:
-        paths: Mapping[Hashable, tuple[str, ...]] = taxonomy(name, spec.hierarchy, folder)
-        return grow(name, paths, missing=missing), {value: value for value in paths}
+        assert tree is not None
+        return tree.regrown(missing), {value: value for value in tree.known}
     if distinct.dtype == pl.Date:
         return scales.dates(name, values, spec.levels, missing)
     if distinct.dtype.is_numeric():
         return scales.numbers(name, values, missing)
     return scales.flat(name, values, missing)
-
-
-def taxonomy(name: str, source: str | dict[str, Any], folder: Path) -> dict[Hashable, tuple[str, ...]]:
-    """The leaves and labels of a stated hierarchy, from a file beside the policy or from the policy itself."""
-    if isinstance(source, str):
-        return dict(read_paths(name, folder / source).items())
-    return dict(nested_paths(source, f"hierarchy of column {name!r}").items())
 
 
 def _look_up(values: pl.Series, distinct: pl.Series, table: Codes) -> Codes:
@@ -222,7 +220,9 @@ def _unseen(values: pl.Series, policy: Policy, seen: set[Any]) -> list[Any]:
     return [value for value in named if value is not None and value not in seen]
 
 
-def _sensitive(values: pl.Series, policy: Policy, known: Sequence[Any]) -> tuple[Sensitive, Codes]:
+def _sensitive(
+    values: pl.Series, policy: Policy, known: Sequence[Any], tree: Hierarchy | None
+) -> tuple[Sensitive, Codes]:
     spec = policy.columns[values.name]
     distinct = values.unique().drop_nulls().sort()
     seen = set(known)
@@ -239,10 +239,10 @@ def _sensitive(values: pl.Series, policy: Policy, known: Sequence[Any]) -> tuple
         found[values.is_null().to_numpy()] = code[None]
     hierarchy = None
     if spec.hierarchy is not None:
-        paths = taxonomy(values.name, spec.hierarchy, policy.folder)
-        if set(distinct.to_list()) - set(paths):
-            raise InputError(_uncovered(values.name, spec, values, set(paths)))
-        hierarchy = grow(values.name, paths, missing=None in book)
+        assert tree is not None
+        if set(distinct.to_list()) - set(tree.known):
+            raise InputError(_uncovered(values.name, spec, values, set(tree.known)))
+        hierarchy = tree.regrown(None in book)
     if spec.order is not None and set(distinct.to_list()) - set(spec.order):
         raise InputError(_uncovered(values.name, spec, values, set(spec.order)))
     return Sensitive(values.name, book, distinct.dtype.is_numeric(), hierarchy, spec.order), found

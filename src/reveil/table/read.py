@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import fields
 from decimal import Decimal
 from pathlib import Path
@@ -25,8 +25,15 @@ STATS = {".dta": "read_dta", ".sav": "read_sav", ".sas7bdat": "read_sas7bdat"}
 SUFFIXES = (*TEXT, *(s + ".gz" for s in TEXT), ".parquet", ".arrow", ".feather", ".ipc", ".xlsx", *STATS)
 
 
-def read_table(source: Any, options: ReadOptions = ReadOptions()) -> pl.DataFrame:  # noqa: B008 it is frozen
+def read_table(
+    source: Any,
+    options: ReadOptions = ReadOptions(),  # noqa: B008 it is frozen
+    *,
+    typed: Callable[[str], bool] = lambda name: True,
+) -> pl.DataFrame:
     """Read a path, a frame (Polars, pandas, Arrow) or `sqlite:///file.db` / `postgresql://...` with a query.
+
+    `typed` says which columns of a text file may become numbers and days; others stay text as written.
 
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp(), "people.csv")
@@ -37,7 +44,7 @@ def read_table(source: Any, options: ReadOptions = ReadOptions()) -> pl.DataFram
     if isinstance(source, str) and "://" in source:
         frame = _from_database(source, options)
     elif isinstance(source, (str, Path)):
-        frame = _from_file(Path(source), str(source), options)
+        frame = _from_file(Path(source), str(source), options, typed)
     else:
         frame = _from_frame(source, options)
     frame.columns = checked_names(frame.columns, "table")
@@ -80,7 +87,7 @@ def _from_frame(source: Any, options: ReadOptions) -> pl.DataFrame:
     raise refusal("R102", where, "this is not a table", "pass a path, a database URL, a pandas or Arrow table")
 
 
-def _from_file(path: Path, where: str, options: ReadOptions) -> pl.DataFrame:
+def _from_file(path: Path, where: str, options: ReadOptions, typed: Callable[[str], bool]) -> pl.DataFrame:
     kind = "".join(path.suffixes[-2 if path.suffix.lower() == ".gz" else -1 :]).lower()
     if not path.is_file():
         raise refusal("R101", where, "a folder" if path.is_dir() else "there is no such file", "check the name")
@@ -90,7 +97,7 @@ def _from_file(path: Path, where: str, options: ReadOptions) -> pl.DataFrame:
     used = ("delimiter", "encoding", "decimal", "nulls") if text else ("sheet",) if kind == ".xlsx" else ()
     _refuse_unused(options, used, where)
     try:
-        return read_text(path, where, options) if text else _from_binary(path, kind, where, options.sheet)
+        return read_text(path, where, options, typed) if text else _from_binary(path, kind, where, options.sheet)
     except (InputError, MemoryError):
         raise
     except PermissionError:

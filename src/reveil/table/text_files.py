@@ -12,8 +12,8 @@ import gzip
 import io
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from datetime import date
 from itertools import dropwhile, islice, tee
 from pathlib import Path
@@ -80,7 +80,7 @@ def checked_names(names: Iterable[str], where: str) -> list[str]:
     return stripped
 
 
-def read_text(path: Path, where: str, options: ReadOptions) -> pl.DataFrame:
+def read_text(path: Path, where: str, options: ReadOptions, typed: Callable[[str], bool]) -> pl.DataFrame:
     data = gzip.decompress(path.read_bytes()) if path.suffix.lower() == ".gz" else path.read_bytes()
     data = _utf8(data, where, options.encoding)
     if (place := data.find(b"\0")) >= 0:
@@ -92,11 +92,12 @@ def read_text(path: Path, where: str, options: ReadOptions) -> pl.DataFrame:
     if b"\n" not in data:
         data = data.replace(b"\r", b"\n")  # line ends of old Macintosh files
     look = _dialect(data, where, options)
+    look = replace(look, whole=list(filter(typed, look.whole)))
     if len(look.names) > 1 and data.endswith((b"\n\n", b"\n\r\n")):
         data = data.rstrip(b"\r\n") + b"\n"
     plain = _as_plain(data, look) if options.nulls == ("",) else None
     frame = _as_strings(data, where, look.delimiter, look.names, options.nulls) if plain is None else plain
-    return _typed(frame, look.decimal)
+    return _typed(frame, look.decimal, typed)
 
 
 def _utf8(data: bytes, where: str, given: str | None) -> bytes:
@@ -294,10 +295,10 @@ def _explain(data: bytes, where: str, mark: str, width: int) -> None:
         raise refusal("R108", where, what, f"repair them; a value with {mark!r} in it needs quotes", len(ragged))
 
 
-def _typed(frame: pl.DataFrame, decimal: str) -> pl.DataFrame:
+def _typed(frame: pl.DataFrame, decimal: str, wanted: Callable[[str], bool]) -> pl.DataFrame:
     """Give a type to each column whose every value has it. A sample proposes, the whole column decides."""
     number = FLOAT.replace(r"\.", rf"\{decimal}")
-    texts = (column for column in frame if column.dtype == pl.String)
+    texts = (column for column in frame if column.dtype == pl.String and wanted(column.name))
     kinds = {column.name: kind for column in texts if (kind := _proposal(column, number))}
     while kinds:
         plans = {name: _conversion(name, kind, decimal, number) for name, kind in kinds.items()}

@@ -13,9 +13,10 @@ from reveil.history.history import History
 from reveil.history.recorded import history_of
 from reveil.ledger.ledger import Ledger
 from reveil.policy.policy import Policy
-from reveil.table.read import read_table
+from reveil.published.format import GROUP, public_half
 from reveil.verify.certificate import Certificate, certify
-from reveil.verify.verify import GROUP, Truth, Verification, check_table, grouped, published_columns, verify
+from reveil.verify.reading import grouped, published_columns, read_others
+from reveil.verify.verify import Truth, Verification, check_table, verify
 
 
 def recheck(ledger: Ledger, policy: Policy, number: int | None) -> Mapping[int, Verification | ReveilError]:
@@ -53,13 +54,12 @@ def _with_values(members: pl.DataFrame, past: History) -> pl.DataFrame:
 
 def check_folder(folder: Path, policy: Policy) -> Certificate:
     """Judge a folder of public files on its own, without any history."""
-    public = folder / "public" if (folder / "public").is_dir() else folder
-    return _certificate(verify(public, policy, History()), policy)
+    return _certificate(verify(public_half(folder), policy, History()), policy)
 
 
 def check_published(published: Any, policy: Policy) -> Certificate:
     """Judge a published table, whoever made it. Rows are groups of equal generalised cells, or of an equal `group`."""
-    table = read_table(published)
+    table = read_others(published, policy)
     wanted = published_columns(policy)
     missing = [name for name in wanted if name not in table.columns and policy.columns[name].role != "insensitive"]
     if missing:

@@ -6,35 +6,44 @@ the worst case that it is known who is in which group.
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import json
-from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
+from collections.abc import (
+    Mapping,
+)
+from concurrent.futures import (
+    ThreadPoolExecutor,
+)
+from dataclasses import (
+    dataclass,
+    field,
+    replace,
+)
+from pathlib import (
+    Path,
+)
+from typing import (
+    Any,
+)
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
+from numpy.typing import (
+    NDArray,
+)
 
+from reveil.background.loading import Background, load_background, text_hierarchies
 from reveil.background.prior import load
-from reveil.base.errors import Fault, GuaranteeError, InputError, stop_if
+from reveil.base.errors import Fault, GuaranteeError, InputError
 from reveil.base.words import agree, some
-from reveil.hierarchies import scales
-from reveil.hierarchies.tree import Hierarchy, grow
+from reveil.hierarchies.tree import Hierarchy
 from reveil.history.history import History
 from reveil.policy.policy import Policy
-from reveil.published.anatomy import QUASI, pair, value_tables
-from reveil.table.encode import taxonomy
-from reveil.table.roles import population
+from reveil.published.format import COUNT, GROUP, PACKAGE
 from reveil.verify.covering import Held, uncovered
-from reveil.verify.judges.contract import Background, Judge, Verdict, View
+from reveil.verify.judges.contract import Judge, Verdict, View
 from reveil.verify.judges.counts import among, beyond, count_values
 from reveil.verify.judges.registry import judges
-
-GROUP = "group"
+from reveil.verify.reading import grouped, published_columns, read_release
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +55,7 @@ class Bench:
 
     @classmethod
     def seat(cls, policy: Policy) -> Bench:
-        known = background(policy)
+        known = load_background(policy)
         return cls(known, tuple(judges(policy, known)))
 
 
@@ -155,7 +164,8 @@ def check_table(
     found.append(_uniform(table, view, policy))
     if counterfeits is not None:
         found.append(_counterfeits(groups, view, counterfeits))
-    seated, shown = bench or Bench.seat(policy), view.quasi if policy.method.publish == "anatomy" else _by_class(view)
+    seated = bench or Bench.seat(policy)
+    shown = view.quasi if policy.method.publish == "anatomy" else _by_class(view)
     if truth is not None:
         found += _compare(table, view, truth)
         found += _covered(view, shown, truth, policy, seated.known.hierarchies)
@@ -178,53 +188,6 @@ def _by_class(view: View) -> pl.DataFrame:
     return view.quasi[model] if len(view.classes) else view.quasi
 
 
-def published_columns(policy: Policy) -> list[str]:
-    return [name for name, spec in policy.columns.items() if spec.role in ("quasi", "sensitive", "insensitive")]
-
-
-def grouped(table: pl.DataFrame, policy: Policy) -> bool:
-    """Whether the table carries numbers of groups, and not a column of the policy that has this name by chance."""
-    return GROUP in table.columns and GROUP not in published_columns(policy)
-
-
-def read_release(public: Path, policy: Policy) -> tuple[dict[str, Any], pl.DataFrame, pl.DataFrame | None]:
-    """The data package, the table (the two of an anatomy paired by group), and the counterfeit counts."""
-    package = json.loads((public / "datapackage.json").read_text(encoding="utf-8"))
-    names = {resource["name"]: public / resource["path"] for resource in package["resources"]}
-    counterfeits = None
-    if policy.method.publish == "anatomy":
-        tables = {name: typed(read_published(path), package, name) for name, path in names.items()}
-        stated = {column: tables[name] for column, name in value_tables(policy.named("sensitive")).items()}
-        paired = pair(tables[QUASI], stated)
-        table = paired.select(GROUP, *(name for name in policy.columns if name in paired.columns))
-    else:
-        table = typed(read_published(names["table"]), package)
-    if "counterfeits" in names:
-        counterfeits = pl.read_csv(names["counterfeits"]).select(pl.col(GROUP, "count").cast(pl.Int64))
-    return package, table, counterfeits
-
-
-def read_published(path: Path) -> pl.DataFrame:
-    """A published table as text cells; null is a missing value."""
-    if path.suffix == ".parquet":
-        return pl.read_parquet(path)
-    table = pl.read_csv(path, infer_schema=False, null_values=[""])
-    with path.open(encoding="utf-8", newline="") as file:
-        table.columns = next(csv.reader(file))  # Polars leaves quotation marks doubled in names
-    return table
-
-
-def typed(table: pl.DataFrame, package: Mapping[str, Any], resource: str = "table") -> pl.DataFrame:
-    """Cells as the data package declares them."""
-    fields = {r["name"]: r["schema"]["fields"] for r in package["resources"]}[resource]
-    kinds = {field["name"]: field["type"] for field in fields if field["name"] in table.columns}
-    days = [name for name, kind in kinds.items() if kind == "date" and table.schema[name] == pl.String]
-    numbers = {"integer": pl.Int64, "number": pl.Float64}
-    return table.with_columns(pl.col(days).str.to_date("%Y-%m-%d")).cast(
-        {name: numbers[kind] for name, kind in kinds.items() if kind in numbers}
-    )
-
-
 def _hashes(public: Path) -> dict[str, str]:
     found = {}
     for path in sorted(public.iterdir()):
@@ -235,7 +198,7 @@ def _hashes(public: Path) -> dict[str, str]:
 
 def _files(hashes: Mapping[str, str], package: Mapping[str, Any]) -> Check:
     stated = {resource["path"]: resource["hash"] for resource in package["resources"]}
-    extra = sorted(set(hashes) - {*stated, "datapackage.json"})
+    extra = sorted(set(hashes) - {*stated, PACKAGE})
     wrong = [path for path, hashed in stated.items() if hashed != f"sha256:{hashes.get(path)}"]
     if extra or wrong:
         return Check("public files", False, f"unexpected {extra}, changed {wrong}")
@@ -300,7 +263,7 @@ def _view(
         invented = np.zeros(len(groups), dtype=np.int64)
         if counterfeits is not None:
             of_class = _classes_of(counterfeits[GROUP], groups)
-            stated = counterfeits["count"].fill_null(0).to_numpy()[of_class >= 0]
+            stated = counterfeits[COUNT].fill_null(0).to_numpy()[of_class >= 0]
             np.add.at(invented, of_class[of_class >= 0], stated)
         if truth is not None and truth.members is not None:
             members = truth.members.select("person").with_columns(
@@ -389,42 +352,7 @@ def _covered(
         rows = shown.with_columns(pl.Series(GROUP, view.classes)).hash_rows().sort()
         same = rows.equals(given.hash_rows().sort())
         return [Check("quasi-identifiers", same, "each group shows those of its members")]
-    wrong = uncovered(shown, classes.to_numpy(), truth.quasi, {**_texts(policy, people), **stated})
+    wrong = uncovered(shown, classes.to_numpy(), truth.quasi, {**text_hierarchies(policy, people), **stated})
     untrue = ", ".join(f"{name!r} of {some(rows, 'member')}" for name, rows in wrong.items() if rows)
     finding = f"not true: {untrue}" if untrue else "each covers the values of its group's members"
     return [Check("cells", not untrue, finding)]
-
-
-def background(policy: Policy) -> Background:
-    """Hierarchies and population that judges may need, from the policy alone."""
-    hierarchies: dict[str, Hierarchy] = {}
-    people: pl.DataFrame | None = None
-    faults: list[Fault] = []
-    for name, spec in policy.columns.items():
-        try:
-            if spec.hierarchy is not None:
-                hierarchies[name] = grow(name, taxonomy(name, spec.hierarchy, policy.folder), missing=True)
-            elif spec.order is not None:
-                hierarchies[name] = scales.ordered(name, spec.order, True)[0]
-        except InputError as error:
-            faults += error.faults
-    try:
-        people = population(policy)
-        hierarchies |= {} if people is None else _texts(policy, people)
-    except InputError as error:
-        faults += error.faults
-    stop_if(faults)
-    return Background(hierarchies, people)
-
-
-def _texts(policy: Policy, people: pl.DataFrame) -> dict[str, Hierarchy]:
-    """Texts of a population that follow no stated hierarchy, so that a value such as ** is not taken for notation."""
-    found = {}
-    for name, spec in policy.columns.items():
-        if name in people.columns and people[name].dtype == pl.String and not (spec.hierarchy or spec.order):
-            values = people[name].unique().drop_nulls().sort().to_list()
-            if spec.prefixes is not None:
-                found[name] = scales.prefixes(name, values, spec.prefixes, True)[0]
-            else:
-                found[name] = scales.flat(name, values, True)[0]
-    return found

@@ -7,7 +7,6 @@ statistics of row groups.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from reveil.base.files import write_json
 from reveil.plan.plan import Plan
 from reveil.policy.policy import Publication
-from reveil.write.recode import GROUP, Recoded
+from reveil.published.format import COUNT, COUNTERFEITS, GROUP, PACKAGE
+from reveil.write.recode import Recoded
 
 TYPES = {pl.Int64: "integer", pl.Float64: "number", pl.Date: "date", pl.String: "string", pl.Int32: "integer"}
 
@@ -31,7 +32,7 @@ def emit(
         path = folder / f"{name}.{policy.output.format}"
         resources.append(_resource(path, write_table(table, path), policy))
     if counterfeits is not None:
-        path = folder / "counterfeits.csv"
+        path = folder / f"{COUNTERFEITS}.csv"
         counterfeits.write_csv(path)
         resources.append(_resource(path, counterfeits, policy))
     package = {
@@ -39,13 +40,13 @@ def emit(
         "name": "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "-" for c in policy.series.name.lower()),
         "resources": resources,
     }
-    (folder / "datapackage.json").write_text(json.dumps(package, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_json(folder / PACKAGE, package)
 
 
 def count_counterfeits(plan: Plan) -> pl.DataFrame:
     """How many rows of each group are invented; published, so that counts can be corrected."""
     counts = np.bincount(plan.counterfeit_groups, minlength=plan.count)
-    return pl.DataFrame({GROUP: np.arange(plan.count), "count": counts.astype(np.int64)})
+    return pl.DataFrame({GROUP: np.arange(plan.count), COUNT: counts.astype(np.int64)})
 
 
 def write_table(table: pl.DataFrame | Recoded, path: Path) -> pl.DataFrame:

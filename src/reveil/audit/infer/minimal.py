@@ -8,15 +8,26 @@ cut it takes first, in what order) can only rule out more; what is certain here 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from math import factorial, prod
-from typing import Any, Literal
+from collections.abc import (
+    Iterator,
+    Mapping,
+)
+from dataclasses import (
+    dataclass,
+)
+from math import (
+    factorial,
+    prod,
+)
+from typing import (
+    Any,
+    Literal,
+)
 
 import numpy as np
 import polars as pl
 
-from reveil.audit.input.tables import hierarchies
+from reveil.audit.input.tables import taxonomies
 from reveil.audit.model.model import Model
 from reveil.audit.result.attacks import Attack, wilson
 from reveil.audit.result.score import Score
@@ -50,7 +61,7 @@ def minimality(scored: Score, publisher: Publisher, policy: Policy | None, seed:
     m = scored.inference.model
     g = _promise(m, policy)
     assert policy is not None and m.observed.quasi is not None
-    trees = hierarchies(policy, m.observed.quasi.columns)
+    trees = taxonomies(policy, m.observed.quasi.columns)
     listed, left_out = _countable(m)
     drawn = sorted(np.random.default_rng(seed).permutation(listed)[:MOST_GROUPS].tolist())
     learnt = []

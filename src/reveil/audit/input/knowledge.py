@@ -12,8 +12,9 @@ from typing import Any, Literal
 from reveil.background.prior import load as load_priors
 from reveil.background.transitions import Weights, stated_weights, weights_of
 from reveil.base.errors import Fault, InputError
+from reveil.base.text import plain_text
 from reveil.base.words import some_people
-from reveil.policy.guarantee import exact, plain_text
+from reveil.policy.guarantee import exact
 from reveil.policy.policy import Policy
 
 Change = Literal["never", "freely", "transitions"]

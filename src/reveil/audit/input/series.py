@@ -1,40 +1,83 @@
 """Our own series as an attacker sees it: published tables, counterfeit counts, and who is in which group.
 
 Of the ledger's memory only the membership is read here. `truth_of` reads the values as well: for scoring a guess, and
-for knowing what a compromised person has, never for inference.
+for knowing what a compromised person has, never for inference. Membership or a value that the published tables do not
+bear out is an error: left out in silence, it would look like safety.
 """
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
+from collections.abc import (
+    Mapping,
+    Sequence,
+)
+from dataclasses import (
+    dataclass,
+)
+from pathlib import (
+    Path,
+)
+from typing import (
+    Any,
+)
 
 import numpy as np
 import polars as pl
 
 from reveil.audit.input.observed import Observed, assemble
-from reveil.base.arrays import I64
-from reveil.base.errors import Fault, InputError
+from reveil.base.arrays import I64, Bools
+from reveil.base.errors import Fault, InputError, TamperedError
+from reveil.base.text import plain_text
+from reveil.base.words import agree, some
 from reveil.ledger.ledger import Ledger
-from reveil.policy.guarantee import plain_text
-from reveil.table.read import read_table
+from reveil.published.format import COUNT, GROUP, PUBLIC
+from reveil.published.reader import Published, read_release
+
+REMEDY = "restore the home from a backup; do not rely on audits of it"
 
 
-def observe_series(ledger: Ledger, column: str, *, staged: tuple[Path, pl.DataFrame] | None = None) -> Observed:
-    """The attacker's view of a series, and of a staged release on top: its public folder and its members."""
-    records = ledger.records()
-    sources = [(ledger.path(r.number) / "public", ledger.memory(r.number, "members")) for r in records]
-    sources += [staged] if staged is not None else []
-    if not sources:
+@dataclass(frozen=True, eq=False)
+class Source:
+    """One release: its public folder, who is in which group (and their codes), and the values of the codes."""
+
+    public: Path
+    members: pl.DataFrame
+    books: Mapping[str, Sequence[Any]]  # by sensitive column
+
+
+def sources_of(ledger: Ledger, staged: Source | None = None) -> list[Source]:
+    """The releases of a series, and one that is staged on top."""
+    found = [
+        Source(
+            ledger.path(record.number) / PUBLIC,
+            ledger.memory(record.number, "members"),
+            {name: list(map(_unpacked, book)) for name, book in record.facts["codebook"].items()},
+        )
+        for record in ledger.records()
+    ]
+    found += [staged] if staged is not None else []
+    if not found:
         raise InputError(Fault("R725", f"series {ledger.series!r}", "has no release yet", "publish one first"))
+    return found
+
+
+def _unpacked(value: Any) -> Any:
+    return value["date"] if isinstance(value, dict) else value
+
+
+def observe_series(sources: Sequence[Source], column: str) -> Observed:
+    """The attacker's view of the releases of a series."""
     shown, fakes, members, base = [], [], [], 0
-    for number, (public, who) in enumerate(sources):
-        table, counts = _public(public, column)
-        groups = int(table["group"].max() or 0) + 1  # type: ignore[arg-type]
-        shown.append(table.with_columns(pl.col("group") + base))
-        fakes.append(_counts(counts, groups, number))
-        kept = who.filter(pl.col("group") >= 0).select(pl.col("person", "group").cast(pl.Int64))
-        members.append(kept.with_columns(pl.col("group") + base, release=pl.lit(number), sure=pl.lit(True)))
+    texts: dict[Any, str] = {}  # a number that is whole in one release and not in another is one value
+    for number, source in enumerate(sources):
+        published = read_release(source.public)
+        cells = _named(_values(published, column), texts)
+        groups = int(cells[GROUP].max() or 0) + 1  # type: ignore[arg-type]
+        _refuse_strangers(source.members, cells, number)
+        shown.append(cells.with_columns(pl.col(GROUP) + base))
+        fakes.append(_counts(published.counterfeits, groups, number))
+        kept = _kept(source.members).select(pl.col("person", GROUP).cast(pl.Int64))
+        members.append(kept.with_columns(pl.col(GROUP) + base, release=pl.lit(number), sure=pl.lit(True)))
         base += groups
     cells = pl.concat(shown)
     values = cells["value"].unique().sort().to_list()
@@ -46,51 +89,85 @@ def observe_series(ledger: Ledger, column: str, *, staged: tuple[Path, pl.DataFr
     return assemble(labels, persons, values, joined, pl.concat(fakes), cells.with_columns(code))
 
 
-def _public(folder: Path, column: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Values by group (group, rows, value) and counterfeits by group, from one table or from those of an anatomy."""
-    resources = json.loads((folder / "datapackage.json").read_text(encoding="utf-8"))["resources"]
-    files = {resource["name"]: str(folder / resource["path"]) for resource in resources}
-    if "table" in files:
-        table = read_table(files["table"]).select("group", column)
-        counts = table.group_by("group", column).len("\0rows")
+def _kept(members: pl.DataFrame) -> pl.DataFrame:
+    return members.filter(pl.col(GROUP) >= 0)
+
+
+def _values(published: Published, column: str) -> pl.DataFrame:
+    """Values by group (group, rows, value), from one table or from those of an anatomy."""
+    if published.values is None:
+        counts = published.table.group_by(GROUP, column).len(COUNT)
     else:
-        tables = (read_table(file) for name, file in files.items() if name.startswith("st"))
-        counts = next(t for t in tables if column in t.columns).rename({"count": "\0rows"})
-    distinct = counts[column].unique()
-    texts = pl.Series([plain_text(value) for value in distinct], dtype=pl.String)
-    named = counts.join(pl.DataFrame({column: distinct, "\0value": texts}), on=column, nulls_equal=True)
-    plain = named.select(pl.col("group", "\0rows").cast(pl.Int64), "\0value")
-    return plain.rename({"\0rows": "rows", "\0value": "value"}), read_table(files["counterfeits"])
+        counts = published.values[column]
+    return counts.select(pl.col(GROUP).cast(pl.Int64), pl.col(COUNT).cast(pl.Int64).alias("rows"), value=column)
 
 
-def _counts(counts: pl.DataFrame, groups: int, number: int) -> pl.DataFrame:
+def _named(cells: pl.DataFrame, texts: dict[Any, str]) -> pl.DataFrame:
+    """Values as text; `texts` are those of earlier releases, by value."""
+    distinct = cells["value"].unique()
+    names = pl.Series([texts.setdefault(value, plain_text(value)) for value in distinct], dtype=pl.String)
+    named = cells.join(pl.DataFrame({"value": distinct, "text": names}), on="value", how="left", nulls_equal=True)
+    return named.select(GROUP, "rows", value="text")
+
+
+def _counts(counts: pl.DataFrame | None, groups: int, number: int) -> pl.DataFrame:
     fakes = np.zeros(groups, dtype=np.int64)
-    fakes[counts["group"].to_numpy()] = counts["count"].to_numpy()
+    if counts is not None:
+        _refuse(number, int((counts[GROUP] >= groups).sum()), "counterfeit counts", "are about groups that it lacks")
+        fakes[counts[GROUP].to_numpy()] = counts[COUNT].to_numpy()
     return pl.DataFrame({"release": number, "label": np.arange(groups), "fakes": fakes})
 
 
-def truth_of(
-    ledger: Ledger, column: str, observed: Observed, staged: tuple[pl.DataFrame, list[object]] | None = None
-) -> I64:
-    """The true value (its code) of each appearance. `staged`: members and codebook of a release not yet recorded."""
+def _refuse_strangers(members: pl.DataFrame, cells: pl.DataFrame, number: int) -> None:
+    kept = _kept(members)
+    lost = kept.height - int(kept[GROUP].cast(pl.Int64).is_in(cells[GROUP].implode()).sum())
+    _refuse(number, lost, "members", "are in groups that it does not show")
+
+
+def _refuse(number: int, wrong: int, what: str, message: str) -> None:
+    if wrong:
+        where = f"release {number + 1}"
+        raise TamperedError(Fault("R733", where, f"{wrong:,} {what} of the ledger {message}", REMEDY, wrong))
+
+
+def truth_of(sources: Sequence[Source], column: str, observed: Observed) -> I64:
+    """The true value (its code) of each appearance; one that the person's own group does not show is refused."""
     code = {value: n for n, value in enumerate(observed.values)}
     frames = []
-    sources = [(ledger.memory(r.number, "members"), _codebook(r.facts["codebook"][column])) for r in ledger.records()]
-    sources += [staged] if staged is not None else []
-    for number, (members, book) in enumerate(sources):
-        table = np.array([code.get(plain_text(value), -1) for value in book], dtype=np.int64)
-        kept = members.filter(pl.col("group") >= 0)
-        frames.append(
-            pl.DataFrame(
-                {
-                    "person": kept["person"].cast(pl.Int64),
-                    "release": np.full(kept.height, number),
-                    "value": table[kept[column].to_numpy()],
-                }
-            )
+    for number, source in enumerate(sources):
+        book = np.array([_code(value, code) for value in source.books[column]], dtype=np.int64)
+        kept = _kept(source.members).with_columns(pl.lit(number).alias("release"))
+        value = pl.Series("value", book[kept[column].to_numpy()])
+        frames.append(kept.select(pl.col("person").cast(pl.Int64), "release").with_columns(value))
+    truth = pl.concat(frames).sort("person", "release")["value"].to_numpy()
+    _refuse_untrue(observed, truth, column)
+    return truth
+
+
+def _code(value: Any, code: Mapping[str, int]) -> int:
+    """The code of a value of the ledger, -1 where no release shows it: a book may know more than was published.
+
+    A large number may be published as a whole one, or among others that are not.
+    """
+    ways = [value, *(kind(value) for kind in (int, float) if isinstance(value, int | float))]
+    texts = [plain_text(way) for way in ways if way == value]
+    return next((code[text] for text in texts if text in code), -1)
+
+
+def _refuse_untrue(observed: Observed, truth: I64, column: str) -> None:
+    lost = ~shown_by_group(observed, truth)
+    if lost.any():
+        where = ", ".join(observed.releases[n] for n in np.unique(observed.app_release[lost]))
+        rows = int(lost.sum())
+        message = (
+            f"{some(rows, 'value')} of members in the ledger {agree(rows, 'is', 'are')} not among those that their "
+            f"group shows (release {where})"
         )
-    return pl.concat(frames).sort("person", "release")["value"].to_numpy()
+        raise TamperedError(Fault("R733", f"column {column!r}", message, REMEDY, rows))
 
 
-def _codebook(values: list[object]) -> list[object]:
-    return [value["date"] if isinstance(value, dict) else value for value in values]
+def shown_by_group(observed: Observed, truth: I64) -> Bools:
+    """Whether the group of each appearance shows the true value; everybody's group is known."""
+    width = len(observed.values)
+    cells = observed.cell_group * width + observed.cell_value
+    return (truth >= 0) & np.isin(observed.cand_group * width + truth, cells)

@@ -6,31 +6,43 @@ cells. A pair of tables is an anatomy: exact quasi-identifiers with a group numb
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from fractions import Fraction
-from pathlib import Path
-from typing import Any, Literal
+from collections.abc import (
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from dataclasses import (
+    dataclass,
+    replace,
+)
+from fractions import (
+    Fraction,
+)
+from typing import (
+    Any,
+    Literal,
+)
 
 import numpy as np
 import polars as pl
 
 from reveil.audit.input.knowledge import person_priors
 from reveil.audit.input.observed import Observed, assemble
+from reveil.background.loading import load_hierarchies
 from reveil.background.prior import load as load_priors
 from reveil.base.arrays import I64, Bools
-from reveil.base.errors import Fault, InputError
+from reveil.base.errors import Fault, InputError, brief
+from reveil.base.text import plain_text
 from reveil.base.words import agree, some
-from reveil.hierarchies.files import nested_paths, read_paths
-from reveil.hierarchies.tree import Hierarchy, grow
-from reveil.policy.guarantee import plain_text
+from reveil.hierarchies.tree import Hierarchy
 from reveil.policy.policy import Policy
-from reveil.published.anatomy import QUASI
+from reveil.published.format import COUNT, GROUP
 from reveil.published.notation import parse_column
+from reveil.published.reader import Published, read_cells, read_published
 from reveil.table.read import read_table
 
-GROUP = "group"
 BLOCK = 1 << 26  # person-group pairs that are compared at once
+RELEASE = "release"  # column of a population: the number of the release that a line is about
 Presence = Literal["auto", "known", "unknown"]
 
 
@@ -62,8 +74,8 @@ def observe(
     presence: Presence = "auto",
 ) -> Observed:
     """The attacker's view of released tables, given who could be in them."""
-    people = read_table(population)
-    tables = [_tables(source, sensitive) for source in releases]
+    people = _numbered(read_table(population))
+    tables = [read_published(source, policy) for source in releases]
     columns = _columns(tables[0], people, policy, sensitive, identifier)
     fakes = [None] * len(tables) if counterfeits is None else list(counterfeits)
     if len(fakes) != len(tables):
@@ -71,6 +83,20 @@ def observe(
         raise InputError(Fault("R704", "counterfeits", message, "give one for each release, or None where it has none"))
     read = [_released(t, columns, _fakes(t, f)) for t, f in zip(tables, fakes, strict=True)]
     return _matched(read, people, columns, policy, presence)
+
+
+def _numbered(people: pl.DataFrame) -> pl.DataFrame:
+    """The population with releases as whole numbers; a line about none would be left out in silence."""
+    if RELEASE not in people.columns:
+        return people
+    texts = people[RELEASE].map_elements(plain_text, return_dtype=pl.String, skip_nulls=False)
+    numbers = texts.cast(pl.Int64, strict=False)
+    lost = numbers.is_null() | (numbers < 1)
+    if lost.any():
+        shown = ", ".join(brief(text) for text in texts.filter(lost).unique(maintain_order=True)[:3])
+        message = f"its column release names no release by its number, from 1 on: {shown}"
+        raise InputError(Fault("R724", "population", message, "number the releases as they are given", int(lost.sum())))
+    return people.with_columns(numbers.alias(RELEASE))
 
 
 def population_priors(
@@ -85,41 +111,17 @@ def population_priors(
     return person_priors(policy, column, first[name].cast(pl.String).to_list(), signatures)
 
 
-def _tables(source: Any, sensitive: str | None) -> dict[str, pl.DataFrame]:
-    """`table`, or `quasi` and `values` of an anatomy; `counterfeits` where a folder has them."""
-    if isinstance(source, tuple):
-        return _anatomy(read_table(source[0]), read_table(source[1]))
-    if not (isinstance(source, str | Path) and Path(source).is_dir()):
-        return {"table": read_table(source)}
-    folder = Path(source) / "public" if (Path(source) / "public").is_dir() else Path(source)
-    files = {path.stem: path for path in sorted(folder.iterdir()) if path.suffix in (".csv", ".parquet")}
-    fakes = {"counterfeits": read_table(str(files["counterfeits"]))} if "counterfeits" in files else {}
-    if "table" in files:
-        return {"table": read_table(str(files["table"])), **fakes}
-    shown = [read_table(str(path)) for name, path in files.items() if name == "st" or name.startswith("st-")]
-    wanted = [frame for frame in shown if sensitive is None or sensitive in frame.columns]
-    if QUASI not in files or not wanted:
-        message = f"holds no table.csv or table.parquet, nor an anatomy ({QUASI} and st)"
-        raise InputError(Fault("R723", f"folder {source}", message, "name a release folder or a table"))
-    return {**_anatomy(read_table(str(files[QUASI])), wanted[0]), **fakes}
-
-
-def _anatomy(quasi: pl.DataFrame, values: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    pair = {"quasi": quasi, "values": values}
-    return {name: frame.rename({_group_column(frame): GROUP}) for name, frame in pair.items()}
-
-
 def _columns(
-    tables: Mapping[str, pl.DataFrame],
+    tables: Published,
     people: pl.DataFrame,
     policy: Policy | None,
     sensitive: str | None,
     identifier: str | None,
 ) -> Columns:
     """Which column is what: from the policy, or from what table and population have in common."""
-    shown = tables.get("table", tables.get("quasi", pl.DataFrame())).columns
-    values = tables.get("table", tables.get("values", pl.DataFrame())).columns
-    release = "release" if "release" in people.columns else None
+    shown = tables.table.columns
+    values = shown if tables.values is None else list(tables.values)
+    release = RELEASE if RELEASE in people.columns else None
     quasi = (
         policy.named("quasi")
         if policy
@@ -129,7 +131,7 @@ def _columns(
         found = (
             policy.named("sensitive")
             if policy
-            else tuple(c for c in values if c not in (*people.columns, GROUP, "count"))
+            else tuple(c for c in values if c not in (*people.columns, GROUP, COUNT))
         )
         sensitive = found[0] if found else None
     if identifier is None:
@@ -156,31 +158,38 @@ def _columns(
     return Columns(identifier, quasi, sensitive, release)
 
 
-def _fakes(tables: Mapping[str, pl.DataFrame], given: Any) -> pl.DataFrame:
-    found = read_table(given) if given is not None else tables.get("counterfeits")
+def _fakes(published: Published, given: Any) -> pl.DataFrame:
+    found = read_cells(given) if given is not None else published.counterfeits
     if found is None:
-        return pl.DataFrame(schema={GROUP: pl.String, "count": pl.Int64})
-    return found.select(pl.col(found.columns[0]).cast(pl.String).alias(GROUP), pl.col("count").cast(pl.Int64))
+        return pl.DataFrame(schema={GROUP: pl.String, COUNT: pl.Int64})
+    return found.select(pl.col(found.columns[0]).cast(pl.String).alias(GROUP), pl.col(COUNT).cast(pl.Int64))
 
 
-def _released(tables: Mapping[str, pl.DataFrame], columns: Columns, fakes: pl.DataFrame) -> Released:
+def _released(published: Published, columns: Columns, fakes: pl.DataFrame) -> Released:
     texts = [pl.col(name).cast(pl.String) for name in columns.quasi]
     value = pl.col(columns.sensitive).map_elements(plain_text, return_dtype=pl.String, skip_nulls=False).alias("value")
-    if "table" in tables:
-        table = tables["table"]
-        if GROUP in table.columns:
-            keyed = table.with_columns(pl.col(GROUP).cast(pl.String))
-        else:
-            number = pl.struct(texts).rank("dense").cast(pl.String)
-            keyed = table.with_columns(number.alias(GROUP))
-        quasi, shown = keyed, keyed.with_columns(value).group_by(GROUP, "value").len("rows")
+    if published.values is None:
+        table = published.table
+        grouped = GROUP in table.columns
+        number = pl.col(GROUP) if grouped else pl.struct(texts).rank("dense").alias(GROUP)
+        quasi = table.with_columns(number.cast(pl.String))
+        shown = quasi.with_columns(value).group_by(GROUP, "value").len("rows")
     else:
-        quasi = tables["quasi"].with_columns(pl.col(GROUP).cast(pl.String))
-        listed = tables["values"].with_columns(pl.col(GROUP).cast(pl.String), value)
-        rows = pl.col("count").sum() if "count" in listed.columns else pl.len()
-        shown = listed.group_by(GROUP, "value").agg(rows.alias("rows"))
+        quasi = published.table.with_columns(pl.col(GROUP).cast(pl.String))
+        listed = published.values[columns.sensitive].with_columns(pl.col(GROUP).cast(pl.String), value)
+        shown = listed.group_by(GROUP, "value").agg(pl.col(COUNT).sum().alias("rows"))
+        _refuse_valueless(quasi, shown)
     _refuse_misfits(fakes, shown)
     return Released(quasi.select(GROUP, *texts).unique(maintain_order=True), shown, fakes)
+
+
+def _refuse_valueless(quasi: pl.DataFrame, shown: pl.DataFrame) -> None:
+    """People of an anatomy whose group has no values."""
+    lost = quasi.join(shown, on=GROUP, how="anti")
+    if lost.height:
+        labels = ", ".join(lost[GROUP].fill_null("without a number").unique().sort()[:3])
+        message = f"its table of values has none for {agree(lost[GROUP].n_unique(), 'group', 'groups')} {labels}"
+        raise InputError(Fault("R723", "anatomy", message, "give both tables of one release", lost.height))
 
 
 def _refuse_misfits(fakes: pl.DataFrame, shown: pl.DataFrame) -> None:
@@ -195,26 +204,18 @@ def _refuse_misfits(fakes: pl.DataFrame, shown: pl.DataFrame) -> None:
         raise InputError(Fault("R704", "counterfeits", message, remedy))
 
 
-def _group_column(table: pl.DataFrame) -> str:
-    found = next((c for c in table.columns if c.lower() in (GROUP, "gid", "group_id", "groupid")), None)
-    if found is None:
-        raise InputError(
-            Fault("R723", "anatomy", "a table has no column group or gid", "name the group column 'group'")
-        )
-    return found
-
-
 def _matched(
     read: Sequence[Released], people: pl.DataFrame, columns: Columns, policy: Policy | None, presence: Presence
 ) -> Observed:
     names = people[columns.identifier].cast(pl.String).unique(maintain_order=True)
     values = sorted({v for release in read for v in release.values["value"]})
-    trees = hierarchies(policy, columns.quasi)
+    trees = {} if policy is None else load_hierarchies(policy, columns.quasi)
+    padded = () if policy is None else [name for name in columns.quasi if policy.columns[name].prefixes is not None]
     memberships, groups, cells, told, base = [], [], [], list[pl.DataFrame](), 0
     for number, release in enumerate(read):
         lines = _lines(people, columns, number)
         labels = release.values[GROUP].unique(maintain_order=True).sort()
-        rows, where = match(lines, release.quasi, labels, columns.quasi, trees)
+        rows, where = match(lines, release.quasi, labels, columns.quasi, trees, padded)
         person = lines[columns.identifier].cast(pl.String).cast(pl.Enum(names)).to_physical().cast(pl.Int64).to_numpy()
         sizes = release.values.group_by(GROUP).agg(pl.col("rows").sum())
         counted = labels.to_frame(GROUP).join(sizes, on=GROUP, how="left", maintain_order="left")
@@ -255,7 +256,7 @@ def _matched(
 def _lines(people: pl.DataFrame, columns: Columns, number: int) -> pl.DataFrame:
     if columns.release is None:
         return people
-    return people.filter(pl.col(columns.release).cast(pl.String) == str(number + 1))
+    return people.filter(pl.col(columns.release) == number + 1)
 
 
 def _refuse_unmatched(lines: pl.DataFrame, rows: I64, columns: Columns, number: int) -> None:
@@ -268,7 +269,12 @@ def _refuse_unmatched(lines: pl.DataFrame, rows: I64, columns: Columns, number: 
 
 
 def match(
-    lines: pl.DataFrame, quasi: pl.DataFrame, labels: pl.Series, names: Sequence[str], trees: Mapping[str, Hierarchy]
+    lines: pl.DataFrame,
+    quasi: pl.DataFrame,
+    labels: pl.Series,
+    names: Sequence[str],
+    trees: Mapping[str, Hierarchy],
+    padded: Sequence[str] = (),
 ) -> tuple[I64, I64]:
     """Pairs (line of the population, place of the group in `labels`) where all cells of the group cover the person."""
     place = quasi[GROUP].cast(pl.Enum(labels)).to_physical().cast(pl.Int64).to_numpy()
@@ -276,7 +282,8 @@ def match(
     codes: list[I64] = []
     for name in names:
         distinct = lines[name].unique(maintain_order=True)
-        cells, index = parse_column(quasi[name], trees.get(name), _numeric(lines[name], trees.get(name)))
+        tree = trees.get(name)
+        cells, index = parse_column(quasi[name], tree, _numeric(lines[name], tree), padded=name in padded)
         table = np.array([[cell.covers(value) for cell in cells] for value in distinct], dtype=bool)
         covers.append(table.reshape(len(distinct), len(cells))[:, index])
         number = {value: n for n, value in enumerate(distinct)}
@@ -303,27 +310,17 @@ def _numeric(values: pl.Series, tree: Hierarchy | None) -> bool | None:
     return True if values.dtype.is_numeric() else None
 
 
-def hierarchies(policy: Policy | None, names: Sequence[str]) -> dict[str, Hierarchy]:
-    """The taxonomies of the policy, whose labels the tables may use."""
-    found = {}
-    for name in names if policy is not None else ():
-        source = policy.columns[name].hierarchy if policy is not None else None
-        if source is None or policy is None:
-            continue
-        if isinstance(source, str):
-            paths = read_paths(name, policy.folder / source)
-        else:
-            paths = nested_paths(source, f"column {name!r}")
-        leaves: dict[Hashable, tuple[str, ...]] = {leaf: path for leaf, path in paths.items()}  # noqa: C416 keys widen
-        found[name] = grow(name, leaves, missing=False)
-    return found
+def taxonomies(policy: Policy | None, names: Sequence[str]) -> dict[str, Hierarchy]:
+    """The taxonomies of the policy: labels over values, and nothing for the missing one."""
+    found = {} if policy is None else load_hierarchies(policy, names)
+    return {name: tree.regrown(missing=False) for name, tree in found.items() if not tree.free}
 
 
 def value_kinds(policy: Policy | None, values: Sequence[Any]) -> I64 | None:
     """For each value, the number of the label right below the top of its taxonomy; None where the policy has none."""
     names = () if policy is None else policy.named("sensitive")
     texts = [str(value) for value in values]
-    for tree in hierarchies(policy, names).values():
+    for tree in taxonomies(policy, names).values():
         place = {str(leaf): n for n, leaf in enumerate(tree.leaves)}
         if all(text in place for text in texts):
             first = np.sort(tree.lo[list(tree.children[0])])

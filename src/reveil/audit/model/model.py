@@ -9,16 +9,33 @@ of each person. Worlds are counted by rows, so that every published row is equal
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from fractions import Fraction
-from functools import cached_property
-from typing import Any
+from collections.abc import (
+    Mapping,
+)
+from dataclasses import (
+    dataclass,
+    replace,
+)
+from fractions import (
+    Fraction,
+)
+from functools import (
+    cached_property,
+)
+from typing import (
+    Any,
+)
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
+from numpy.typing import (
+    NDArray,
+)
+from scipy.sparse import (
+    coo_array,
+)
+from scipy.sparse.csgraph import (
+    connected_components,
+)
 
 from reveil.audit.input.knowledge import Adversary, Change
 from reveil.audit.input.observed import Observed
@@ -26,8 +43,8 @@ from reveil.audit.model.options import having
 from reveil.base.arrays import I32, I64, Bools, offsets_by_key
 from reveil.base.errors import Fault, InputError
 from reveil.base.kernels import kernel
+from reveil.base.text import plain_text
 from reveil.base.words import some_people
-from reveil.policy.guarantee import plain_text
 
 UNLIMITED = 1 << 40
 Weight = dict[int, Fraction]

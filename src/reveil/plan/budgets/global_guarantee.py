@@ -8,20 +8,35 @@ who cannot be published is decided by what they have left against how frequent v
 from __future__ import annotations
 
 import difflib
-from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
-from math import ceil
-from os import cpu_count
-from pathlib import Path
-from typing import Any
+from concurrent.futures import (
+    ThreadPoolExecutor,
+)
+from itertools import (
+    pairwise,
+)
+from math import (
+    ceil,
+)
+from os import (
+    cpu_count,
+)
+from pathlib import (
+    Path,
+)
+from typing import (
+    Any,
+)
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
+from numpy.typing import (
+    NDArray,
+)
 
 from reveil.base.arrays import offsets_by_key, offsets_of
 from reveil.base.errors import Fault, InfeasibleError, InputError
 from reveil.base.progress import Progress
+from reveil.base.text import plain_text
 from reveil.base.words import some
 from reveil.history.history import History
 from reveil.plan.budgets import budget, budget_cuts, statement
@@ -40,7 +55,6 @@ from reveil.plan.cutting.mondrian import Work, rows_of
 from reveil.plan.cutting.trees import Trees, lay_end_to_end
 from reveil.plan.cutting.values import Order, Rows, Tests, admits, room_for
 from reveil.plan.plan import Plan
-from reveil.policy.guarantee import plain_text
 from reveil.policy.policy import Policy
 from reveil.table.encode import Encoded
 

@@ -207,9 +207,7 @@ def _near(values: list[Any], epsilon: Fraction, relative: bool) -> tuple[I64, I6
 
 def heights(tree: Hierarchy) -> I64:
     """Steps from each node down to its deepest leaf. The root is as high as the lowest node over all known values."""
-    height = np.zeros(len(tree.labels), dtype=np.int64)
-    for node in range(len(height) - 1, 0, -1):
-        height[tree.parent[node]] = max(height[tree.parent[node]], height[node] + 1)
+    height = tree.height.astype(np.int64)
     first = int(tree.has_missing)
     peak = np.flatnonzero((tree.lo <= first) & (tree.hi == len(tree) - 1)).max()
     height[0] = max(1, height[peak])

@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import takewhile
 from typing import Any, Literal
 
 import numpy as np
@@ -204,9 +205,7 @@ def taxonomy_of(counts: Counts, hierarchy: Hierarchy, column: str) -> Taxonomy:
         )
     parent, lo, hi = hierarchy.parent.tolist(), hierarchy.lo.tolist(), hierarchy.hi.tolist()
     first = int(hierarchy.has_missing)
-    height = [0] * len(parent)
-    for node in range(len(parent) - 1, 0, -1):
-        height[parent[node]] = max(height[parent[node]], height[node] + 1)
+    height = [_height(hierarchy.paths[a : b + 1]) for a, b in zip(lo, hi, strict=True)]
     peak = max(node for node in range(len(parent)) if lo[node] <= first and hi[node] == len(hierarchy) - 1)
     tall = max(1, height[peak])
     rise = [height[above] - own for above, own in zip(parent, height, strict=True)] + [tall]
@@ -217,6 +216,19 @@ def taxonomy_of(counts: Counts, hierarchy: Hierarchy, column: str) -> Taxonomy:
     starts = np.cumsum([0, *map(len, ways)])
     flat = [node for way in ways for node in way]
     return Taxonomy(np.array(flat, dtype=np.int64), starts, np.array(rise, dtype=np.int64), tall)
+
+
+def _height(paths: Sequence[tuple[str, ...]]) -> int:
+    """Steps from the lowest node over these leaves down to the deepest of them, by the paths as they are stated.
+
+    >>> _height([("X", "P", "P1", "a"), ("X", "Q", "c")]), _height([("X", "P", "P1", "a")])
+    (3, 0)
+    """
+    if len(paths) == 1:
+        return 0
+    ways = zip(paths[0][:-1], paths[-1][:-1], strict=False)  # leaves between the two share what these share
+    shared = sum(1 for _ in takewhile(lambda labels: labels[0] == labels[1], ways))
+    return max(map(len, paths)) - shared
 
 
 def _way_up(node: int, parent: Sequence[int], peak: int) -> list[int]:

@@ -15,8 +15,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from reveil.hierarchies.tree import Hierarchy
+from reveil.background.loading import Background
 from reveil.history.history import History
+
+__all__ = ["Background", "Judge", "Verdict", "View"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,14 +39,6 @@ class View:
 
     def sizes(self) -> NDArray[np.int64]:
         return np.bincount(self.classes, minlength=self.count)
-
-
-@dataclass(frozen=True)
-class Background:
-    """What a judge may need beside the release: hierarchies of columns, and a population table."""
-
-    hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)
-    population: pl.DataFrame | None = None
 
 
 @dataclass(frozen=True)

@@ -9,19 +9,31 @@ clear; what lies within their error of the bound is decided in whole numbers.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from fractions import Fraction
-from typing import Any
+from collections.abc import (
+    Callable,
+    Iterator,
+)
+from dataclasses import (
+    dataclass,
+    field,
+)
+from fractions import (
+    Fraction,
+)
+from typing import (
+    Any,
+)
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
+from numpy.typing import (
+    NDArray,
+)
 
 from reveil.base.arrays import I64, offsets_by_key
+from reveil.base.text import plain_text
 from reveil.base.words import some
 from reveil.history.history import History
-from reveil.policy.guarantee import plain_text
 from reveil.policy.policy import Policy
 from reveil.verify.judges.contract import Background, Judge, Verdict, View
 from reveil.verify.judges.counts import count_values, written

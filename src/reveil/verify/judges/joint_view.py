@@ -25,20 +25,29 @@ follows from what is public already. In m-Distinct* no two places can ever share
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any
+from dataclasses import (
+    dataclass,
+)
+from fractions import (
+    Fraction,
+)
+from typing import (
+    Any,
+)
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
+from numpy.typing import (
+    NDArray,
+)
 
 from reveil.background.transitions import domain, relation_of
 from reveil.base.arrays import I64, starts_of
 from reveil.base.kernels import kernel
+from reveil.base.text import plain_text
 from reveil.base.words import some
 from reveil.history.history import History
-from reveil.policy.guarantee import Guarantee, lowest_tau, plain_text, repeats
+from reveil.policy.guarantee import Guarantee, lowest_tau, repeats
 from reveil.policy.policy import Policy
 from reveil.verify.judges.cohorts import (
     Components,

@@ -1,0 +1,49 @@
+"""The form of a release: what its files, its tables and their columns are called, and which types its cells have.
+
+    public/datapackage.json     which tables there are, and of which type their columns are
+    public/table.csv            one table; releases of a series number its groups
+    public/qit.csv, st.csv      or two (anatomy): people with their group, and how often a group has each value
+    public/counterfeits.csv     how many rows of each group are invented
+
+Whoever writes or reads a release takes the names from here. The verifier shares nothing else with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+PUBLIC, PRIVATE = "public", "private"  # the halves of a release folder
+PACKAGE = "datapackage.json"
+TABLE = "table"
+QUASI = "qit"  # anatomy: the table of quasi-identifiers
+VALUES = "st"  # anatomy: the table of sensitive values, or what the names of several begin with
+COUNTERFEITS = "counterfeits"
+GROUP, COUNT = "group", "count"  # columns
+SUFFIXES = (".csv", ".parquet")
+
+
+def value_tables(names: Sequence[str]) -> dict[str, str]:
+    """The name of the value table of each sensitive column.
+
+    >>> value_tables(("disease",)), value_tables(("disease", "drug"))
+    ({'disease': 'st'}, {'disease': 'st-1', 'drug': 'st-2'})
+    """
+    if len(names) == 1:
+        return {names[0]: VALUES}
+    return {name: f"{VALUES}-{number}" for number, name in enumerate(names, 1)}
+
+
+def is_value_table(name: str) -> bool:
+    """Whether a table of this name holds values by group.
+
+    >>> is_value_table("st"), is_value_table("st-2"), is_value_table("staff")
+    (True, True, False)
+    """
+    return name == VALUES or name.startswith(f"{VALUES}-")
+
+
+def public_half(folder: Path) -> Path:
+    """The public half of a release folder; a folder without halves is public as it is."""
+    half = folder / PUBLIC
+    return half if half.is_dir() else folder

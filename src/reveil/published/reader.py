@@ -1,0 +1,215 @@
+"""A release as whoever holds it reads it: the folder, its public half, a single file, or a table in memory.
+
+Types come from the data package of the release, or from the policy; nobody guesses them from the look of cells, so
+that `250.10` stays what was published. Everybody reads releases here but the verifier, whose reading is a second
+opinion (`reveil.verify.reading`).
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from reveil.base.errors import Fault, InputError, stop_if
+from reveil.policy.policy import Policy
+from reveil.published.anatomy import pair
+from reveil.published.format import (
+    COUNT,
+    COUNTERFEITS,
+    GROUP,
+    PACKAGE,
+    QUASI,
+    SUFFIXES,
+    TABLE,
+    VALUES,
+    is_value_table,
+    public_half,
+)
+from reveil.table.read import read_table
+
+TYPES = {"integer": pl.Int64, "number": pl.Float64, "date": pl.Date}
+Fields = Mapping[str, str]  # column -> its type in the data package
+UNREADABLE = (OSError, ValueError, LookupError, TypeError, pl.exceptions.PolarsError)
+
+
+@dataclass(frozen=True, eq=False)
+class Published:
+    """A published table. An anatomy has `values`: for each sensitive column, group, value and count."""
+
+    table: pl.DataFrame
+    counterfeits: pl.DataFrame | None = None  # group, count
+    values: Mapping[str, pl.DataFrame] | None = None
+
+
+def open_published(source: Any, policy: Policy | None = None) -> Published:
+    """A file, a frame, a release folder (or its public half, or the table in it), or a `Release`.
+
+    The tables of an anatomy must fit together: as many people as values in each group.
+
+    >>> open_published(pl.DataFrame({"age": ["[20-29]"]})).table.height
+    1
+    """
+    found = read_published(source, policy)
+    if found.values is not None:
+        try:
+            pair(found.table, found.values)
+        except (ValueError, pl.exceptions.PolarsError) as error:
+            message = f"its tables do not fit together: {str(error).partition(chr(10))[0]}"
+            where = f"folder {source}" if isinstance(source, str | Path) else "anatomy"
+            raise InputError(Fault("R603", where, message, "restore them from a backup")) from None
+    return found
+
+
+def read_published(source: Any, policy: Policy | None = None) -> Published:
+    """The same without a look at whether the tables of an anatomy fit together; also (people, values) of an anatomy."""
+    if hasattr(source, "certificate") and hasattr(source, "table"):  # a Release
+        return Published(source.table, source.counterfeits, source.values)
+    if isinstance(source, tuple):
+        return _anatomy("anatomy", {QUASI: read_cells(source[0], policy), VALUES: read_cells(source[1], policy)})
+    if not isinstance(source, str | Path):
+        return Published(read_table(source))
+    path = Path(source).parent if _in_release(Path(source)) else Path(source)
+    return read_release(public_half(path), policy) if path.is_dir() else Published(read_cells(source, policy))
+
+
+def read_cells(source: Any, policy: Policy | None = None) -> pl.DataFrame:
+    """One table that somebody published. The cells of a text file are texts, but where the policy states a type."""
+    return _as_stated(read_table(source, typed=lambda name: False), policy)
+
+
+def read_release(public: Path, policy: Policy | None = None) -> Published:
+    """The tables of a public folder: of the types that its data package states, or of those of the policy."""
+    tables = read_tables(public)
+    if not _has_package(public):
+        tables = {name: _as_stated(table, policy) for name, table in tables.items()}
+    fakes = _counted(tables[COUNTERFEITS]) if COUNTERFEITS in tables else None
+    if QUASI in tables:
+        return replace(_anatomy(f"folder {public}", tables), counterfeits=fakes)
+    if TABLE not in tables:
+        fault = Fault("R603", f"folder {public}", "holds no published table", "name a release folder or a file")
+        raise InputError(fault)
+    return Published(tables[TABLE], fakes)
+
+
+def read_tables(public: Path) -> dict[str, pl.DataFrame]:
+    """Every table of a public folder, by name. A folder of somebody else, without a data package, holds texts."""
+    try:
+        if not _has_package(public):
+            files = (file for file in sorted(public.iterdir()) if file.suffix in SUFFIXES)
+            return {file.stem: read_cells(file) for file in files}
+        resources = json.loads((public / PACKAGE).read_bytes())["resources"]
+        return {r["name"]: read_file(public / r["path"], _fields(r)) for r in resources}
+    except UNREADABLE as error:
+        reason = str(error).partition("\n")[0]
+        remedy = "name a release folder, or restore it from a backup"
+        raise InputError(Fault("R603", f"release in {public}", f"cannot be read: {reason}", remedy)) from None
+
+
+def read_file(file: Path, fields: Fields | None = None) -> pl.DataFrame:
+    """A published file; a missing value is null, and a cell of CSV is text where no type is stated."""
+    if file.suffix == ".parquet":
+        return _as_declared(pl.read_parquet(file), fields or {})
+    table = pl.read_csv(file, infer_schema=False, null_values=[""])
+    with file.open(encoding="utf-8", newline="") as lines:
+        table.columns = next(csv.reader(lines))  # Polars leaves quotation marks doubled in names
+    return _as_declared(table, fields or {})
+
+
+def _has_package(public: Path) -> bool:
+    return (public / PACKAGE).is_file()
+
+
+def _fields(resource: Mapping[str, Any]) -> Fields:
+    return {field["name"]: field.get("type", "string") for field in resource["schema"]["fields"]}
+
+
+def _as_declared(table: pl.DataFrame, fields: Fields) -> pl.DataFrame:
+    wanted = {name: kind for name, kind in fields.items() if kind in TYPES and name in table.columns}
+    days = [name for name, kind in wanted.items() if kind == "date" and table.schema[name] == pl.String]
+    read = table.with_columns(pl.col(days).str.to_date("%Y-%m-%d"))
+    return read.with_columns(pl.col(name).cast(TYPES[kind]) for name, kind in wanted.items())
+
+
+def _counted(table: pl.DataFrame) -> pl.DataFrame:
+    """Counts are whole numbers whoever wrote them; rows that are listed one by one are counted."""
+    if COUNT not in table.columns:
+        return table.group_by(pl.all(), maintain_order=True).len(COUNT).cast({COUNT: pl.Int64})
+    return table.cast({COUNT: pl.Int64})
+
+
+def _as_stated(table: pl.DataFrame, policy: Policy | None) -> pl.DataFrame:
+    """Sensitive and insensitive columns as numbers or days, where the policy says that they are and all cells agree."""
+    if policy is None:
+        return table
+    wanted = [n for n in (*policy.named("sensitive"), *policy.named("insensitive")) if n in table.columns]
+    return table.with_columns(_converted(table[name], policy.columns[name].type) for name in wanted)
+
+
+def _converted(column: pl.Series, kind: str) -> pl.Series:
+    if column.dtype != pl.String or kind not in ("number", "date"):
+        return column
+    if kind == "date":
+        tries = [column.str.to_date("%Y-%m-%d", strict=False)]
+    else:
+        tries = [column.cast(dtype, strict=False) for dtype in (pl.Int64, pl.Float64)]
+    return next((found for found in tries if found.null_count() == column.null_count()), column)
+
+
+def _in_release(file: Path) -> bool:
+    """Whether a file is the table of people in a public folder, where its counterfeits or values lie beside it."""
+    package = file.parent / PACKAGE
+    if file.stem not in (TABLE, QUASI) or not (file.is_file() and package.is_file()):
+        return False
+    try:
+        return file.name in {resource["path"] for resource in json.loads(package.read_bytes())["resources"]}
+    except (ValueError, KeyError, TypeError):  # somebody else's file of that name
+        return False
+
+
+def _anatomy(where: str, tables: Mapping[str, pl.DataFrame]) -> Published:
+    """The two or more tables of an anatomy, with one way of writing groups."""
+    named = {name: table.rename(_group_name(table)) for name, table in tables.items()}
+    stated = [name for name in named if is_value_table(name)]
+    if not stated:
+        raise InputError(Fault("R603", where, f"has no {VALUES}", "name an anatomy release"))
+    stop_if(
+        [
+            Fault("R603", f"table {name}", f"has no column {GROUP!r}", "name an anatomy release")
+            for name in (QUASI, *stated)
+            if GROUP not in named[name].columns
+        ]
+    )
+    try:
+        shown = [_counted(named[name]) for name in stated]
+        quasi, *shown = _alike_groups([named[QUASI], *shown])
+        return Published(quasi, None, {_value_column(table): table for table in shown})
+    except (ValueError, pl.exceptions.PolarsError) as error:
+        message = f"its tables do not fit together: {str(error).partition(chr(10))[0]}"
+        raise InputError(Fault("R603", where, message, "restore them from a backup")) from None
+
+
+def _group_name(table: pl.DataFrame) -> dict[str, str]:
+    """How others call the column of groups."""
+    found = [name for name in table.columns if name.lower() in (GROUP, "gid", "group_id", "groupid")]
+    return {found[0]: GROUP} if found and GROUP not in found else {}
+
+
+def _value_column(table: pl.DataFrame) -> str:
+    rest = [name for name in table.columns if name not in (GROUP, COUNT)]
+    if not rest:
+        raise ValueError("a table of values has no column of values")
+    return rest[0]
+
+
+def _alike_groups(tables: list[pl.DataFrame]) -> list[pl.DataFrame]:
+    """Numbers of groups as whole numbers in all tables; others may call their groups A and B."""
+    try:
+        return [table.cast({GROUP: pl.Int64}) for table in tables]
+    except pl.exceptions.PolarsError:
+        return [table.cast({GROUP: pl.String}) for table in tables]

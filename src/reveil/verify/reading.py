@@ -1,0 +1,91 @@
+"""The verifier's own reading of a release: a second opinion also on what the published bytes say.
+
+With `reveil.published.reader`, by which everybody else reads releases, it shares only the names of the format.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from reveil.policy.policy import Policy
+from reveil.published.format import COUNT, COUNTERFEITS, GROUP, PACKAGE, QUASI, TABLE, value_tables
+from reveil.table.read import read_table
+
+
+def published_columns(policy: Policy) -> list[str]:
+    return [name for name, spec in policy.columns.items() if spec.role in ("quasi", "sensitive", "insensitive")]
+
+
+def grouped(table: pl.DataFrame, policy: Policy) -> bool:
+    """Whether the table carries numbers of groups, and not a column of the policy that has this name by chance."""
+    return GROUP in table.columns and GROUP not in published_columns(policy)
+
+
+def read_release(public: Path, policy: Policy) -> tuple[dict[str, Any], pl.DataFrame, pl.DataFrame | None]:
+    """The data package, the table (the two of an anatomy paired by group), and the counterfeit counts."""
+    package = json.loads((public / PACKAGE).read_text(encoding="utf-8"))
+    names = {resource["name"]: public / resource["path"] for resource in package["resources"]}
+    if policy.method.publish == "anatomy":
+        table = _paired({name: typed(read_published(path), package, name) for name, path in names.items()}, policy)
+    else:
+        table = typed(read_published(names[TABLE]), package)
+    if COUNTERFEITS not in names:
+        return package, table, None
+    counts = read_published(names[COUNTERFEITS]).select(pl.col(GROUP, COUNT).cast(pl.Int64))
+    return package, table, counts
+
+
+def read_published(path: Path) -> pl.DataFrame:
+    """A published table as text cells; null is a missing value."""
+    if path.suffix == ".parquet":
+        return pl.read_parquet(path)
+    table = pl.read_csv(path, infer_schema=False, null_values=[""])
+    with path.open(encoding="utf-8", newline="") as file:
+        table.columns = next(csv.reader(file))  # Polars leaves quotation marks doubled in names
+    return table
+
+
+def typed(table: pl.DataFrame, package: Mapping[str, Any], resource: str = TABLE) -> pl.DataFrame:
+    """Cells as the data package declares them."""
+    fields = {r["name"]: r["schema"]["fields"] for r in package["resources"]}[resource]
+    kinds = {field["name"]: field["type"] for field in fields if field["name"] in table.columns}
+    days = [name for name, kind in kinds.items() if kind == "date" and table.schema[name] == pl.String]
+    numbers = {"integer": pl.Int64, "number": pl.Float64}
+    return table.with_columns(pl.col(days).str.to_date("%Y-%m-%d")).cast(
+        {name: numbers[kind] for name, kind in kinds.items() if kind in numbers}
+    )
+
+
+def _paired(tables: Mapping[str, pl.DataFrame], policy: Policy) -> pl.DataFrame:
+    """People beside as many values as their group has, in the order of the policy; within a group any order will do."""
+    table = tables[QUASI].sort(GROUP)
+    for column, name in value_tables(policy.named("sensitive")).items():
+        stated = tables[name]
+        if not (stated[COUNT] > 0).all() or stated[COUNT].null_count() or stated[COUNT].sum() != table.height:
+            raise ValueError(f"the groups of the two tables differ in size for {column!r}")
+        values = stated.select(GROUP, column, pl.int_ranges(COUNT).alias("\0each")).explode("\0each").sort(GROUP)
+        if not values[GROUP].equals(table[GROUP], check_names=False):
+            raise ValueError(f"the groups of the two tables differ in size for {column!r}")
+        table = table.with_columns(values[column])
+    return table.select(GROUP, *(name for name in policy.columns if name in table.columns))
+
+
+def read_others(published: Any, policy: Policy) -> pl.DataFrame:
+    """A table that somebody has published. A file of a release has the types that its data package states.
+
+    Files of others state no types, so that numbers among them are known by their look.
+    """
+    path = Path(published) if isinstance(published, str | Path) and "://" not in str(published) else None
+    if path is not None and (path.parent / PACKAGE).is_file():
+        package = json.loads((path.parent / PACKAGE).read_text(encoding="utf-8"))
+        for resource in package["resources"]:
+            if resource["path"] == path.name:
+                return typed(read_published(path), package, resource["name"])
+    texts = [name for name, spec in policy.columns.items() if spec.type == "category"]
+    return read_table(published, typed=lambda name: name not in texts)
