@@ -10,26 +10,12 @@ from __future__ import annotations
 
 import secrets
 import tempfile
-from collections.abc import (
-    Mapping,
-)
-from concurrent.futures import (
-    ThreadPoolExecutor,
-)
-from dataclasses import (
-    dataclass,
-    replace,
-)
-from functools import (
-    cached_property,
-)
-from pathlib import (
-    Path,
-)
-from typing import (
-    TYPE_CHECKING,
-    Any,
-)
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl

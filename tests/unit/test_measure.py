@@ -3,53 +3,23 @@
 from __future__ import annotations
 
 import datetime
-from pathlib import (
-    Path,
-)
-from typing import (
-    Any,
-)
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import (
-    given,
-    settings,
-)
-from hypothesis import (
-    strategies as st,
-)
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from oracle import (
-    utility as oracle,
-)
-from reveil.background.loading import (
-    stated_hierarchy,
-)
-from reveil.base.errors import (
-    InputError,
-)
-from reveil.measure.axes import (
-    axis_of,
-    classes_of,
-    read_column,
-)
-from reveil.measure.measure import (
-    entropy_cells,
-    measure,
-    ncp_column,
-)
-from reveil.measure.queries import (
-    Questions,
-)
-from reveil.policy.policy import (
-    Column,
-    load_policy,
-)
-from reveil.table.encode import (
-    positions_of,
-)
+from oracle import utility as oracle
+from reveil.background.loading import stated_hierarchy
+from reveil.base.errors import InputError
+from reveil.measure.axes import axis_of, classes_of, read_column
+from reveil.measure.measure import entropy_cells, measure, ncp_column
+from reveil.measure.queries import Questions
+from reveil.policy.policy import Column, load_policy
+from reveil.table.encode import positions_of
 
 POLICY = {
     "columns": {

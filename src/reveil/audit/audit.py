@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import (
-    Mapping,
-    Sequence,
-)
-from dataclasses import (
-    replace,
-)
-from fractions import (
-    Fraction,
-)
-from typing import (
-    Any,
-)
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import polars as pl

@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import (
-    Mapping,
-    Sequence,
-)
-from dataclasses import (
-    fields,
-    replace,
-)
-from fractions import (
-    Fraction,
-)
-from pathlib import (
-    Path,
-)
-from typing import (
-    Any,
-)
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
 
 import polars as pl
 

@@ -9,30 +9,15 @@ linear in the edges. `walk_all` does everybody at once, in whole numbers as far 
 
 from __future__ import annotations
 
-from collections.abc import (
-    Mapping,
-    Sequence,
-)
-from dataclasses import (
-    dataclass,
-)
-from fractions import (
-    Fraction,
-)
-from math import (
-    lcm,
-)
-from pathlib import (
-    Path,
-)
-from typing import (
-    Any,
-)
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import lcm
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-from numpy.typing import (
-    NDArray,
-)
+from numpy.typing import NDArray
 
 from reveil.background.transitions import Relation, relation_between, stated_weights
 from reveil.base.arrays import I64, offsets_of

@@ -8,24 +8,12 @@ numbers. Two counts at once cannot spend the same budget: only one finds the led
 from __future__ import annotations
 
 import json
-from collections.abc import (
-    Mapping,
-)
-from dataclasses import (
-    dataclass,
-)
-from fractions import (
-    Fraction,
-)
-from html import (
-    escape,
-)
-from pathlib import (
-    Path,
-)
-from typing import (
-    Any,
-)
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from html import escape
+from pathlib import Path
+from typing import Any
 
 import polars as pl
 

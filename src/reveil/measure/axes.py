@@ -8,33 +8,16 @@ from __future__ import annotations
 
 import datetime
 import difflib
-from bisect import (
-    bisect_left,
-)
-from collections.abc import (
-    Hashable,
-    Iterable,
-    Sequence,
-)
-from dataclasses import (
-    dataclass,
-)
-from fractions import (
-    Fraction,
-)
-from functools import (
-    cached_property,
-)
-from math import (
-    ceil,
-    floor,
-)
+from bisect import bisect_left
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import ceil, floor
 
 import numpy as np
 import polars as pl
-from numpy.typing import (
-    NDArray,
-)
+from numpy.typing import NDArray
 
 from reveil.background.loading import load_hierarchies
 from reveil.base.arrays import I64

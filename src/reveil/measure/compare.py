@@ -3,24 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import (
-    Mapping,
-    Sequence,
-)
-from contextlib import (
-    suppress,
-)
-from dataclasses import (
-    asdict,
-    dataclass,
-    replace,
-)
-from html import (
-    escape,
-)
-from typing import (
-    Any,
-)
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from html import escape
+from typing import Any
 
 from reveil.background.loading import Background
 from reveil.base.errors import Fault, InfeasibleError, InputError, stop_if

@@ -13,25 +13,14 @@ looked at at a time; what several people together rule out is the subject of `re
 
 from __future__ import annotations
 
-from collections.abc import (
-    Mapping,
-    Sequence,
-)
-from dataclasses import (
-    dataclass,
-)
-from html import (
-    escape,
-)
-from typing import (
-    Any,
-)
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import (
-    NDArray,
-)
+from numpy.typing import NDArray
 
 from reveil.background.loading import load_background
 from reveil.base.arrays import I64, starts_of

@@ -7,18 +7,12 @@ numbers or dates have ranges of values; categories and sensitive columns have ru
 
 from __future__ import annotations
 
-from dataclasses import (
-    dataclass,
-)
-from typing import (
-    Any,
-)
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import (
-    NDArray,
-)
+from numpy.typing import NDArray
 
 from reveil.background.loading import load_hierarchies
 from reveil.base.arrays import I64

@@ -7,29 +7,15 @@ the worst case that it is known who is in which group.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import (
-    Mapping,
-)
-from concurrent.futures import (
-    ThreadPoolExecutor,
-)
-from dataclasses import (
-    dataclass,
-    field,
-    replace,
-)
-from pathlib import (
-    Path,
-)
-from typing import (
-    Any,
-)
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import (
-    NDArray,
-)
+from numpy.typing import NDArray
 
 from reveil.background.loading import Background, load_background, text_hierarchies
 from reveil.background.prior import load

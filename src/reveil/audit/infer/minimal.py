@@ -8,21 +8,10 @@ cut it takes first, in what order) can only rule out more; what is certain here 
 
 from __future__ import annotations
 
-from collections.abc import (
-    Iterator,
-    Mapping,
-)
-from dataclasses import (
-    dataclass,
-)
-from math import (
-    factorial,
-    prod,
-)
-from typing import (
-    Any,
-    Literal,
-)
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import factorial, prod
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl

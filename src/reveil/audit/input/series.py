@@ -7,19 +7,10 @@ bear out is an error: left out in silence, it would look like safety.
 
 from __future__ import annotations
 
-from collections.abc import (
-    Mapping,
-    Sequence,
-)
-from dataclasses import (
-    dataclass,
-)
-from pathlib import (
-    Path,
-)
-from typing import (
-    Any,
-)
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl

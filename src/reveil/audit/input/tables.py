@@ -6,22 +6,10 @@ cells. A pair of tables is an anatomy: exact quasi-identifiers with a group numb
 
 from __future__ import annotations
 
-from collections.abc import (
-    Iterator,
-    Mapping,
-    Sequence,
-)
-from dataclasses import (
-    dataclass,
-    replace,
-)
-from fractions import (
-    Fraction,
-)
-from typing import (
-    Any,
-    Literal,
-)
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl

@@ -9,33 +9,16 @@ of each person. Worlds are counted by rows, so that every published row is equal
 
 from __future__ import annotations
 
-from collections.abc import (
-    Mapping,
-)
-from dataclasses import (
-    dataclass,
-    replace,
-)
-from fractions import (
-    Fraction,
-)
-from functools import (
-    cached_property,
-)
-from typing import (
-    Any,
-)
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
 
 import numpy as np
-from numpy.typing import (
-    NDArray,
-)
-from scipy.sparse import (
-    coo_array,
-)
-from scipy.sparse.csgraph import (
-    connected_components,
-)
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from reveil.audit.input.knowledge import Adversary, Change
 from reveil.audit.input.observed import Observed

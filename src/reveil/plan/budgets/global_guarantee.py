@@ -8,30 +8,16 @@ who cannot be published is decided by what they have left against how frequent v
 from __future__ import annotations
 
 import difflib
-from concurrent.futures import (
-    ThreadPoolExecutor,
-)
-from itertools import (
-    pairwise,
-)
-from math import (
-    ceil,
-)
-from os import (
-    cpu_count,
-)
-from pathlib import (
-    Path,
-)
-from typing import (
-    Any,
-)
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from math import ceil
+from os import cpu_count
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import (
-    NDArray,
-)
+from numpy.typing import NDArray
 
 from reveil.base.arrays import offsets_by_key, offsets_of
 from reveil.base.errors import Fault, InfeasibleError, InputError

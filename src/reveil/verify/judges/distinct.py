@@ -10,20 +10,12 @@ risk is above 1/m, which needs equal chances; here the risk of everybody at each
 
 from __future__ import annotations
 
-from dataclasses import (
-    dataclass,
-)
-from fractions import (
-    Fraction,
-)
-from typing import (
-    Any,
-)
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
-from numpy.typing import (
-    NDArray,
-)
+from numpy.typing import NDArray
 
 from reveil.background.transitions import Relation, domain, relation_of
 from reveil.background.update_graph import Chains, Risks, graph_between, walk_all

@@ -9,26 +9,14 @@ clear; what lies within their error of the bound is decided in whole numbers.
 from __future__ import annotations
 
 import math
-from collections.abc import (
-    Callable,
-    Iterator,
-)
-from dataclasses import (
-    dataclass,
-    field,
-)
-from fractions import (
-    Fraction,
-)
-from typing import (
-    Any,
-)
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import (
-    NDArray,
-)
+from numpy.typing import NDArray
 
 from reveil.base.arrays import I64, offsets_by_key
 from reveil.base.text import plain_text

@@ -25,21 +25,13 @@ follows from what is public already. In m-Distinct* no two places can ever share
 
 from __future__ import annotations
 
-from dataclasses import (
-    dataclass,
-)
-from fractions import (
-    Fraction,
-)
-from typing import (
-    Any,
-)
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import (
-    NDArray,
-)
+from numpy.typing import NDArray
 
 from reveil.background.transitions import domain, relation_of
 from reveil.base.arrays import I64, starts_of
