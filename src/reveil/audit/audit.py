@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from reveil.audit.input.knowledge import Adversary, Given, adversary_of
+from reveil.audit.input.knowledge import Adversary, adversary_of
 from reveil.audit.input.observed import Observed
-from reveil.audit.input.tables import Presence, observe, population_priors
-from reveil.audit.job import Job, Options
-from reveil.audit.result.outcome import WORST, Audit
+from reveil.audit.input.tables import observe, population_priors
+from reveil.audit.job import Job
+from reveil.audit.result.outcome import Audit
+from reveil.audit.settings import READING, AuditSettings
 from reveil.base.arrays import I64
 from reveil.base.errors import Fault, InputError, brief, stop_if
 from reveil.base.progress import Progress, silent
@@ -22,42 +22,21 @@ from reveil.base.text import plain_text
 from reveil.base.words import some
 from reveil.policy.policy import Policy, PolicyLike, load_policy
 
-STATED = ("priors", "change", "transitions", "compromised", "share", "publisher")  # of the adversary, one by one
-
 
 def audit(
     releases: Any,
     population: Any = None,
     *,
     policy: PolicyLike | None = None,
-    sensitive: str | None = None,
-    identifier: str | None = None,
-    counterfeits: Sequence[Any] | None = None,
-    presence: Presence = "auto",
-    adversary: Given = None,
-    priors: Mapping[str, Mapping[str, Fraction]] | None = None,
-    change: str | None = None,
-    transitions: Any = None,
-    compromised: Sequence[Any] = (),
-    share: object = None,
-    publisher: str | None = None,
-    draws: int = 1,
     truth: I64 | pl.DataFrame | None = None,
-    promise: object = None,
-    people: Sequence[object] | None = None,
-    limit: float = 60.0,
-    samples: int = 0,
-    worst: int = WORST,
-    seed: int = 0,
     progress: Progress = silent,
+    **how: Any,
 ) -> Audit:
     """Attack released tables, and say who is exposed and why.
 
     `releases` are tables in order (paths, frames, release folders, or pairs of tables for an anatomy) with a
     `population` that says who has which quasi-identifiers (a column `release` says when), or an `Observed`.
-    `adversary` is a file, a table or an `Adversary`; priors (person -> value -> weight), change, transitions, share and
-    publisher go before what it says, and compromised people add to its own. Without priors, the policy's first is used.
-    A `publisher` (any, median) is known to cut groups as far as the promise allows, numbers anywhere or at the median.
+    All other keywords are those of `AuditSettings`, which says what each means.
 
     >>> one = pl.DataFrame({"age": ["2*", "2*"], "illness": ["flu", "cold"]})
     >>> two = pl.DataFrame({"age": ["[25-39]", "[25-39]"], "illness": ["flu", "asthma"]})
@@ -68,37 +47,23 @@ def audit(
     >>> print(found.explain("Ann"))  # doctest: +ELLIPSIS
     In release 2 group 1 Bob can only have asthma or flu; values do not change, so Bob does not have cold in release...
     """
-    loaded = None if policy is None else load_policy(policy)
-    reading: dict[str, Any] = {
-        "sensitive": sensitive, "identifier": identifier, "counterfeits": counterfeits, "presence": presence,
-    }  # fmt: skip
-    options = Options(draws, promise, limit, samples, worst, seed)
-    stated = dict(zip(STATED, (priors, change, transitions, compromised, share, publisher), strict=True))
-    who = settled(adversary, loaded, stated, options, _faults(releases, population, reading), people)
-    seen = releases if isinstance(releases, Observed) else _matched(releases, population, loaded, reading)
+    settings, loaded = AuditSettings(**how), None if policy is None else load_policy(policy)
+    who = adversary_for(settings, loaded, _faults(releases, population, settings))
+    seen = releases if isinstance(releases, Observed) else _matched(releases, population, loaded, settings)
     if seen is not releases and loaded is not None and loaded.guarantee.priors and not who.priors:
-        who = replace(who, priors=population_priors(loaded, population, sensitive, identifier))
-    return Job(seen, who, loaded, _truth(truth, seen), options, progress).run(people)
+        who = replace(who, priors=population_priors(loaded, population, settings.sensitive, settings.identifier))
+    return Job(seen, who, loaded, _truth(truth, seen), settings, progress).run()
 
 
-def settled(
-    given: Given,
-    policy: Policy | None,
-    stated: Mapping[str, Any],
-    options: Options,
-    faults: Sequence[Fault] = (),
-    people: Sequence[object] | None = None,
-) -> Adversary:
-    """The adversary; or everything that is wrong with it, with the options and (`faults`) with anything else."""
-    wrong = [*faults, *options.faults()]
-    if people is not None and not len(people):
-        wrong.append(Fault("R732", "people", "names nobody", "leave it out to look at everybody"))
+def adversary_for(settings: AuditSettings, policy: Policy | None, faults: Sequence[Fault]) -> Adversary:
+    """The adversary; or everything that is wrong with it, with the settings and (`faults`) with anything else."""
+    wrong = [*faults, *settings.faults()]
     who = None
     try:
-        who = adversary_of(given, policy, {name: value for name, value in stated.items() if value is not None})
+        who = adversary_of(settings.adversary, policy, settings.background())
     except InputError as error:
         wrong += error.faults
-    if who is not None and options.draws > 1 and not who.share:
+    if who is not None and settings.draws > 1 and not who.share:
         remedy = "state the share of people who are known, such as 0.04, or leave draws out"
         wrong.append(Fault("R732", "draws", "nobody is drawn without a share", remedy))
     if wrong or who is None:
@@ -106,28 +71,19 @@ def settled(
     return who
 
 
-def _faults(releases: Any, population: Any, reading: Mapping[str, Any]) -> list[Fault]:
+def _faults(releases: Any, population: Any, settings: AuditSettings) -> list[Fault]:
     if isinstance(releases, Observed):
-        return idle({"population": population, **reading})
+        return settings.idle(population)
     if population is not None:
         return []
     message = "released tables alone do not say who is in them"
     return [Fault("R723", "population", message, "give the people with their quasi-identifiers")]
 
 
-def idle(said: Mapping[str, Any]) -> list[Fault]:
-    """What is said of reading tables, where there is none to read."""
-    message = "is for released tables: here it is known who is in which group"
-    return [
-        Fault("R732", name, message, "leave it out, or name the released tables")
-        for name in ("population", "sensitive", "identifier", "counterfeits", "presence")
-        if said.get(name) is not None and (name, said[name]) != ("presence", "auto")
-    ]
-
-
-def _matched(releases: Any, population: Any, policy: Policy | None, reading: Mapping[str, Any]) -> Observed:
+def _matched(releases: Any, population: Any, policy: Policy | None, settings: AuditSettings) -> Observed:
     """Released tables, or a single one, with the people who may be in them."""
     listed = releases if isinstance(releases, list | tuple) and not _is_table(releases) else [releases]
+    reading = {name: getattr(settings, name) for name in READING}
     return observe(list(listed), population, policy=policy, **reading)
 
 

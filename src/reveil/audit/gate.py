@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from reveil.audit.audit import STATED, Audit, audit, idle, settled
-from reveil.audit.input.knowledge import Given, person_priors
+from reveil.audit.audit import Audit, adversary_for, audit
+from reveil.audit.input.knowledge import person_priors
 from reveil.audit.input.observed import Observed
 from reveil.audit.input.series import Source, observe_series, sources_of, truth_of
-from reveil.audit.job import Options
+from reveil.audit.settings import AuditSettings
 from reveil.base.errors import Fault, GuaranteeError, InputError
-from reveil.base.progress import Progress
+from reveil.base.progress import Progress, silent
 from reveil.base.words import agree, some_people
 from reveil.history.recorded import history_of
 from reveil.ledger.ledger import Ledger
@@ -25,22 +25,15 @@ from reveil.table.identify import keyed_hashes
 
 
 def audit_series(
-    ledger: Ledger,
-    policy: Policy,
-    *,
-    sensitive: str | None = None,
-    people: Sequence[object] | None = None,
-    adversary: Given = None,
-    **how: Any,
+    ledger: Ledger, policy: Policy, population: Any = None, *, progress: Progress = silent, **how: Any
 ) -> Audit:
     """Attack a series from its public half and its membership. People are named by their identifiers or numbers.
 
     Compromised people without a stated value have the one that the ledger holds.
     """
-    stated = {name: how.pop(name, None) for name in STATED}
-    options = Options(**{f.name: how[f.name] for f in fields(Options) if f.name in how})
-    who = settled(adversary, policy, stated, options, idle(how), people)
-    column = _column(policy, sensitive)
+    settings = AuditSettings(**how)
+    who = adversary_for(settings, policy, replace(settings, sensitive=None).idle(population))
+    column, people = _column(policy, settings.sensitive), settings.people
     sources = sources_of(ledger)
     seen = observe_series(sources, column)
     numbers = _Numbers(ledger, seen)
@@ -57,7 +50,8 @@ def audit_series(
     )
     truth = truth_of(sources, column, seen)
     asked_by_name = None if asked is None else [name(n) for n in asked]
-    return audit(seen, policy=policy, adversary=who, people=asked_by_name, truth=truth, **how)
+    effort = {f: getattr(settings, f) for f in ("draws", "promise", "limit", "samples", "worst", "seed")}
+    return audit(seen, policy=policy, adversary=who, people=asked_by_name, truth=truth, progress=progress, **effort)
 
 
 def _priors(ledger: Ledger, policy: Policy, column: str, seen: Observed) -> dict[str, dict[str, Fraction]]:

@@ -19,42 +19,16 @@ from reveil.audit.model.counterfeit_places import attack
 from reveil.audit.model.model import Model, build
 from reveil.audit.model.options import count_of, having
 from reveil.audit.result.attacks import Attack, attacks
-from reveil.audit.result.outcome import WORST, Audit
+from reveil.audit.infer.infer import Inference
+from reveil.audit.result.reasons import Explanation, explain
+from reveil.audit.result.outcome import Audit
 from reveil.audit.result.score import Score, score
+from reveil.audit.settings import AuditSettings
 from reveil.base.arrays import I64, Bools
 from reveil.base.errors import Fault, InputError, stop_if
 from reveil.base.progress import Progress
 from reveil.policy.guarantee import exact, lowest_tau
 from reveil.policy.policy import Policy
-
-
-@dataclass(frozen=True)
-class Options:
-    """How much is done, and with what it is compared."""
-
-    draws: int = 1  # of people who are known at random
-    promise: object = None  # the highest belief allowed
-    limit: float = 60.0  # seconds of computing
-    samples: int = 0
-    worst: int = WORST  # exposed people to explain
-    seed: int = 0
-
-    def faults(self) -> list[Fault]:
-        """Numbers that cannot be used."""
-        least = {"draws": 1, "limit": 0, "samples": 0, "worst": 0, "seed": 0}
-        found = [
-            Fault("R732", name, f"{getattr(self, name)} is below {low}", f"write {low} or more")
-            for name, low in least.items()
-            if not getattr(self, name) >= low
-        ]
-        try:
-            good = self.promise is None or 0 < exact(self.promise) <= 1
-        except ValueError:
-            good = False
-        if not good:
-            message = f"{self.promise!r} is not a chance above 0 and up to 1"
-            found.append(Fault("R732", "promise", message, "write a number such as 0.25 or 1/4"))
-        return found
 
 
 def numbers_of(o: Observed, people: Sequence[object]) -> list[int]:
@@ -78,39 +52,49 @@ class Job:
     who: Adversary
     policy: Policy | None
     truth: I64 | None
-    options: Options
+    settings: AuditSettings
     progress: Progress
 
-    def run(self, asked: Sequence[object] | None) -> Audit:
+    def run(self) -> Audit:
         """The audit of everybody, or of the people asked about."""
+        asked = self.settings.people
         people = None if asked is None else numbers_of(self.seen, asked)
         pins = self._pins(0)
         model = build(self.seen, self.who, pinned=pins)
         fits = self._witnessed(model)
         world = self._world() if fits else None
         found, sampled = attack(
-            model, self.who, seconds=self.options.limit, samples=self.options.samples, seed=self.options.seed,
+            model, self.who, seconds=self.settings.limit, samples=self.settings.samples, seed=self.settings.seed,
             progress=self.progress, limits=Limits(witnessed=fits), people=people, world=world,
         )  # fmt: skip
-        stated = self.options.promise is not None  # then it is a bound for this adversary, whoever is known
-        promise = promised(self.options.promise, self.policy)
+        stated = self.settings.promise is not None  # then it is a bound for this adversary, whoever is known
+        promise = promised(self.settings.promise, self.policy)
         terms = None if stated or promise is None or self.policy is None else allowed(self.policy)
         scored = score(found, self.truth, people, terms)
         trend, first = self._trend(pins, people)
         return Audit(
             self.seen, self.who, found, scored, self._attacks(scored), promise,
-            self._draws(len(scored.exposed_people), people), trend, sampled, self.options.worst, first, self.policy,
+            self._draws(len(scored.exposed_people), people), trend, sampled, self._explained(found, scored), first,
+            self.policy,
             tuple(people or ()), terms,
         )  # fmt: skip
+
+    def _explained(self, found: Inference, scored: Score) -> tuple[Explanation, ...]:
+        """The worst cases in words; leaving groups out to see what is needed takes as long as many small audits."""
+        told = []
+        for done, app in enumerate(cases := scored.exposed_apps[: self.settings.worst]):
+            self.progress("explaining", done / len(cases))
+            told.append(explain(found, int(app), self.who))
+        return tuple(told)
 
     def _draws(self, first: int, people: list[int] | None) -> tuple[int, ...]:
         """How many are exposed in each draw of known people; the first one is that of the audit itself."""
         if not self.who.share:
             return ()
         counts = [first]
-        for draw in range(1, self.options.draws):
+        for draw in range(1, self.settings.draws):
             model = build(self.seen, self.who, pinned=self._pins(draw))
-            again, _ = attack(model, self.who, seconds=self.options.limit, people=people, beliefs=False)
+            again, _ = attack(model, self.who, seconds=self.settings.limit, people=people, beliefs=False)
             counts.append(len(score(again, None, people).exposed_people))
         return tuple(counts)
 
@@ -118,7 +102,7 @@ class Job:
         made = attacks(scored, value_kinds(self.policy, self.seen.values))
         if self.who.publisher is None:
             return made
-        return *made, minimality(scored, self.who.publisher, self.policy, self.options.seed)
+        return *made, minimality(scored, self.who.publisher, self.policy, self.settings.seed)
 
     def _witnessed(self, model: Model) -> bool:
         """Whether the truth is given and fits: then there is a world, whatever is left out."""
@@ -149,7 +133,7 @@ class Job:
             raise InputError(Fault("R727", "compromised", message, "write name=value, or give the truth"))
         chosen = set(numbers_of(o, [item.person for item in listed if item.release is None]))
         if self.who.share:
-            rng = np.random.default_rng([self.options.seed, draw])
+            rng = np.random.default_rng([self.settings.seed, draw])
             present = np.unique(o.app_person)
             chosen |= set(present[rng.random(len(present)) < float(self.who.share)].tolist())
         known = np.isin(o.app_person, list(chosen)) | self._seen_in(
@@ -193,7 +177,7 @@ class Job:
             known = tuple(k for k in known if k.value is None or k.value in {str(v) for v in o.values})
             model = build(part, replace(self.who, compromised=_present(part, known)), pinned=held)
             part_found, _ = attack(
-                model, self.who, seconds=self.options.limit / len(o.releases), people=people, beliefs=False
+                model, self.who, seconds=self.settings.limit / len(o.releases), people=people, beliefs=False
             )
             found = score(part_found, None, people)
             for person in found.exposed_people:

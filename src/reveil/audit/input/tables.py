@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from reveil.audit.input.knowledge import person_priors
 from reveil.audit.input.observed import Observed, assemble
+from reveil.audit.settings import Presence
 from reveil.background.loading import load_hierarchies
 from reveil.background.prior import load as load_priors
 from reveil.base.arrays import I64, Bools
@@ -31,7 +32,6 @@ from reveil.table.read import read_table
 
 BLOCK = 1 << 26  # person-group pairs that are compared at once
 RELEASE = "release"  # column of a population: the number of the release that a line is about
-Presence = Literal["auto", "known", "unknown"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,8 +23,6 @@ from reveil.base.errors import Fault, InputError
 from reveil.base.words import agree, some, some_people
 from reveil.policy.policy import Policy
 
-WORST = 10  # people whose exposure is explained unless more are asked for
-
 
 @dataclass(frozen=True, eq=False)
 class Audit:
@@ -39,7 +37,7 @@ class Audit:
     draws: tuple[int, ...] = ()  # people certain, in each draw of compromised people
     trend: tuple[dict[str, Any], ...] = ()
     sampled: tuple[Sampled, ...] = ()
-    worst: int = WORST
+    explanations: tuple[Explanation, ...] = ()  # the worst cases in words: certain, though they were not known
     exposed_first: Mapping[int, str] = field(default_factory=dict)  # person's number -> release
     policy: Policy | None = None
     asked: tuple[int, ...] = ()  # people who were asked about, by number
@@ -124,11 +122,6 @@ class Audit:
     def standings(self) -> tuple[Standing, ...]:
         """What is believed of each person who was asked about, also where nothing is certain."""
         return tuple(standing for person in self.asked for standing in self.score.standings(person))
-
-    @cached_property
-    def explanations(self) -> tuple[Explanation, ...]:
-        """The worst cases in words: people who are certain though they were not known."""
-        return tuple(explain(self.inference, int(a), self.adversary) for a in self.score.exposed_apps[: self.worst])
 
     def explain(self, person: object) -> Explanation:
         """Why this person's value is certain, at the first release where it is."""
