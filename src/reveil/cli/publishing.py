@@ -16,6 +16,8 @@ from reveil.cli.shared import (
     Seed,
     Source,
     app,
+    load_kernels,
+    past_of,
     series_of,
     series_so_far,
     show_findings,
@@ -137,7 +139,7 @@ def history(policy: PolicyFile = POLICY, home: Home = None, json: Json = False, 
     from reveil.cli import terminal
     from reveil.verify.certificate import limits
 
-    series = series_so_far(policy, home, quiet)
+    series = past_of(policy, home, quiet)
     records, faults = series.ledger.records(), series.ledger.check()
     if json:
         listed = [{"number": r.number, "made": r.made, "id": r.id, **r.facts["counts"]} for r in records]
@@ -171,7 +173,7 @@ def show(
     from reveil.cli import terminal
     from reveil.jobs.release import Release
 
-    series = series_so_far(policy, home, quiet)
+    series = past_of(policy, home, quiet)
     records = {record.number: record for record in series.ledger.records()}
     wanted = max(records, default=None) if number is None else number
     if wanted not in records:
@@ -263,6 +265,8 @@ def anonymize(
 ) -> None:
     """One release of one table, verified; no series, no memory."""
     from reveil.cli import terminal
+
+    load_kernels()
     from reveil.publish import anonymize as make
 
     with terminal.progress(quiet) as show:

@@ -5,13 +5,17 @@ one of their commands starts, and texts would have to be evaluated first.
 """
 
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from reveil.base.errors import Fault
+    from reveil.jobs.past import Past
     from reveil.jobs.release import Release
     from reveil.publish import Series
     from reveil.verify.certificate import Certificate
@@ -34,8 +38,24 @@ Source = Annotated[str, typer.Argument(help="CSV, Parquet, Excel, Stata/SPSS/SAS
 POLICY = Path("reveil.toml")
 
 
+def load_kernels() -> None:
+    """Load Numba without SciPy's linear algebra, which it looks for at once: no kernel of ours multiplies matrices.
+
+    In a process of our own, that is; in somebody else's it would be missing from their kernels.
+    """
+    absent = "scipy.linalg" not in sys.modules
+    if absent:
+        sys.modules["scipy.linalg"] = None  # type: ignore[assignment]
+    try:
+        import_module("numba.np.arraymath")
+    finally:
+        if absent:
+            del sys.modules["scipy.linalg"]
+
+
 def series_of(policy: Path, home: Path | None, quiet: bool) -> "Series":
     """The series to publish in."""
+    load_kernels()
     from reveil.publish import open_series
 
     series = open_series(policy, home)
@@ -43,17 +63,25 @@ def series_of(policy: Path, home: Path | None, quiet: bool) -> "Series":
     return series
 
 
-def series_so_far(policy: Path, home: Path | None, quiet: bool) -> "Series":
+def past_of(policy: Path, home: Path | None, quiet: bool) -> "Past":
     """The series to look back at, under its recorded policy; it is not begun in a mistyped place."""
-    from reveil.publish import look_back
+    from reveil.jobs.past import look_back
 
-    series, changes = look_back(policy, home)
-    say_changes(policy, changes)
-    say_settled(series.settle(), quiet)
-    return series
+    past = look_back(policy, home)
+    say_changes(policy, past.changes)
+    say_settled(past.ledger.settle(), quiet)
+    return past
 
 
-def say_changes(policy: Path, changes: "list[Fault]") -> None:
+def series_so_far(policy: Path, home: Path | None, quiet: bool) -> "Series":
+    """The same, to be judged or attacked."""
+    past = past_of(policy, home, quiet)
+    from reveil.publish import Series
+
+    return Series(past.policy, past.ledger.home)
+
+
+def say_changes(policy: Path, changes: "Sequence[Fault]") -> None:
     """Looking back is done under the recorded policy, and says so on stderr."""
     if changes:
         lines = [f"Note: {policy} is not the policy of this series. It is read under the recorded one:"]

@@ -6,11 +6,13 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reveil.base.errors import ReveilError
 from reveil.base.words import some
-from reveil.plan.plan import Progress, silent
+
+if TYPE_CHECKING:
+    from reveil.plan.plan import Progress
 
 
 def say(text: str = "") -> None:
@@ -42,6 +44,8 @@ def refuse(error: ReveilError, as_json: bool) -> None:
 def progress(quiet: bool) -> Iterator[Progress]:
     """A bar on stderr while something long runs; nothing at all when stderr is not a terminal."""
     if quiet or not sys.stderr.isatty():
+        from reveil.plan.plan import silent
+
         yield silent
         return
     from rich.console import Console

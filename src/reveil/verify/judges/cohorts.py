@@ -13,9 +13,8 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from reveil.base.words import some
 from reveil.history.history import History
@@ -48,13 +47,30 @@ def components(all_groups: Trail) -> Components:
     """Who is linked with whom through groups they were in, as far as the release at hand is concerned."""
     people, index = np.unique(all_groups.person, return_inverse=True)
     width = len(people) + all_groups.groups
-    links = coo_array((np.ones(len(index), dtype=np.int8), (index, len(people) + all_groups.group)), (width, width))
-    label = connected_components(links, directed=False)[1][len(people) :]
+    label = linked(index, len(people) + all_groups.group, width)[len(people) :]
     current = np.zeros(width, dtype=bool)
     current[label[all_groups.now :]] = True
     kept = current[label]
     numbers, of_group = np.unique(label[kept], return_inverse=True)
     return Components(all_groups.only(kept), of_group.astype(np.int64), len(numbers))
+
+
+@njit(cache=True, nogil=True)
+def linked(one: Ints, other: Ints, count: int) -> Ints:
+    """The smallest node that each of `count` nodes is linked with, itself included, by links from `one` to `other`."""
+    root = np.arange(count)
+    for i in range(len(one)):
+        a, b = one[i], other[i]
+        while root[a] != a:
+            root[a] = root[root[a]]
+            a = root[a]
+        while root[b] != b:
+            root[b] = root[root[b]]
+            b = root[b]
+        root[max(a, b)] = min(a, b)
+    for node in range(count):
+        root[node] = root[root[node]]  # those before it are settled
+    return root
 
 
 @dataclass(frozen=True, eq=False)
