@@ -26,6 +26,7 @@ from reveil.base.progress import Progress, silent
 from reveil.history.history import History
 from reveil.history.memory import facts_of, memory_of, refuse_changes, signatures_of
 from reveil.history.recorded import history_of
+from reveil.jobs.past import home_of
 from reveil.jobs.release import Preview, Release
 from reveil.ledger import store
 from reveil.ledger.ledger import Ledger
@@ -34,7 +35,7 @@ from reveil.plan.loss import Loss, loss_of
 from reveil.plan.methods import method
 from reveil.plan.plan import Plan
 from reveil.policy.guarantee import EVOLVING, PERSISTENT
-from reveil.policy.policy import Policy, PolicyLike, load_policy, recorded_policy
+from reveil.policy.policy import Policy, PolicyLike, load_policy
 from reveil.published.format import PRIVATE, PUBLIC, QUASI, TABLE, value_tables
 from reveil.report.make import write_reports
 from reveil.table.encode import Encoded, encode
@@ -235,19 +236,7 @@ def open_series(policy: PolicyLike, home: str | Path | None = None) -> Series:
     Without `home`, the memory is in `.reveil` beside the policy file (or in the working folder).
     """
     loaded = load_policy(policy)
-    return Series(loaded, Path(home) if home is not None else loaded.folder / ".reveil")
-
-
-def look_back(policy: PolicyLike, home: str | Path | None = None) -> tuple[Series, list[Fault]]:
-    """A series that has begun, under the policy it was recorded with; and where the policy given is another one.
-
-    What was promised can still be read and checked when the policy file has been edited. Only publishing refuses.
-    """
-    loaded = load_policy(policy)
-    place = Path(home) if home is not None else loaded.folder / ".reveil"
-    ledger = Ledger.open(place)
-    changes = ledger.changes(loaded.series.name, loaded.fixed())
-    return Series(recorded_policy(ledger.policy or {}, loaded) if changes else loaded, place), changes
+    return Series(loaded, home_of(loaded, home))
 
 
 class Series:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from reveil.audit.infer.exact import Limits
+from reveil.audit.infer.infer import Inference
 from reveil.audit.infer.minimal import minimality
 from reveil.audit.input.knowledge import Adversary, Known
 from reveil.audit.input.observed import Observed
@@ -19,9 +20,8 @@ from reveil.audit.model.counterfeit_places import attack
 from reveil.audit.model.model import Model, build
 from reveil.audit.model.options import count_of, having
 from reveil.audit.result.attacks import Attack, attacks
-from reveil.audit.infer.infer import Inference
-from reveil.audit.result.reasons import Explanation, explain
 from reveil.audit.result.outcome import Audit
+from reveil.audit.result.reasons import Explanation, explain
 from reveil.audit.result.score import Score, score
 from reveil.audit.settings import AuditSettings
 from reveil.base.arrays import I64, Bools

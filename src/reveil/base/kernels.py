@@ -10,7 +10,8 @@ changed. Where a new version has moved such a class that fails; so code of anoth
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -48,15 +49,40 @@ def allocating_kernel(function: Function) -> Function:
 
 @cache
 def forget_stale_code(package: Path = PACKAGE) -> None:
-    """Delete what was compiled for another version of this package, or for another set of modules with kernels."""
-    sources = [path for path in package.rglob("*.py") if any(mark in path.read_bytes() for mark in MARKS)]
-    names = sorted(path.relative_to(package).as_posix() for path in sources)
-    wanted = hashlib.sha256("\n".join(names).encode()).hexdigest()
+    """Delete what was compiled for another set of modules with kernels.
+
+    Reading all sources takes longer than a small command, so the stamp also says when they were written.
+    """
     stamp = package / "__pycache__" / STAMP
+    written = _digest(f"{path} {found.stat().st_mtime_ns} {found.stat().st_size}" for path, found in _sources(package))
     with suppress(OSError):  # where we may not write, Numba keeps nothing beside the sources either
-        if stamp.exists() and stamp.read_text(encoding="ascii") == wanted:
+        known = stamp.read_text(encoding="ascii").split() if stamp.exists() else []
+        if known[1:] == [written]:
             return
-        for path in package.rglob("__pycache__/*.nb?"):
-            path.unlink(missing_ok=True)
+        wanted = _digest(_kernel_modules(package))
+        if known[:1] != [wanted]:
+            for path in package.rglob("__pycache__/*.nb?"):
+                path.unlink(missing_ok=True)
         stamp.parent.mkdir(exist_ok=True)
-        stamp.write_text(wanted, encoding="ascii")
+        stamp.write_text(f"{wanted} {written}", encoding="ascii")
+
+
+def _sources(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.endswith(".py"):
+                yield entry.path, entry
+            elif entry.is_dir() and entry.name != "__pycache__":
+                yield from _sources(Path(entry.path))
+
+
+def _kernel_modules(package: Path) -> Iterator[str]:
+    """Modules that have kernels, or what kernels are compiled for."""
+    for path in package.rglob("*.py"):
+        text = path.read_bytes()
+        if any(mark in text for mark in MARKS):
+            yield path.relative_to(package).as_posix()
+
+
+def _digest(lines: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from reveil.base.words import agree, some
 from reveil.cli.shared import POLICY, Home, Json, PolicyFile, Quiet, Source, app, say_changes, say_settled
+from reveil.jobs.specs import CountSpec
 
 if TYPE_CHECKING:
     from reveil.dp.count import Spent
@@ -15,12 +16,11 @@ def count(
 ) -> None:
     """One more release of noisy counts under the budget of the policy's [dp]; spent before it is revealed."""
     from reveil.cli import terminal
-    from reveil.dp.count import count as make
     from reveil.dp.count import look_back
 
     say_settled(look_back(policy, home)[0], quiet)
     with terminal.progress(quiet) as show:
-        made = make(source, policy, home=home, progress=show)
+        made = CountSpec(source, policy, home).run(show)
     if json:
         terminal.say_json(made.to_dict())
     elif not quiet:

@@ -7,6 +7,7 @@ import typer
 
 from reveil.base.words import some
 from reveil.cli.shared import POLICY, Json, PolicyFile, Quiet, Seed, Source, app
+from reveil.jobs.specs import PerturbSpec
 
 if TYPE_CHECKING:
     from reveil.perturb.perturb import Perturbed
@@ -23,10 +24,9 @@ def perturb(
 ) -> None:
     """One release with noise, swapped, averaged or synthetic values, as the policy's [[perturb]] steps say."""
     from reveil.cli import terminal
-    from reveil.perturb.perturb import perturb as make
 
     with terminal.progress(quiet) as show:
-        made = make(source, policy, seed=seed, out=out, progress=show)
+        made = PerturbSpec(source, policy, seed, out).run(show)
     if json:
         terminal.say_json(made.to_dict())
     elif not quiet:

@@ -1,11 +1,11 @@
 """From a table to a series of releases, and back to what was published: init, plan, publish, history, show, verify."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reveil.base.errors import Fault, GuaranteeError, InputError, ReveilError, TamperedError
+from reveil.base.errors import Fault, GuaranteeError, InputError, TamperedError
 from reveil.base.words import some
 from reveil.cli.shared import (
     POLICY,
@@ -16,14 +16,26 @@ from reveil.cli.shared import (
     Seed,
     Source,
     app,
-    series_of,
-    series_so_far,
+    load_kernels,
+    prepare_to_publish,
+    say_past,
     show_findings,
     show_release,
 )
+from reveil.jobs.specs import (
+    AnonymizeSpec,
+    CompareSpec,
+    HistorySpec,
+    PlanSpec,
+    PublishSpec,
+    VerifySpec,
+)
 
 if TYPE_CHECKING:
-    from reveil.publish import Series
+    from reveil.jobs.results import Rechecked
+    from reveil.verify.certificate import Certificate
+
+COUNTS = ("input rows", "published rows", "withheld rows", "counterfeit rows", "groups")  # columns of the history
 
 
 @app.command()
@@ -76,9 +88,9 @@ def plan(
     if compare:
         _compare(source, policy, seed, json, quiet)
         return
-    series = series_of(policy, home, quiet)
+    prepare_to_publish(policy, home, quiet)
     with terminal.progress(quiet) as show:
-        preview = series.plan(source, seed=seed, progress=show)
+        preview = PlanSpec(source, policy, home, seed).run(show)
     if json:
         terminal.say_json(preview.to_dict())
         return
@@ -100,10 +112,9 @@ def plan(
 
 def _compare(source: str, policy: Path, seed: int | None, json: bool, quiet: bool) -> None:
     from reveil.cli import terminal
-    from reveil.measure.compare import compare
 
     with terminal.progress(quiet) as show:
-        found = compare(source, policy, seed=seed or 0, progress=show)
+        found = CompareSpec(source, policy, seed or 0).run(show)
     if json:
         terminal.say_json(found.to_dict())
         return
@@ -125,9 +136,9 @@ def publish(
     """One more release of the series: planned, verified, recorded, revealed. Or nothing, with the reason."""
     from reveil.cli import terminal
 
-    series = series_of(policy, home, quiet)
+    prepare_to_publish(policy, home, quiet)
     with terminal.progress(quiet) as show:
-        release = series.publish(source, seed=seed, progress=show)
+        release = PublishSpec(source, policy, home, seed).run(show)
     show_release(release, json, quiet)
 
 
@@ -135,28 +146,22 @@ def publish(
 def history(policy: PolicyFile = POLICY, home: Home = None, json: Json = False, quiet: Quiet = False) -> None:
     """The series so far, and whether everything is as it was recorded."""
     from reveil.cli import terminal
-    from reveil.verify.certificate import limits
 
-    series = series_so_far(policy, home, quiet)
-    records, faults = series.ledger.records(), series.ledger.check()
+    found = HistorySpec(policy, home).run()
+    say_past(policy, found.past, quiet)
     if json:
-        listed = [{"number": r.number, "made": r.made, "id": r.id, **r.facts["counts"]} for r in records]
-        terminal.say_json({"series": series.ledger.series, "releases": listed, "faults": [f.to_dict() for f in faults]})
+        terminal.say_json(found.to_dict())
     else:
-        columns = ("input rows", "published rows", "withheld rows", "counterfeit rows", "groups")
-        rows = [
-            (r.number, r.made[:16], *(r.facts["counts"][c] for c in columns), r.facts["loss"]["mean_ncp"], r.id[:12])
-            for r in records
-        ]
-        terminal.say(f"Series {series.ledger.series!r} in {series.ledger.home}: {some(len(records), 'release')}.")
+        rows = [(r["number"], r["made"][:16], *(r[c] for c in COUNTS), r["NCP"], r["id"][:12]) for r in found.releases]
+        terminal.say(f"Series {found.series!r} in {found.home}: {some(len(rows), 'release')}.")
         if rows:
-            terminal.say(terminal.table(("no", "made (UTC)", *columns, "NCP", "id"), rows))
-        for limit in limits(series.policy, 1)[1:]:
-            terminal.say(f"Note: {limit}")
-    if faults and json:
+            terminal.say(terminal.table(("no", "made (UTC)", *COUNTS, "NCP", "id"), rows))
+        for note in found.notes:
+            terminal.say(f"Note: {note}")
+    if found.faults and json:
         raise typer.Exit(TamperedError.exit_code)
-    if faults:
-        raise TamperedError(faults)
+    if found.faults:
+        raise TamperedError(found.faults)
 
 
 @app.command()
@@ -169,16 +174,12 @@ def show(
 ) -> None:
     """One release of the series: its certificate, in words."""
     from reveil.cli import terminal
-    from reveil.jobs.release import Release
+    from reveil.jobs.past import settle_and_look_back
+    from reveil.jobs.results import release_of
 
-    series = series_so_far(policy, home, quiet)
-    records = {record.number: record for record in series.ledger.records()}
-    wanted = max(records, default=None) if number is None else number
-    if wanted not in records:
-        where = "the latest release" if wanted is None else f"release {wanted}"
-        message = f"is not in this series (it has {list(records)})"
-        raise InputError(Fault("R510", where, message, "see `reveil history`"))
-    release = Release.load(series.ledger, records[wanted])
+    past = settle_and_look_back(policy, home)
+    say_past(policy, past, quiet)
+    release = release_of(past, number)
     show_release(release, json, False)
     if not json:
         for check in release.certificate.checks:
@@ -198,50 +199,38 @@ def verify(
     quiet: Quiet = False,
 ) -> None:
     """Check again, from the published bytes."""
-    if what is not None and not what.isdecimal():
-        holds = _verify_elsewhere(what, policy, json)
+    from reveil.jobs.results import Rechecked
+
+    found = VerifySpec(policy, int(what) if what is not None and what.isdecimal() else what, home).run()
+    if isinstance(found, Rechecked):
+        say_past(policy, found.past, quiet)
+        _show_rechecked(found, json)
     else:
-        series = series_so_far(policy, home, quiet)
-        holds = _verify_series(None if what is None else int(what), series, json)
-    if not holds and json:
+        _show_certificate(found, json)
+    if not found.holds and json:
         raise typer.Exit(GuaranteeError.exit_code)
-    if not holds:
+    if not found.holds:
         fault = Fault("R602", "verification", "does not confirm what was promised", "see above what was found")
         raise GuaranteeError(fault)
 
 
-def _verify_elsewhere(what: str, policy: Path, json: bool) -> bool:
+def _show_certificate(certificate: "Certificate", json: bool) -> None:
     from reveil.cli import terminal
-    from reveil.policy.policy import load_policy
-    from reveil.verify.recheck import check_folder, check_published
 
-    loaded = load_policy(policy)
-    certificate = check_folder(Path(what), loaded) if Path(what).is_dir() else check_published(what, loaded)
     if json:
         terminal.say_json(certificate.to_dict())
     else:
         show_findings(certificate)
-    return certificate.holds
 
 
-def _verify_series(number: int | None, series: "Series", json: bool) -> bool:
+def _show_rechecked(found: "Rechecked", json: bool) -> None:
     from reveil.cli import terminal
 
-    found = series.verify(number)
-    content: dict[int, Any] = {}
-    for release, result in found.items():
-        if isinstance(result, ReveilError):
-            content[release] = {"holds": False, "faults": [fault.to_dict() for fault in result.faults]}
-        else:
-            verdicts = [verdict.to_dict() for verdict in result.verdicts]
-            content[release] = {
-                "holds": result.holds,
-                "verdicts": verdicts,
-                "checks": [c.to_dict() for c in result.checks],
-            }
+    content = found.to_dict()
     if json:
         terminal.say_json(content)
-    for release, result in content.items() if not json else ():
+        return
+    for release, result in content.items():
         terminal.say(f"Release {release}: {'holds' if result['holds'] else 'DOES NOT HOLD'}")
         if "verdicts" in result:
             terminal.say(terminal.verdict_lines(result["verdicts"]))
@@ -249,7 +238,6 @@ def _verify_series(number: int | None, series: "Series", json: bool) -> bool:
             terminal.say(f"  FAILS  {item['name']}: {item['finding']}")
         for fault in result.get("faults", ()):
             terminal.say(f"  {fault['code']}  {fault['where']}: {fault['message']}\n        Way out: {fault['remedy']}")
-    return all(result["holds"] for result in content.values())
 
 
 @app.command()
@@ -263,8 +251,9 @@ def anonymize(
 ) -> None:
     """One release of one table, verified; no series, no memory."""
     from reveil.cli import terminal
-    from reveil.publish import anonymize as make
+
+    load_kernels()
 
     with terminal.progress(quiet) as show:
-        release = make(source, policy, seed=seed, out=out, progress=show)
+        release = AnonymizeSpec(source, policy, seed, out).run(show)
     show_release(release, json, quiet)

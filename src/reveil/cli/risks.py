@@ -7,7 +7,8 @@ import typer
 
 from reveil.base.errors import Fault, GuaranteeError, InputError
 from reveil.base.words import agree, some_people
-from reveil.cli.shared import POLICY, Home, Json, PolicyFile, Quiet, Source, app, series_so_far
+from reveil.cli.shared import POLICY, Home, Json, PolicyFile, Quiet, Source, app, say_past
+from reveil.jobs.specs import AuditSpec
 
 if TYPE_CHECKING:
     from reveil.audit.audit import Audit
@@ -57,22 +58,24 @@ def audit(
     quiet: Quiet = False,
 ) -> None:
     """The adversary's view of this series, or of any released tables: who is exposed, and why."""
-    from reveil.audit.audit import audit as attack
     from reveil.cli import terminal
+    from reveil.jobs.past import settle_and_look_back
 
     _refuse_idle(bool(tables), home, external, worst)
     how: dict[str, Any] = {
         "sensitive": sensitive, "adversary": adversary, "change": change, "compromised": compromised or (),
         "transitions": transitions, "share": share, "draws": draws, "publisher": publisher, "promise": promise,
-        "limit": limit, "samples": samples, "people": people or None, "worst": 5 if worst is None else worst,
-        "seed": seed, "presence": presence,
+        "limit": limit, "samples": samples, "people": people or None, "seed": seed,
+        "presence": presence, "worst": 0 if external else 5 if worst is None else worst,
     }  # fmt: skip
+    if tables:
+        given = policy if policy.exists() or policy != POLICY else None
+        spec = AuditSpec([str(table) for table in tables], population, given, settings=how)
+    else:
+        spec = AuditSpec(None, population, policy, home, how)
+        say_past(policy, settle_and_look_back(policy, home), quiet)
     with terminal.progress(quiet) as show:
-        if tables:
-            given = policy if policy.exists() or policy != POLICY else None
-            found = attack([str(t) for t in tables], population, policy=given, progress=show, **how)
-        else:
-            found = series_so_far(policy, home, quiet).audit(population=population, progress=show, **how)
+        found = spec.run(show)
     _show_audit(found, report, external, json, quiet)
     _refuse_exposure(found, json)
 

@@ -5,15 +5,18 @@ one of their commands starts, and texts would have to be evaluated first.
 """
 
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from reveil.base.errors import Fault
+    from reveil.jobs.past import Past
     from reveil.jobs.release import Release
-    from reveil.publish import Series
     from reveil.verify.certificate import Certificate
 
 app = typer.Typer(rich_markup_mode=None)  # modules of commands register here when `cli.py` loads them
@@ -34,26 +37,36 @@ Source = Annotated[str, typer.Argument(help="CSV, Parquet, Excel, Stata/SPSS/SAS
 POLICY = Path("reveil.toml")
 
 
-def series_of(policy: Path, home: Path | None, quiet: bool) -> "Series":
-    """The series to publish in."""
+def load_kernels() -> None:
+    """Load Numba without SciPy's linear algebra, which it looks for at once: no kernel of ours multiplies matrices.
+
+    In a process of our own, that is; in somebody else's it would be missing from their kernels.
+    """
+    absent = "scipy.linalg" not in sys.modules
+    if absent:
+        sys.modules["scipy.linalg"] = None  # type: ignore[assignment]
+    try:
+        import_module("numba.np.arraymath")
+    finally:
+        if absent:
+            del sys.modules["scipy.linalg"]
+
+
+def prepare_to_publish(policy: Path, home: Path | None, quiet: bool) -> None:
+    """What a command that plans does first: kernels, and whatever an interrupted one had left."""
+    load_kernels()
     from reveil.publish import open_series
 
-    series = open_series(policy, home)
-    say_settled(series.settle(), quiet)
-    return series
+    say_settled(open_series(policy, home).settle(), quiet)
 
 
-def series_so_far(policy: Path, home: Path | None, quiet: bool) -> "Series":
-    """The series to look back at, under its recorded policy; it is not begun in a mistyped place."""
-    from reveil.publish import look_back
-
-    series, changes = look_back(policy, home)
-    say_changes(policy, changes)
-    say_settled(series.settle(), quiet)
-    return series
+def say_past(policy: Path, past: "Past", quiet: bool) -> None:
+    """Under which policy a series is looked back at, and what had to be settled first."""
+    say_changes(policy, past.changes)
+    say_settled(past.settled, quiet)
 
 
-def say_changes(policy: Path, changes: "list[Fault]") -> None:
+def say_changes(policy: Path, changes: "Sequence[Fault]") -> None:
     """Looking back is done under the recorded policy, and says so on stderr."""
     if changes:
         lines = [f"Note: {policy} is not the policy of this series. It is read under the recorded one:"]
@@ -61,7 +74,7 @@ def say_changes(policy: Path, changes: "list[Fault]") -> None:
         sys.stderr.write("\n".join([*lines, "Publishing refuses this change: reveil explain R502", ""]))
 
 
-def say_settled(sentences: list[str], quiet: bool) -> None:
+def say_settled(sentences: "Sequence[str]", quiet: bool) -> None:
     """What a crash had left is finished or cleared away first; said on stderr."""
     for sentence in sentences if not quiet else ():
         sys.stderr.write(sentence + "\n")

@@ -8,6 +8,7 @@ import typer
 from reveil.base.errors import Fault, InputError
 from reveil.base.words import some
 from reveil.cli.shared import POLICY, Json, PolicyFile, Quiet, app
+from reveil.jobs.specs import MeasureSpec
 
 if TYPE_CHECKING:
     from reveil.measure.measure import Utility
@@ -24,24 +25,8 @@ def measure(
 ) -> None:
     """Utility: information loss and query error of a published table."""
     from reveil.cli import terminal
-    from reveil.measure.measure import measure as compute
-    from reveil.policy.policy import load_policy
-    from reveil.published.reader import open_published
-    from reveil.table.read import read_table
-    from reveil.table.roles import options, prepare
 
-    loaded = load_policy(policy)
-    opened = open_published(published, loaded)
-    truth = prepare(read_table(original, options(loaded)), loaded)
-    utility = compute(
-        opened.table,
-        truth,
-        loaded,
-        counterfeits=opened.counterfeits,
-        values=opened.values,
-        queries=queries,
-        seed=seed,
-    )
+    utility = MeasureSpec(published, original, policy, queries, seed).run()
     if json:
         terminal.say_json(utility.to_dict())
     else:

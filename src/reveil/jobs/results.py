@@ -1,6 +1,6 @@
 """Results of looking back at a series, as plain data: its history, one release of it, and what checking again found.
 
-Looking back is done under the recorded policy and begins with settling what a crash left; both are told in the result.
+Looking back is done under the recorded policy (`jobs.past`), and results say under which and what was settled first.
 """
 
 from __future__ import annotations
@@ -11,24 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reveil.base.errors import Fault, InputError, ReveilError
-from reveil.publish import Series, look_back
+from reveil.jobs.past import Past
 
 if TYPE_CHECKING:
     from reveil.jobs.release import Release
     from reveil.policy.policy import PolicyLike
     from reveil.verify.certificate import Certificate
     from reveil.verify.verify import Verification
-
-Home = str | Path | None
-COUNTS = ("input rows", "published rows", "withheld rows", "counterfeit rows", "groups")
-
-
-@dataclass(frozen=True)
-class Beginning:
-    """What a command has to say before it answers: how a crash was settled, and how the policy given differs."""
-
-    settled: tuple[str, ...] = ()
-    changes: tuple[Fault, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -40,7 +29,7 @@ class SeriesHistory:
     releases: tuple[Mapping[str, Any], ...]  # number, made, id, counts, NCP
     faults: tuple[Fault, ...]
     notes: tuple[str, ...]  # what the promise does not give
-    beginning: Beginning
+    past: Past  # under which policy it was read, and what had to be settled first
 
     def to_dict(self) -> dict[str, Any]:
         listed = [{name: value for name, value in one.items() if name != "NCP"} for one in self.releases]
@@ -52,7 +41,7 @@ class Rechecked:
     """Recorded releases, judged again: for each the verification, or why it could not be."""
 
     releases: Mapping[int, Verification | ReveilError]
-    beginning: Beginning
+    past: Past  # under which policy it was read, and what had to be settled first
 
     @property
     def holds(self) -> bool:
@@ -72,41 +61,36 @@ def _rechecked(found: Verification | ReveilError) -> dict[str, Any]:
     }
 
 
-def series_so_far(policy: PolicyLike, home: Home) -> tuple[Series, Beginning]:
-    """The series to look back at, under its recorded policy; it is not begun in a mistyped place."""
-    series, changes = look_back(policy, home)
-    return series, Beginning(tuple(series.settle()), tuple(changes))
-
-
-def history_of_series(policy: PolicyLike, home: Home) -> SeriesHistory:
+def history_of(past: Past) -> SeriesHistory:
+    """All releases as they were recorded; every byte is compared with what was recorded."""
     from reveil.verify.certificate import limits
 
-    series, beginning = series_so_far(policy, home)
     releases = tuple(
         {"number": r.number, "made": r.made, "id": r.id, **r.facts["counts"], "NCP": r.facts["loss"]["mean_ncp"]}
-        for r in series.ledger.records()
+        for r in past.ledger.records()
     )
-    ledger, notes = series.ledger, tuple(limits(series.policy, 1)[1:])
-    return SeriesHistory(ledger.series, ledger.home, releases, tuple(ledger.check()), notes, beginning)
+    ledger, notes = past.ledger, tuple(limits(past.policy, 1)[1:])
+    return SeriesHistory(ledger.series, ledger.home, releases, tuple(ledger.check()), notes, past)
 
 
-def release_of_series(policy: PolicyLike, home: Home, number: int | None) -> tuple[Release, Beginning]:
+def release_of(past: Past, number: int | None) -> Release:
     """A release by its number, or the latest."""
     from reveil.jobs.release import Release
 
-    series, beginning = series_so_far(policy, home)
-    records = {record.number: record for record in series.ledger.records()}
+    records = {record.number: record for record in past.ledger.records()}
     wanted = max(records, default=None) if number is None else number
     if wanted is None or wanted not in records:
         where = "the latest release" if wanted is None else f"release {wanted}"
         message = f"is not in this series (it has {list(records)})"
         raise InputError(Fault("R510", where, message, "see `reveil history`"))
-    return Release.load(series.ledger, records[wanted]), beginning
+    return Release.load(past.ledger, records[wanted])
 
 
-def recheck_series(policy: PolicyLike, home: Home, number: int | None) -> Rechecked:
-    series, beginning = series_so_far(policy, home)
-    return Rechecked(series.verify(number), beginning)
+def recheck_series(past: Past, number: int | None) -> Rechecked:
+    """Recorded releases, or one of them, judged again from their bytes and the past."""
+    from reveil.verify.recheck import recheck
+
+    return Rechecked(recheck(past.ledger, past.policy, number), past)
 
 
 def recheck_elsewhere(what: Any, policy: PolicyLike) -> Certificate:

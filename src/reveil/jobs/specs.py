@@ -169,9 +169,10 @@ class HistorySpec(Spec):
     home: str | Path | None = None
 
     def run(self, progress: Progress = silent) -> SeriesHistory:
-        from reveil.jobs.results import history_of_series
+        from reveil.jobs.past import settle_and_look_back
+        from reveil.jobs.results import history_of
 
-        return history_of_series(self.policy, self.home)
+        return history_of(settle_and_look_back(self.policy, self.home))
 
 
 @dataclass(frozen=True)
@@ -184,9 +185,10 @@ class ShowSpec(Spec):
     home: str | Path | None = None
 
     def run(self, progress: Progress = silent) -> Release:
-        from reveil.jobs.results import release_of_series
+        from reveil.jobs.past import settle_and_look_back
+        from reveil.jobs.results import release_of
 
-        return release_of_series(self.policy, self.home, self.number)
+        return release_of(settle_and_look_back(self.policy, self.home), self.number)
 
 
 @dataclass(frozen=True)
@@ -199,10 +201,11 @@ class VerifySpec(Spec):
     home: str | Path | None = None
 
     def run(self, progress: Progress = silent) -> Rechecked | Certificate:
+        from reveil.jobs.past import settle_and_look_back
         from reveil.jobs.results import recheck_elsewhere, recheck_series
 
         if self.what is None or isinstance(self.what, int):
-            return recheck_series(self.policy, self.home, self.what)
+            return recheck_series(settle_and_look_back(self.policy, self.home), self.what)
         return recheck_elsewhere(self.what, self.policy)
 
 
@@ -219,12 +222,13 @@ class AuditSpec(Spec):
 
     def run(self, progress: Progress = silent) -> Audit:
         from reveil.audit.audit import audit
-        from reveil.publish import look_back
+        from reveil.audit.gate import audit_series
+        from reveil.jobs.past import settle_and_look_back
 
         if self.releases is not None:
             return audit(self.releases, self.population, policy=self.policy, progress=progress, **self.settings)
-        series, _ = look_back(self.policy, self.home)
-        return series.audit(population=self.population, progress=progress, **self.settings)
+        past = settle_and_look_back(self.policy, self.home)
+        return audit_series(past.ledger, past.policy, self.population, progress=progress, **self.settings)
 
 
 @dataclass(frozen=True)
@@ -239,9 +243,9 @@ class MeasureSpec(Spec):
     seed: int = 0
 
     def run(self, progress: Progress = silent) -> Utility:
-        from reveil.measure.measure import measure_release
+        from reveil.measure.measure import measure
 
-        return measure_release(self.published, self.original, self.policy, queries=self.queries, seed=self.seed)
+        return measure(self.published, self.original, self.policy, queries=self.queries, seed=self.seed)
 
 
 @dataclass(frozen=True)

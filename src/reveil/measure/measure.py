@@ -25,6 +25,9 @@ from reveil.measure.queries import QueryError, Questions
 from reveil.policy.policy import Policy, PolicyLike, load_policy
 from reveil.published.anatomy import pair
 from reveil.published.format import GROUP
+from reveil.published.reader import open_published
+from reveil.table.read import read_table
+from reveil.table.roles import options, prepare
 
 
 def ncp_cells(covered: NDArray[Any], domain: float) -> Floats:
@@ -120,8 +123,8 @@ class Utility:
 
 
 def measure(
-    published: pl.DataFrame,
-    original: pl.DataFrame,
+    published: Any,
+    original: Any,
     policy: PolicyLike,
     *,
     counterfeits: pl.DataFrame | None = None,
@@ -132,8 +135,9 @@ def measure(
 ) -> Utility:
     """Compare a published table with its original. `queries` are asked for each selectivity; 0 asks none.
 
-    `counterfeits` has the columns group and count. For an anatomy `published` is its table of quasi-identifiers, and
-    `values` has the table of values of each sensitive column (group, value, count).
+    Both are paths, frames of any kind, or (`published`) the folder of a release. `counterfeits` has the columns group
+    and count. For an anatomy `published` is its table of quasi-identifiers, and `values` has the table of values of
+    each sensitive column (group, value, count). A release folder has all of these.
 
     >>> original = pl.DataFrame({"age": [20, 25, 40], "ill": ["flu", "cold", "flu"]})
     >>> published = pl.DataFrame({"age": ["[20-25]", "[20-25]", "*"], "ill": ["cold", "flu", "flu"]})
@@ -142,6 +146,12 @@ def measure(
     Utility(mean NCP 0.5000, 1 class of 2.0 rows, 1 of 3 rows suppressed)
     """
     rules = load_policy(policy)
+    if not isinstance(published, pl.DataFrame):
+        opened = open_published(published, rules)
+        published, values = opened.table, values or opened.values
+        counterfeits = opened.counterfeits if counterfeits is None else counterfeits
+    if not isinstance(original, pl.DataFrame):
+        original = prepare(read_table(original, options(rules)), rules)
     groups = None
     if values is not None:  # every row is found exactly; its value is any of its group's
         paired = _paired(published, values)

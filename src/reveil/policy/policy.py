@@ -32,10 +32,10 @@ from reveil.policy.guarantee import (
     one_of,
 )
 from reveil.policy.method import Method
-from reveil.table.dates import Order
 
 Role = Literal["identifier", "quasi", "sensitive", "insensitive", "drop"]
 ColumnType = Literal["auto", "number", "category", "date"]
+DateOrder = Literal["day-first", "month-first"]
 DateLevel = Literal["day", "month", "quarter", "year", "decade"]
 DATE_LEVELS: tuple[DateLevel, ...] = ("day", "month", "quarter", "year", "decade")
 
@@ -117,7 +117,7 @@ class Input(Section):
     nulls: tuple[str, ...] = ("",)
     query: str | None = None
     sheet: str | None = None
-    dates: Order | None = None  # in 03/04/2024; None: a number beyond 12 in the column must tell
+    dates: DateOrder | None = None  # in 03/04/2024; None: a number beyond 12 in the column must tell
 
 
 class AuditSection(Section):

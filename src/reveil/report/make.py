@@ -19,6 +19,7 @@ the table (see `discreet`). Both are one file each, without scripts and without 
 from __future__ import annotations
 
 import datetime
+import os
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import cache
@@ -96,8 +97,16 @@ def render(content: Content) -> str:
 def _template() -> jinja2.Template:
     import jinja2
 
-    rules = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
-    return rules.from_string(asset("report.html.j2"))
+    beside = Path(__file__).parent / "__pycache__"  # compiled once, as Python's own modules are
+    kept = jinja2.FileSystemBytecodeCache(str(beside)) if os.access(beside, os.W_OK) else None
+    rules = jinja2.Environment(
+        loader=jinja2.FunctionLoader(asset),
+        bytecode_cache=kept,
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+    )
+    return rules.get_template("report.html.j2")
 
 
 def asset(name: str) -> str:

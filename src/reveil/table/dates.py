@@ -7,13 +7,14 @@ by a number beyond 12 somewhere in it, or the policy does (`[input] dates`). Yea
 from __future__ import annotations
 
 import datetime
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
+from reveil.policy.policy import DateOrder
+
 TIME = r"([01]\d|2[0-3]):[0-5]\d(:[0-5]\d([.,]\d+)?)?( ?(Z|[+-]\d\d(:?\d\d)?))?"
-Order = Literal["day-first", "month-first"]
-WAYS: dict[str, tuple[str, str, Order | None]] = {  # how it looks -> shape, what Polars calls it, what is first
+WAYS: dict[str, tuple[str, str, DateOrder | None]] = {  # how it looks -> shape, what Polars calls it, what is first
     "yyyy-mm-dd": (r"^\d{4}-\d\d?-\d\d?$", "%Y-%m-%d", None),
     "yyyy-mm-dd and a time": (rf"^\d{{4}}-\d\d-\d\d[T ]{TIME}$", "%Y-%m-%d", None),
     "yyyy/mm/dd": (r"^\d{4}/\d\d?/\d\d?$", "%Y/%m/%d", None),
@@ -34,7 +35,7 @@ class Days(NamedTuple):
     other: str | None = None  # another way in which every text is a date, and some are other days
 
 
-def read_days(texts: pl.Series, order: Order | None = None) -> Days:
+def read_days(texts: pl.Series, order: DateOrder | None = None) -> Days:
     """The days of a column of texts, in the way of writing that fits most of them.
 
     >>> read_days(pl.Series(["27.02.2024", "1.3.2024"])).days.to_list()

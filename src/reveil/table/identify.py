@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 from numba import uint64
 from numpy.typing import NDArray
 
@@ -25,10 +24,9 @@ def keyed_hashes(identifiers: pl.Series, key: bytes) -> pl.DataFrame:
     """
     if identifiers.dtype.is_float() and (identifiers == identifiers.round()).all():
         identifiers = identifiers.cast(pl.Int64)
-    text = identifiers.cast(pl.String).rechunk().to_arrow().cast(pa.large_string())
-    _, offsets, data = text.buffers()
-    begins = np.frombuffer(offsets, dtype=np.int64)[text.offset : text.offset + len(text) + 1]
-    content = np.frombuffer(data, dtype=np.uint8) if data is not None else np.empty(0, dtype=np.uint8)
+    text = identifiers.cast(pl.String).fill_null("")
+    begins = np.concatenate([[0], text.str.len_bytes().cum_sum().to_numpy()]).astype(np.int64)
+    content = np.frombuffer(text.str.join("").item().encode(), dtype=np.uint8)
     halves = np.frombuffer(key[:16], dtype="<u8")
     lo, hi = siphash(content, begins, halves[0], halves[1])
     return pl.DataFrame({"hi": hi, "lo": lo})

@@ -14,8 +14,8 @@ import polars as pl
 
 from reveil.base.errors import Fault, brief, stop_if
 from reveil.base.words import some
-from reveil.policy.policy import Column, ColumnType, Policy, Publication
-from reveil.table.dates import Order, read_days
+from reveil.policy.policy import Column, ColumnType, DateOrder, Policy, Publication
+from reveil.table.dates import read_days
 from reveil.table.read import read_table
 from reveil.table.text_files import ReadOptions, about_thousands
 
@@ -142,7 +142,7 @@ def _missing_faults(column: pl.Series, spec: Column) -> list[Fault]:
 
 
 def _typed(
-    column: pl.Series, spec: Column, faults: list[Fault], order: Order | None, before: ColumnType | None = None
+    column: pl.Series, spec: Column, faults: list[Fault], order: DateOrder | None, before: ColumnType | None = None
 ) -> pl.Series:
     """The column as the policy wants it; what does not convert is a fault."""
     if column.dtype in (pl.Categorical, pl.Enum):
@@ -209,7 +209,7 @@ def _numbers(column: pl.Series, faults: list[Fault]) -> pl.Series:
     return found
 
 
-def _dates(column: pl.Series, order: Order | None, faults: list[Fault]) -> pl.Series:
+def _dates(column: pl.Series, order: DateOrder | None, faults: list[Fault]) -> pl.Series:
     if column.dtype in (pl.Date, pl.Datetime):
         found = column.dt.date()  # as a clock shows it where the table was made; a cast would tell the day in UTC
         found = found.set(~found.is_between(datetime.date.min, datetime.date.max), None)

@@ -14,10 +14,9 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from reveil.base.arrays import I64, offsets_by_key
+from reveil.base.kernels import kernel
 from reveil.base.words import some
 from reveil.history.history import History
 from reveil.policy.guarantee import lowest_tau
@@ -49,13 +48,30 @@ def components(all_groups: Trail) -> Components:
     """Who is linked with whom through groups they were in, as far as the release at hand is concerned."""
     people, index = np.unique(all_groups.person, return_inverse=True)
     width = len(people) + all_groups.groups
-    links = coo_array((np.ones(len(index), dtype=np.int8), (index, len(people) + all_groups.group)), (width, width))
-    label = connected_components(links, directed=False)[1][len(people) :]
+    label = linked(index, len(people) + all_groups.group, width)[len(people) :]
     current = np.zeros(width, dtype=bool)
     current[label[all_groups.now :]] = True
     kept = current[label]
     numbers, of_group = np.unique(label[kept], return_inverse=True)
     return Components(all_groups.only(kept), of_group.astype(np.int64), len(numbers))
+
+
+@kernel
+def linked(one: I64, other: I64, count: int) -> I64:
+    """The smallest node that each of `count` nodes is linked with, itself included, by links from `one` to `other`."""
+    root = np.arange(count)
+    for i in range(len(one)):
+        a, b = one[i], other[i]
+        while root[a] != a:
+            root[a] = root[root[a]]
+            a = root[a]
+        while root[b] != b:
+            root[b] = root[root[b]]
+            b = root[b]
+        root[max(a, b)] = min(a, b)
+    for node in range(count):
+        root[node] = root[root[node]]  # those before it are settled
+    return root
 
 
 @dataclass(frozen=True, eq=False)
