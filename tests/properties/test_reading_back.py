@@ -244,6 +244,7 @@ def test_numbers_that_are_whole_in_one_release_only(tmp_path):
     assert told[0, 0] == told[0, 1]
     assert told[1, 0] != told[2, 0]
     assert told[2, 1] == told[3, 0] == "7"
+    assert all(found.holds for found in series.verify().values())
 
 
 def test_a_ledger_that_the_release_does_not_bear_out_is_refused(tmp_path):
@@ -266,6 +267,36 @@ def test_a_ledger_that_the_release_does_not_bear_out_is_refused(tmp_path):
             "ill",
             observe_series([type(source)(source.public, swapped, source.books)], "ill"),
         )
+
+
+def test_counterfeit_counts_are_about_the_groups_that_are_shown(tmp_path):
+    policy = {"columns": {"who": "identifier", "age": "quasi", "ill": "sensitive"}, "guarantee": {"k": 2}}
+    series = reveil.open_series(policy, tmp_path / "home")
+    release = series.publish(pl.DataFrame({"who": list("abcd"), "age": [1, 1, 9, 9], "ill": list("xyzx")}), seed=1)
+    (release.public / "counterfeits.csv").write_text("group,count\n0,0\n2,0\n", encoding="utf-8")
+    with pytest.raises(TamperedError, match=r"R733.*2 groups have no counterfeit count, or are not shown"):
+        series.audit()
+
+
+def test_who_is_known_has_a_value_in_the_truth():
+    table = pl.DataFrame({"age": ["2*", "2*"], "ill": ["flu", "cold"]})
+    who = pl.DataFrame({"name": ["Ann", "Bob"], "age": [21, 28]})
+    truth = pl.DataFrame({"person": ["Ann"], "release": [1], "value": ["flu"]})
+    assert reveil.audit([table], who, truth=truth, compromised=["Ann"]).summary["exposed"] == 1
+    with pytest.raises(InputError, match=r"R727.*does not say what 1 person has, who is to be known: Bob"):
+        reveil.audit([table], who, truth=truth, compromised=["Bob"])
+
+
+def test_conditions_mean_texts_as_they_are_written(tmp_path):
+    """250.10 and 250.1 are two codes, and one number."""
+    codes, costs = ["250.10", "250.1", "401.9", "401.90"], [250.1, 1.5, 2.0, 3.0]
+    table = pl.DataFrame({"age": [1, 2, 3, 4], "ill": codes, "cost": costs})
+    columns = {"age": "quasi", "ill": "sensitive", "cost": "sensitive"}
+    anatomy = {"guarantee": {"model": "l-diversity", "l": 2}, "method": {"publish": "anatomy"}}
+    release = reveil.anonymize(table, {"columns": columns, **anatomy}, seed=1, out=tmp_path / "out")
+    for published in (release, release.path):
+        assert [reveil.ask(published, {"ill": code}).expected for code in codes] == [1, 1, 1, 1]
+        assert reveil.ask(published, {"cost": "250.10"}).expected == 1
 
 
 def test_truth_that_matches_nothing_is_refused():
