@@ -159,6 +159,10 @@ def test_one_release(form, publish, table):
     assert texts(read.table["note"]) == texts(kept["note"])
     if publish == "anatomy":  # as they are; in one table they are generalised
         assert texts(read.table["town"]) == texts(kept["town"])
+    listed = table.select("who", "age", "town").filter(pl.Series(release.groups >= 0))
+    if listed.height:  # everybody who was published fits some row, for whoever reads it
+        assert reveil.link(release.path, listed, policy).people["rows"].min() >= 1
+        observe([release.public], listed, policy=load_policy(policy), presence="known")
     seen = observe([release.public], table.select("who", "age", "town"), policy=load_policy(policy), presence="unknown")
     counted = Counter()
     for value, rows in zip(seen.cell_value, seen.cell_rows, strict=True):
