@@ -13,9 +13,9 @@ import polars as pl
 from reveil.audit.audit import Audit, adversary_for, audit
 from reveil.audit.input.knowledge import person_priors
 from reveil.audit.input.observed import Observed
-from reveil.audit.input.series import Source, observe_series, sources_of, truth_of
+from reveil.audit.input.series import REMEDY, Source, observe_series, sources_of, truth_of
 from reveil.audit.settings import AuditSettings
-from reveil.base.errors import Fault, GuaranteeError, InputError
+from reveil.base.errors import Fault, GuaranteeError, InputError, TamperedError
 from reveil.base.progress import Progress, silent
 from reveil.base.words import agree, some_people
 from reveil.history.recorded import history_of
@@ -61,7 +61,11 @@ def _priors(ledger: Ledger, policy: Policy, column: str, seen: Observed) -> dict
     frames = []
     for record in ledger.records():
         kept = ledger.memory(record.number, "members").filter(pl.col("group") >= 0).select("person")
-        frames.append(pl.concat([kept, ledger.memory(record.number, "signatures").drop("group")], how="horizontal"))
+        signatures = ledger.memory(record.number, "signatures").drop("group")
+        if signatures.height != kept.height:
+            message = f"has {signatures.height:,} signatures for {some_people(kept.height)}"
+            raise TamperedError(Fault("R733", f"release {record.number}", message, REMEDY))
+        frames.append(pl.concat([kept, signatures], how="horizontal"))
     first = pl.concat(frames).unique("person", keep="first", maintain_order=True)
     names = seen.persons.gather(first["person"]).to_list()
     return person_priors(policy, column, names, {name: first[name].to_list() for name in first.columns[1:]})

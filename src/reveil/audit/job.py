@@ -27,6 +27,7 @@ from reveil.audit.settings import AuditSettings
 from reveil.base.arrays import I64, Bools
 from reveil.base.errors import Fault, InputError, stop_if
 from reveil.base.progress import Progress
+from reveil.base.words import agree, some_people
 from reveil.policy.guarantee import exact, lowest_tau
 from reveil.policy.policy import Policy
 
@@ -139,7 +140,19 @@ class Job:
         known = np.isin(o.app_person, list(chosen)) | self._seen_in(
             [item for item in listed if item.release is not None]
         )
+        self._refuse_untold(known & (self.truth < 0) & o.app_sure)
         return {int(a): int(self.truth[a]) for a in np.nonzero(known)[0] if self.truth[a] >= 0}
+
+    def _refuse_untold(self, lost: Bools) -> None:
+        """Whoever is known and in a release has a value there; without it they would be taken for unknown."""
+        if lost.any():
+            o = self.seen
+            people = np.unique(o.app_person[lost])
+            names = ", ".join(str(o.persons[int(person)]) for person in people[:3])
+            have = agree(len(people), "has, who is", "have, who are")
+            message = f"the truth does not say what {some_people(len(people))} {have} to be known: {names}"
+            remedy = "complete the truth, or write name=value"
+            raise InputError(Fault("R727", "compromised", message, remedy, int(lost.sum())))
 
     def _seen_in(self, listed: Sequence[Known]) -> Bools:
         """Appearances of people of whom the value in one release is known."""

@@ -71,11 +71,14 @@ def load_hierarchies(policy: Policy, names: Iterable[str] | None = None) -> dict
 
 def stated_hierarchy(name: str, source: str | Mapping[str, Any], folder: Path) -> Hierarchy:
     """A taxonomy from a file beside the policy, or from the policy itself."""
+    return grow(name, dict(stated_paths(name, source, folder).items()), missing=True)
+
+
+def stated_paths(name: str, source: str | Mapping[str, Any], folder: Path) -> dict[str, tuple[str, ...]]:
+    """The labels of each value, from just below the top down to the value, in the order in which values are stated."""
     if isinstance(source, str):
-        paths = read_paths(name, folder / source)
-    else:
-        paths = nested_paths(source, f"hierarchy of column {name!r}")
-    return grow(name, dict(paths.items()), missing=True)
+        return read_paths(name, folder / source)
+    return nested_paths(source, f"hierarchy of column {name!r}")
 
 
 def text_hierarchies(policy: Policy, people: pl.DataFrame) -> dict[str, Hierarchy]:

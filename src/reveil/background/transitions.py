@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reveil.background.loading import stated_paths
 from reveil.base.errors import Fault, InputError, brief, stop_if
 from reveil.base.text import plain_text
-from reveil.hierarchies.files import nested_paths, read_paths
 from reveil.policy.guarantee import EVOLVING, exact
 from reveil.policy.policy import Policy
 from reveil.table.read import read_table
@@ -205,10 +205,8 @@ def _by_rule(policy: Policy, rule: str, number: int) -> Weights:
     name = policy.named("sensitive")[0]
     spec = policy.columns[name]
     paths: dict[str, tuple[str, ...]] = {value: (value,) for value in spec.order or ()}
-    if isinstance(spec.hierarchy, str):
-        paths = read_paths(name, policy.folder / spec.hierarchy)
-    elif spec.hierarchy is not None:
-        paths = nested_paths(spec.hierarchy, f"hierarchy of column {name!r}")
+    if spec.hierarchy is not None:
+        paths = stated_paths(name, spec.hierarchy, policy.folder)
     if rule == "diameter":
         count = -(-len(paths) // number)
         blocks = [[str(value) for value in block] for block in np.array_split(list(paths), count)] if count else []

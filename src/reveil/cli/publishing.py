@@ -22,14 +22,7 @@ from reveil.cli.shared import (
     show_findings,
     show_release,
 )
-from reveil.jobs.specs import (
-    AnonymizeSpec,
-    CompareSpec,
-    HistorySpec,
-    PlanSpec,
-    PublishSpec,
-    VerifySpec,
-)
+from reveil.jobs.specs import AnonymizeSpec, CompareSpec, HistorySpec, PlanSpec, PublishSpec, VerifySpec
 
 if TYPE_CHECKING:
     from reveil.jobs.results import Rechecked

@@ -90,7 +90,9 @@ def _added(groups: list[tuple[int, int, int]]) -> Answer:
 
 
 def _covered(column: pl.Series, wanted: object) -> list[Any]:
-    """The published values that a condition is about."""
+    """The published values that a condition is about: a text that was published is meant as it is written."""
+    if isinstance(wanted, str) and column.dtype == pl.String and (column == wanted).any():
+        return [wanted]
     cell = parse_cell("" if wanted is None else str(wanted))
     return [value for value in column.unique() if cell.covers(value)]
 

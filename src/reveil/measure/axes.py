@@ -109,6 +109,8 @@ class Axis:
         if cell.kind == "missing":
             return [(0, 0)] if self.missing else []
         found = {self.place[key] for key in map(self._key, cell.values) if key in self.place}
+        if self.numbers is None and not cell.label and cell.text in self.place:
+            found.add(self.place[cell.text])  # a value that looks like notation may also be meant as it is
         if cell.prefix is not None or cell.kind == "interval":
             found |= self._covered(cell)
         for part in cell.parts:

@@ -95,12 +95,13 @@ def link(
     label = name or _label(listed, shared, rules)
     assert label is not None
     lists = _sensitive(opened, shared, rules)
-    after = _attack(opened, listed, shared, rules, lists, present)
+    trees = {} if rules is None else load_background(rules).hierarchies
+    after = _attack(opened, listed, shared, rules, trees, lists, present)
     columns = [listed[label], *listed.select(n for n in shared if n != label).iter_columns()]
     summary: dict[str, Any] = {"people": listed.height, "present": present, "before": None}
     figures: list[pl.Series] = []
     if before is not None:
-        earlier = _attack(before, listed, shared, rules, (), present)
+        earlier = _attack(before, listed, shared, rules, trees, (), present)
         figures = [column.alias(f"{column.name} before") for column in earlier.columns]
         summary["before"] = earlier.summary()
     return Linked(
@@ -174,14 +175,14 @@ def _attack(
     listed: pl.DataFrame,
     by: tuple[str, ...],
     rules: Policy | None,
+    trees: Mapping[str, Hierarchy],
     sensitive: Sequence[str],
     present: bool,
 ) -> _Found:
     """Which rows fit each person, and what they say."""
     axes = [_axis(name, listed[name], rules) for name in by]
-    hierarchies = {} if rules is None else load_background(rules).hierarchies
     short = [] if rules is None else [name for name, spec in rules.columns.items() if spec.prefixes is not None]
-    reads = [_read(a, opened.table[a.name], hierarchies.get(a.name), a.name in short) for a in axes]
+    reads = [_read(a, opened.table[a.name], trees.get(a.name), a.name in short) for a in axes]
     keys = pl.DataFrame({str(i): read.index for i, read in enumerate(reads)})
     if opened.values is not None:
         keys = keys.with_columns(opened.table[GROUP])

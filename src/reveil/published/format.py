@@ -20,6 +20,7 @@ QUASI = "qit"  # anatomy: the table of quasi-identifiers
 VALUES = "st"  # anatomy: the table of sensitive values, or what the names of several begin with
 COUNTERFEITS = "counterfeits"
 GROUP, COUNT = "group", "count"  # columns
+INTEGER, NUMBER, DATE, TEXT = "integer", "number", "date", "string"  # types of columns, in the data package
 SUFFIXES = (".csv", ".parquet")
 
 
@@ -41,6 +42,11 @@ def is_value_table(name: str) -> bool:
     (True, True, False)
     """
     return name == VALUES or name.startswith(f"{VALUES}-")
+
+
+def is_table(name: str) -> bool:
+    """Whether a release may have a table of this name."""
+    return name in (TABLE, QUASI, COUNTERFEITS) or is_value_table(name)
 
 
 def public_half(folder: Path) -> Path:

@@ -22,18 +22,23 @@ from reveil.published.anatomy import pair
 from reveil.published.format import (
     COUNT,
     COUNTERFEITS,
+    DATE,
     GROUP,
+    INTEGER,
+    NUMBER,
     PACKAGE,
     QUASI,
     SUFFIXES,
     TABLE,
+    TEXT,
     VALUES,
+    is_table,
     is_value_table,
     public_half,
 )
 from reveil.table.read import read_table
 
-TYPES = {"integer": pl.Int64, "number": pl.Float64, "date": pl.Date}
+TYPES = {INTEGER: pl.Int64, NUMBER: pl.Float64, DATE: pl.Date}
 Fields = Mapping[str, str]  # column -> its type in the data package
 UNREADABLE = (OSError, ValueError, LookupError, TypeError, pl.exceptions.PolarsError)
 
@@ -88,7 +93,7 @@ def read_release(public: Path, policy: Policy | None = None) -> Published:
     tables = read_tables(public)
     if not _has_package(public):
         tables = {name: _as_stated(table, policy) for name, table in tables.items()}
-    fakes = _counted(tables[COUNTERFEITS]) if COUNTERFEITS in tables else None
+    fakes = tables.get(COUNTERFEITS)
     if QUASI in tables:
         return replace(_anatomy(f"folder {public}", tables), counterfeits=fakes)
     if TABLE not in tables:
@@ -98,11 +103,14 @@ def read_release(public: Path, policy: Policy | None = None) -> Published:
 
 
 def read_tables(public: Path) -> dict[str, pl.DataFrame]:
-    """Every table of a public folder, by name. A folder of somebody else, without a data package, holds texts."""
+    """Every table of a public folder, by name. A folder of somebody else, without a data package, holds texts.
+
+    There, files of other names are none of ours.
+    """
     try:
         if not _has_package(public):
-            files = (file for file in sorted(public.iterdir()) if file.suffix in SUFFIXES)
-            return {file.stem: read_cells(file) for file in files}
+            files = [file for file in sorted(public.iterdir()) if file.suffix in SUFFIXES]
+            return {file.stem: read_cells(file) for file in files if is_table(file.stem)}
         resources = json.loads((public / PACKAGE).read_bytes())["resources"]
         return {r["name"]: read_file(public / r["path"], _fields(r)) for r in resources}
     except UNREADABLE as error:
@@ -126,12 +134,12 @@ def _has_package(public: Path) -> bool:
 
 
 def _fields(resource: Mapping[str, Any]) -> Fields:
-    return {field["name"]: field.get("type", "string") for field in resource["schema"]["fields"]}
+    return {field["name"]: field.get("type", TEXT) for field in resource["schema"]["fields"]}
 
 
 def _as_declared(table: pl.DataFrame, fields: Fields) -> pl.DataFrame:
     wanted = {name: kind for name, kind in fields.items() if kind in TYPES and name in table.columns}
-    days = [name for name, kind in wanted.items() if kind == "date" and table.schema[name] == pl.String]
+    days = [name for name, kind in wanted.items() if kind == DATE and table.schema[name] == pl.String]
     read = table.with_columns(pl.col(days).str.to_date("%Y-%m-%d"))
     return read.with_columns(pl.col(name).cast(TYPES[kind]) for name, kind in wanted.items())
 

@@ -18,6 +18,7 @@ from typing import Any
 import polars as pl
 
 from reveil.base.errors import Fault, InputError, stop_if
+from reveil.base.text import plain_text
 from reveil.table.text_files import ReadOptions, checked_names, read_text, refusal
 
 TEXT = (".csv", ".tsv", ".tab", ".txt")
@@ -54,8 +55,7 @@ def read_table(
 
 def _as_text(name: str, values: Iterable[Any]) -> pl.Series:
     """Text for values of several types, such as labels amid codes that have none; 3.0 becomes 3."""
-    plain = (int(v) if isinstance(v, float) and v.is_integer() else v for v in values)
-    return pl.Series(name, [None if v is None else str(v) for v in plain], pl.String)
+    return pl.Series(name, [None if v is None else plain_text(v) for v in values], pl.String)
 
 
 def _refuse_unused(options: ReadOptions, used: tuple[str, ...], where: str) -> None:

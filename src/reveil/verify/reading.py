@@ -14,7 +14,18 @@ from typing import Any
 import polars as pl
 
 from reveil.policy.policy import Policy
-from reveil.published.format import COUNT, COUNTERFEITS, GROUP, PACKAGE, QUASI, TABLE, value_tables
+from reveil.published.format import (
+    COUNT,
+    COUNTERFEITS,
+    DATE,
+    GROUP,
+    INTEGER,
+    NUMBER,
+    PACKAGE,
+    QUASI,
+    TABLE,
+    value_tables,
+)
 from reveil.table.read import read_table
 
 
@@ -55,8 +66,8 @@ def typed(table: pl.DataFrame, package: Mapping[str, Any], resource: str = TABLE
     """Cells as the data package declares them."""
     fields = {r["name"]: r["schema"]["fields"] for r in package["resources"]}[resource]
     kinds = {field["name"]: field["type"] for field in fields if field["name"] in table.columns}
-    days = [name for name, kind in kinds.items() if kind == "date" and table.schema[name] == pl.String]
-    numbers = {"integer": pl.Int64, "number": pl.Float64}
+    days = [name for name, kind in kinds.items() if kind == DATE and table.schema[name] == pl.String]
+    numbers = {INTEGER: pl.Int64, NUMBER: pl.Float64}
     return table.with_columns(pl.col(days).str.to_date("%Y-%m-%d")).cast(
         {name: numbers[kind] for name, kind in kinds.items() if kind in numbers}
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from reveil.history.history import History
 from reveil.history.recorded import history_of
 from reveil.ledger.ledger import Ledger
 from reveil.policy.policy import Policy
-from reveil.published.format import GROUP, public_half
+from reveil.published.format import GROUP, PUBLIC, public_half
 from reveil.verify.certificate import Certificate, certify
 from reveil.verify.reading import grouped, published_columns, read_others
 from reveil.verify.verify import Truth, Verification, check_table, verify
@@ -39,7 +39,7 @@ def recheck(ledger: Ledger, policy: Policy, number: int | None) -> Mapping[int, 
             members=_with_values(members.filter(pl.col("group") >= 0), past),
             signatures=ledger.memory(record.number, "signatures") if policy.guarantee.priors else None,
         )
-        found[record.number] = verify(ledger.path(record.number) / "public", policy, before, truth)
+        found[record.number] = verify(ledger.path(record.number) / PUBLIC, policy, before, truth)
     if number is not None and not found:
         raise InputError(Fault("R510", f"release {number}", "is not in this series", "see `reveil history`"))
     return found
@@ -47,9 +47,15 @@ def recheck(ledger: Ledger, policy: Policy, number: int | None) -> Mapping[int, 
 
 def _with_values(members: pl.DataFrame, past: History) -> pl.DataFrame:
     """Who was in which group, with the value that the ledger remembers."""
-    books = {name: pl.Series(name, list(values), strict=False) for name, values in past.codebook.items()}
-    held = [books[name].gather(members[name]) for name in books]
+    held = [_decoded(members[name], values) for name, values in past.codebook.items()]
     return pl.DataFrame([members["person"], members["group"], *held])
+
+
+def _decoded(codes: pl.Series, book: Sequence[Any]) -> pl.Series:
+    """The values of codes, of a type for these alone: large whole numbers would suffer from fractions beside them."""
+    used = codes.unique().sort()
+    values = pl.Series(codes.name, [book[code] for code in used], strict=False)
+    return values.gather(used.search_sorted(codes))
 
 
 def check_folder(folder: Path, policy: Policy) -> Certificate:

@@ -17,10 +17,10 @@ import polars as pl
 from reveil.base.files import write_json
 from reveil.plan.plan import Plan
 from reveil.policy.policy import Publication
-from reveil.published.format import COUNT, COUNTERFEITS, GROUP, PACKAGE
+from reveil.published.format import COUNT, COUNTERFEITS, DATE, GROUP, INTEGER, NUMBER, PACKAGE, TEXT
 from reveil.write.recode import Recoded
 
-TYPES = {pl.Int64: "integer", pl.Float64: "number", pl.Date: "date", pl.String: "string", pl.Int32: "integer"}
+TYPES = {pl.Int64: INTEGER, pl.Float64: NUMBER, pl.Date: DATE, pl.String: TEXT, pl.Int32: INTEGER}
 
 
 def emit(
@@ -109,4 +109,4 @@ def _resource(path: Path, table: pl.DataFrame, policy: Publication) -> dict[str,
 def _field(column: pl.Series, policy: Publication) -> dict[str, str]:
     spec = policy.columns.get(column.name)
     role = {} if spec is None else {"role": spec.role}
-    return {"name": column.name, "type": TYPES.get(type(column.dtype), "string"), **role}
+    return {"name": column.name, "type": TYPES.get(type(column.dtype), TEXT), **role}

@@ -66,7 +66,7 @@ def observe_series(sources: Sequence[Source], column: str) -> Observed:
         groups = int(cells[GROUP].max() or 0) + 1  # type: ignore[arg-type]
         _refuse_strangers(source.members, cells, number)
         shown.append(cells.with_columns(pl.col(GROUP) + base))
-        fakes.append(_counts(published.counterfeits, groups, number))
+        fakes.append(_counts(published.counterfeits, cells[GROUP], groups, number))
         kept = _kept(source.members).select(pl.col("person", GROUP).cast(pl.Int64))
         members.append(kept.with_columns(pl.col(GROUP) + base, release=pl.lit(number), sure=pl.lit(True)))
         base += groups
@@ -101,24 +101,26 @@ def _named(cells: pl.DataFrame, texts: dict[Any, str]) -> pl.DataFrame:
     return named.select(GROUP, "rows", value="text")
 
 
-def _counts(counts: pl.DataFrame | None, groups: int, number: int) -> pl.DataFrame:
+def _counts(counts: pl.DataFrame | None, shown: pl.Series, groups: int, number: int) -> pl.DataFrame:
+    """Counterfeits of each group; the release states them for all groups that it shows, and for no others."""
+    stated = counts if counts is not None else pl.DataFrame(schema={GROUP: pl.Int64, COUNT: pl.Int64})
+    lost = len(set(stated[GROUP]) ^ set(shown))
+    _refuse(number, lost, "groups", "have no counterfeit count, or are not shown")
     fakes = np.zeros(groups, dtype=np.int64)
-    if counts is not None:
-        _refuse(number, int((counts[GROUP] >= groups).sum()), "counterfeit counts", "are about groups that it lacks")
-        fakes[counts[GROUP].to_numpy()] = counts[COUNT].to_numpy()
+    fakes[stated[GROUP].to_numpy()] = stated[COUNT].to_numpy()
     return pl.DataFrame({"release": number, "label": np.arange(groups), "fakes": fakes})
 
 
 def _refuse_strangers(members: pl.DataFrame, cells: pl.DataFrame, number: int) -> None:
     kept = _kept(members)
     lost = kept.height - int(kept[GROUP].cast(pl.Int64).is_in(cells[GROUP].implode()).sum())
-    _refuse(number, lost, "members", "are in groups that it does not show")
+    _refuse(number, lost, "members of the ledger", "are in groups that it does not show")
 
 
 def _refuse(number: int, wrong: int, what: str, message: str) -> None:
     if wrong:
         where = f"release {number + 1}"
-        raise TamperedError(Fault("R733", where, f"{wrong:,} {what} of the ledger {message}", REMEDY, wrong))
+        raise TamperedError(Fault("R733", where, f"{wrong:,} {what} {message}", REMEDY, wrong))
 
 
 def truth_of(sources: Sequence[Source], column: str, observed: Observed) -> I64:
