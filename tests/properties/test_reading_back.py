@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import reveil
 from reveil.audit.input.series import observe_series, sources_of, truth_of
 from reveil.audit.input.tables import observe
-from reveil.base.errors import InputError, TamperedError
+from reveil.base.errors import GuaranteeError, InputError, TamperedError
 from reveil.base.text import plain_text
 from reveil.policy.policy import load_policy
 from reveil.published.reader import open_published, read_release
@@ -232,6 +232,30 @@ def test_codes_with_points_are_as_exposed_as_words(tmp_path):
         found[name] = series.audit(share="0.3", seed=1)
         assert sorted(found[name].observed.values) == sorted(values)
     assert found["words"].summary["exposed"] == found["codes"].summary["exposed"] > 0
+
+
+def test_the_gate_refuses_codes_with_points_as_it_refuses_words(tmp_path):
+    policy = {
+        "columns": {"who": "identifier", "age": "quasi", "ill": "sensitive"},
+        "values": {"change": "never"},
+        "guarantee": {"model": "m-invariance", "m": 3},
+        "audit": {"gate": True, "compromised": "0.3"},
+    }
+    series = reveil.open_series(policy, tmp_path / "home")
+    with pytest.raises(GuaranteeError, match="R728"):
+        for table in people(["250.0", "250.00", "250.1", "250.10", "401.9", "401.90"], seed=1):
+            series.publish(table, seed=1)
+
+
+def test_the_verifier_takes_the_types_of_a_single_file_from_its_release(tmp_path):
+    table = pl.DataFrame({"age": [1, 1], "ill": ["250.10", "250.1"]})
+    columns = {"age": "quasi", "ill": "sensitive"}
+    policy = {"columns": columns, "guarantee": {"model": "l-diversity", "l": 2}}
+    release = reveil.anonymize(table, policy, seed=1, out=tmp_path / "out")
+    assert reveil.check(release.public / "table.csv", policy).holds  # as one number they would be one value
+    shutil.copy(release.public / "table.csv", tmp_path / "alone.csv")
+    stated = {**policy, "columns": {**columns, "ill": {"role": "sensitive", "type": "category"}}}
+    assert reveil.check(tmp_path / "alone.csv", stated).holds
 
 
 def test_numbers_that_are_whole_in_one_release_only(tmp_path):
