@@ -144,7 +144,7 @@ class Ledger:
         if not self._bulk.mine(token):
             return
         try:
-            recorded = self._catalog.holds(token)
+            recorded = any(known.token == token for known in self._known.values()) or self._catalog.holds(token)
         except ReveilError:
             recorded = True  # the next `settle` knows better
         if recorded:
