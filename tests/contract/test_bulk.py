@@ -81,8 +81,11 @@ def test_what_is_not_as_recorded_is_not_read(reopened: Open) -> None:
 
 def test_a_staged_release_is_its_makers_while_they_live(reopened: Open) -> None:
     maker, other = reopened(), reopened()
-    token = staged_in(maker).name
+    staged = staged_in(maker)
+    token = staged.name
     assert maker.mine(token)
+    assert maker.token_of(staged) == token
+    assert maker.token_of(staged.parent / "elsewhere" / token) is other.token_of(staged) is None
     assert not other.mine(token)
     assert not other.claim(token)
     assert other.staged() == [token]

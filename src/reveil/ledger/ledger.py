@@ -203,7 +203,8 @@ class Ledger:
         return self.path(number)
 
     def _own(self, staged: Path) -> str:
-        if not self._bulk.mine(staged.name) or staged.parent != self.home / "staging":
+        token = self._bulk.token_of(staged)
+        if token is None:
             raise InputError(
                 Fault(
                     "R511",
@@ -212,7 +213,7 @@ class Ledger:
                     "use the folder `stage()` gave",
                 )
             )
-        return staged.name
+        return token
 
     def _identity_to_record(self) -> Identity:
         """Another process may have fixed another policy since this ledger was opened."""
