@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from reveil.policy.policy import ColumnType
 
 PERSONS = {"hi": pl.UInt64, "lo": pl.UInt64}
+CODE = "code:"  # in `standing`, before the names of sensitive columns, which may be called like our own
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +72,7 @@ class History:
         if self.members.is_empty():
             return pl.DataFrame()
         names = [name for name in self.members.columns if name not in ("release", "person", "group")]
-        renamed = self.members.rename({name: f"code:{name}" for name in names})
+        renamed = self.members.rename({name: CODE + name for name in names})
         latest = renamed.sort("release").unique("person", keep="last").cast(pl.Int32)
         everybody = self.persons.with_row_index("person").cast({"person": pl.Int32})
         joined = everybody.join(latest, on="person", how="left", maintain_order="left").drop("person")
