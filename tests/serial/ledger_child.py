@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from reveil.base.errors import ReveilError
-from reveil.ledger import folder, sqlite, store
+from reveil.ledger import folder, layouts, sqlite, store
 from reveil.ledger.folder import Folders
 from reveil.ledger.ledger import Ledger
 from reveil.ledger.sqlite import SqliteCatalog
@@ -74,6 +74,9 @@ STEPS: dict[str, Callable[[], None]] = {
     "committed": lambda: die_after(SqliteCatalog, "append"),
     "renamed": lambda: die_before(SqliteCatalog, "set_state"),
     "marked": lambda: die_after(SqliteCatalog, "set_state"),
+    "rewriting": lambda: die_before(layouts, "new_key"),  # the tables of an older layout
+    "tables made": lambda: die_after(layouts, "create"),
+    "rewritten": lambda: die_after(sqlite, "migrate"),
     "key made": lambda: die_after(store, "make_key"),
 }
 

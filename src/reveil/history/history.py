@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from reveil.policy.policy import ColumnType
 
 PERSONS = {"hi": pl.UInt64, "lo": pl.UInt64}
+CODE = "code:"  # in `standing`, before the names of sensitive columns, which may be called like our own
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,9 +72,11 @@ class History:
         if self.members.is_empty():
             return pl.DataFrame()
         names = [name for name in self.members.columns if name not in ("release", "person", "group")]
-        renamed = self.members.rename({name: f"code:{name}" for name in names})
-        latest = renamed.sort("release").unique("person", keep="last").sort("person").drop("person")
-        return pl.concat([self.persons, latest.cast(pl.Int32)], how="horizontal")
+        renamed = self.members.rename({name: CODE + name for name in names})
+        latest = renamed.sort("release").unique("person", keep="last").cast(pl.Int32)
+        everybody = self.persons.with_row_index("person").cast({"person": pl.Int32})
+        joined = everybody.join(latest, on="person", how="left", maintain_order="left").drop("person")
+        return joined.with_columns(pl.col(pl.Int32).fill_null(-1))
 
     def number(self, hashes: pl.DataFrame) -> NDArray[np.int64]:
         """The person number of each keyed hash; newcomers get the next free numbers in the order given."""

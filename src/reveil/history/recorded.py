@@ -18,11 +18,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from reveil.history.history import PERSONS, History
+from reveil.history.history import CODE, PERSONS, History
 from reveil.ledger.ledger import Ledger
 from reveil.ledger.record import Snapshot
 
-CODE = "code:"  # before the names of sensitive columns, which may be called like our own
 WHOLE = ("members", "groups", "values")
 SPAN_ROWS = 1 << 20  # many small files are slow, large ones are not: they stay as they are
 

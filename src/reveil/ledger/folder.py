@@ -77,6 +77,9 @@ class Folders:
     def mine(self, token: str) -> bool:
         return token in self._locks
 
+    def token_of(self, staged: Path) -> str | None:
+        return staged.name if staged.parent == self._staging and self.mine(staged.name) else None
+
     def claim(self, token: str) -> bool:
         lock = take_lock(lock_file(self._staging / token), new=False)
         if lock is not None:

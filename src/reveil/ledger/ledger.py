@@ -144,7 +144,7 @@ class Ledger:
         if not self._bulk.mine(token):
             return
         try:
-            recorded = self._catalog.holds(token)
+            recorded = any(known.token == token for known in self._known.values()) or self._catalog.holds(token)
         except ReveilError:
             recorded = True  # the next `settle` knows better
         if recorded:
@@ -203,7 +203,8 @@ class Ledger:
         return self.path(number)
 
     def _own(self, staged: Path) -> str:
-        if not self._bulk.mine(staged.name) or staged.parent != self.home / "staging":
+        token = self._bulk.token_of(staged)
+        if token is None:
             raise InputError(
                 Fault(
                     "R511",
@@ -212,7 +213,7 @@ class Ledger:
                     "use the folder `stage()` gave",
                 )
             )
-        return staged.name
+        return token
 
     def _identity_to_record(self) -> Identity:
         """Another process may have fixed another policy since this ledger was opened."""

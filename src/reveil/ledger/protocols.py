@@ -69,6 +69,10 @@ class Bulk(Protocol):
         """Whether this process staged or claimed it, and has not let it go."""
         ...
 
+    def token_of(self, staged: Path) -> str | None:
+        """The token of a staged release that is mine; None for any other folder."""
+        ...
+
     def claim(self, token: str) -> bool:
         """Make a staged release mine if its owner is dead."""
         ...

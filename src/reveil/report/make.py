@@ -106,7 +106,11 @@ def _template() -> jinja2.Template:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
     )
-    return rules.get_template("report.html.j2")
+    try:
+        return rules.get_template("report.html.j2")
+    except OSError:  # that the compiled one cannot be kept is no reason to refuse a release
+        rules.bytecode_cache = None
+        return rules.get_template("report.html.j2")
 
 
 def asset(name: str) -> str:

@@ -1,0 +1,128 @@
+"""What every catalog must do. Another backend is one more line in `BACKENDS`; its cases are these."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from reveil.base.errors import ConflictError
+from reveil.ledger.protocols import Catalog
+from reveil.ledger.record import GENESIS, Head, Identity, Record, Snapshot, State, chain_id
+from reveil.ledger.sqlite import SqliteCatalog
+
+Open = Callable[[], Catalog]  # the same series each time, as another process would open it
+BACKENDS: dict[str, Callable[[Path, str | None], Catalog]] = {  # a folder, and the series in it
+    "sqlite": lambda folder, series: SqliteCatalog(folder / "ledger.sqlite", series),
+}
+
+
+@pytest.fixture(params=BACKENDS)
+def reopened(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
+    return lambda: BACKENDS[request.param](tmp_path, None)
+
+
+@pytest.fixture
+def shared(reopened: Open, request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], Catalog]:
+    backend = BACKENDS[request.node.callspec.params["reopened"]]
+    return lambda series: backend(tmp_path, series)
+
+
+def founded(catalog: Catalog) -> Identity:
+    return replace(catalog.found("demo", lambda: "f1n9e7"), policy='{"k":5}')
+
+
+def entry(identity: Identity, on: Head, token: str) -> Record:
+    manifest = {"public/table.csv": {"sha256": "ab", "size": 3}}
+    facts = {"rows": 3, "text": "ä\u2028", "none": None}
+    made = "2026-01-02T03:04:05+00:00"
+    link = chain_id(identity, on.id, on.number + 1, made, facts, manifest)  # type: ignore[arg-type]
+    return Record(on.number + 1, link, on.id, made, facts, manifest, State.RECORDED, token)  # type: ignore[arg-type]
+
+
+def test_nothing_was_entered(reopened: Open) -> None:
+    assert reopened().identity() is None
+    assert reopened().snapshot() is None
+    assert reopened().head() == GENESIS
+    assert not reopened().holds("t1")
+
+
+def test_a_series_is_founded_once(reopened: Open) -> None:
+    assert reopened().found("demo", lambda: "one") == Identity("demo", None, "one")
+    assert reopened().found("other", lambda: pytest.fail("a second key")) == Identity("demo", None, "one")
+    assert reopened().snapshot() == Snapshot(Identity("demo", None, "one"), ())
+
+
+def test_what_is_appended_is_there_and_fixes_the_policy(reopened: Open) -> None:
+    identity = founded(reopened())
+    first = entry(identity, GENESIS, "t1")
+    reopened().append(first, GENESIS, identity)
+    second = entry(identity, first.head, "t2")
+    reopened().append(second, first.head, identity)
+    assert reopened().snapshot() == Snapshot(identity, (first, second))
+    assert reopened().identity() == identity
+    assert reopened().head() == second.head == reopened().snapshot().head  # type: ignore[union-attr]
+    assert [reopened().holds(token) for token in ("t1", "t2", "t3")] == [True, True, False]
+
+
+def test_the_name_of_a_series_is_fixed_with_the_policy(reopened: Open) -> None:
+    identity = replace(founded(reopened()), series="renamed before the first release")
+    reopened().append(entry(identity, GENESIS, "t1"), GENESIS, identity)
+    assert reopened().identity() == identity
+
+
+def test_only_the_newest_head_can_be_appended_to(reopened: Open) -> None:
+    identity = founded(reopened())
+    first = entry(identity, GENESIS, "t1")
+    reopened().append(first, GENESIS, identity)
+    for stale in (GENESIS, Head(1, "another release 1"), Head(2, first.id)):
+        with pytest.raises(ConflictError, match=r"R507.*Nothing was recorded"):
+            reopened().append(entry(identity, stale, "t2"), stale, identity)
+    assert reopened().snapshot() == Snapshot(identity, (first,))
+
+
+def test_of_many_who_append_at_once_one_wins(reopened: Open) -> None:
+    identity = founded(reopened())
+    outcomes: list[str] = []
+
+    def publish(token: str) -> None:
+        try:
+            reopened().append(entry(identity, GENESIS, token), GENESIS, identity)
+            outcomes.append(token)
+        except ConflictError:
+            outcomes.append("")
+
+    threads = [threading.Thread(target=publish, args=(f"t{n}",)) for n in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    (winner,) = [token for token in outcomes if token]
+    assert [record.token for record in reopened().snapshot().records] == [winner]  # type: ignore[union-attr]
+
+
+def test_a_release_comes_further_and_nothing_else_of_it_changes(reopened: Open) -> None:
+    identity = founded(reopened())
+    first = entry(identity, GENESIS, "t1")
+    reopened().append(first, GENESIS, identity)
+    assert not first.revealed
+    for _ in range(2):
+        reopened().set_state(1, State.REVEALED)
+        assert reopened().snapshot() == Snapshot(identity, (replace(first, state=State.REVEALED),))
+
+
+def test_series_of_one_catalog_do_not_see_each_other(shared: Callable[[str], Catalog]) -> None:
+    one, other = shared("one"), shared("other")
+    mine = founded(one)
+    assert other.identity() is None
+    theirs = replace(other.found("elsewhere", lambda: "key"), policy="{}")
+    first, foreign = entry(mine, GENESIS, "t1"), entry(theirs, GENESIS, "t2")
+    one.append(first, GENESIS, mine)
+    other.append(foreign, GENESIS, theirs)
+    one.set_state(1, State.REVEALED)
+    assert shared("one").snapshot() == Snapshot(mine, (replace(first, state=State.REVEALED),))
+    assert shared("other").snapshot() == Snapshot(theirs, (foreign,))
+    assert shared("third").snapshot() is None

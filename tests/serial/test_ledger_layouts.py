@@ -1,0 +1,171 @@
+"""Homes of the first layout: read as they are, rewritten by the first command that writes, or not at all."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reveil.base.errors import InputError, TamperedError
+from reveil.ledger import layouts
+from reveil.ledger.ledger import Ledger
+
+CHILD = Path(__file__).with_name("ledger_child.py")
+POLICY: dict[str, Any] = {"guarantee": {"k": 5}}
+LAYOUT_1 = (  # as SQLAlchemy made it
+    "CREATE TABLE meta (name TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (name))",
+    """CREATE TABLE releases (number INTEGER NOT NULL, id TEXT NOT NULL, previous TEXT NOT NULL, made TEXT NOT NULL,
+    facts TEXT NOT NULL, manifest TEXT NOT NULL, token TEXT NOT NULL, revealed BOOLEAN NOT NULL, PRIMARY KEY (number),
+    UNIQUE (id), UNIQUE (token))""",
+)
+
+
+def publish(ledger: Ledger) -> None:
+    staged = ledger.stage()
+    (staged / "public" / "table.csv").write_text("age;n\n")
+    ledger.reveal(ledger.record(staged, on=ledger.head(), facts={"rows": 1}).number)
+
+
+def opened(home: Path) -> Ledger:
+    return Ledger.create_or_open(home, series="demo", policy=POLICY)
+
+
+def back_to_layout_1(home: Path) -> None:
+    """Write the catalog anew as the version before did. Records, files, key and chain were the same."""
+    file = home / "ledger.sqlite"
+    with closing(sqlite3.connect(file)) as now:
+        entries = now.execute("SELECT name, policy, fingerprint FROM series").fetchone()
+        rows = now.execute(
+            "SELECT number, id, previous, made, facts, manifest, token, state = 'revealed' FROM releases"
+        ).fetchall()
+    file.unlink()
+    with closing(sqlite3.connect(file)) as before, before:
+        for statement in LAYOUT_1:
+            before.execute(statement)
+        meta = zip(("schema", "series", "policy", "fingerprint"), ("1", *entries), strict=True)
+        before.executemany("INSERT INTO meta VALUES (?, ?)", [(name, value) for name, value in meta if value])
+        before.executemany("INSERT INTO releases VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """Two releases in the first layout."""
+    home = tmp_path / "home"
+    for _ in range(2):
+        publish(opened(home))
+    back_to_layout_1(home)
+    return home
+
+
+def layout(home: Path) -> str | None:
+    with closing(sqlite3.connect(home / "ledger.sqlite")) as connection:
+        return layouts.layout_of(connection)
+
+
+def test_looking_back_changes_nothing(home: Path) -> None:
+    before = (home / "ledger.sqlite").read_bytes()
+    ledger = Ledger.open(home)
+    assert (ledger.series, ledger.policy) == ("demo", POLICY)
+    assert [(record.number, record.revealed) for record in ledger.records()] == [(1, True), (2, True)]
+    assert ledger.head() == ledger.records()[-1].head
+    assert ledger.settle() == ledger.check() == []
+    assert (home / "ledger.sqlite").read_bytes() == before
+
+
+def test_the_first_write_rewrites_it_and_the_chain_goes_on(home: Path) -> None:
+    before = Ledger.open(home).records()
+    publish(opened(home))
+    assert layout(home) == "2"
+    ledger = Ledger.open(home)
+    assert ledger.records()[:2] == before
+    assert ledger.head().number == 3
+    assert ledger.check() == []
+    with closing(sqlite3.connect(home / "ledger.sqlite")) as connection:
+        (key,) = connection.execute("SELECT key FROM series").fetchone()
+        assert connection.execute("SELECT DISTINCT series FROM releases").fetchall() == [(key,)]
+        assert connection.execute("SELECT name, value FROM meta").fetchall() == [("schema", "2")]
+        tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall()
+    assert len(key) == 16
+    assert tables == [("meta",), ("releases",), ("series",)]
+
+
+def test_two_homes_have_two_keys(home: Path, tmp_path: Path) -> None:
+    shutil.copytree(home, tmp_path / "copy")
+    keys = set()
+    for place in (home, tmp_path / "copy"):
+        publish(opened(place))
+        with closing(sqlite3.connect(place / "ledger.sqlite")) as connection:
+            keys |= set(connection.execute("SELECT key FROM series"))
+    assert len(keys) == 2
+
+
+def test_a_release_that_was_recorded_and_not_revealed(home: Path) -> None:
+    """Settling is a write: it reveals the release and rewrites the catalog in one transaction."""
+    ledger = opened(home)
+    staged = ledger.stage()
+    (staged / "public" / "table.csv").write_text("age;n\n")
+    ledger.record(staged, on=ledger.head(), facts={})
+    ledger.discard(staged)
+    back_to_layout_1(home)
+    assert not Ledger.open(home).records()[-1].revealed
+    assert Ledger.open(home).settle() == ["Release 3 was recorded but not yet revealed; it is revealed now."]
+    assert layout(home) == "2"
+    assert Ledger.open(home).check() == []
+
+
+def test_a_series_that_was_only_founded(tmp_path: Path) -> None:
+    opened(tmp_path / "home")
+    back_to_layout_1(tmp_path / "home")
+    assert Ledger.open(tmp_path / "home").policy is None
+    publish(opened(tmp_path / "home"))
+    assert layout(tmp_path / "home") == "2"
+    assert Ledger.open(tmp_path / "home").check() == []
+
+
+@pytest.mark.parametrize("step", ["rewriting", "tables made", "rewritten", "in transaction"])
+def test_killed_while_it_is_rewritten(home: Path, step: str) -> None:
+    """The old layout stays, with everything in it, until the one commit that also records the release."""
+    before = Ledger.open(home).records()
+    process = subprocess.run([sys.executable, str(CHILD), "publish", str(home), step], check=False, timeout=60)
+    assert process.returncode == -signal.SIGKILL
+    assert layout(home) == "1"
+    assert Ledger.open(home).records() == before
+    assert len(Ledger.open(home).settle()) == 1
+    publish(opened(home))
+    assert layout(home) == "2"
+    assert Ledger.open(home).head().number == 3
+    assert Ledger.open(home).check() == []
+
+
+def edit(home: Path, statement: str) -> None:
+    with closing(sqlite3.connect(home / "ledger.sqlite")) as connection, connection:
+        connection.execute(statement)
+
+
+@pytest.mark.parametrize("name", ["schema", "series", "fingerprint"])
+def test_a_lost_entry_is_noticed(home: Path, name: str) -> None:
+    edit(home, f"DELETE FROM meta WHERE name = '{name}'")
+    with pytest.raises(TamperedError, match=rf"R504.*missing or wrong: {name}.*restore ledger\.sqlite"):
+        Ledger.open(home)
+
+
+def test_edits_are_noticed_before_and_after(home: Path) -> None:
+    edit(home, "UPDATE releases SET facts = '{}' WHERE number = 1")
+    assert [fault.code for fault in Ledger.open(home).check()] == ["R521"]
+    publish(opened(home))
+    assert [(fault.code, fault.where) for fault in Ledger.open(home).check()] == [("R521", "release 1")]
+
+
+def test_an_older_reveil_is_told_that_it_is_too_old(home: Path) -> None:
+    """It looks for the layout in `meta`, and so does this one."""
+    publish(opened(home))
+    edit(home, "UPDATE meta SET value = '3' WHERE name = 'schema'")
+    with pytest.raises(InputError, match=r"R505.*newer Reveil \(layout 3; this one knows up to 2\)"):
+        Ledger.open(home)
