@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reveil.verify.judges.cohorts import CompromiseSafety
+from reveil.verify.judges.cohorts import CompromiseSafetyJudge
 
 
 def load(path):
@@ -26,7 +26,7 @@ group = lasting.group
 
 
 def judge(known, m=2, tau=Fraction(1)):
-    return CompromiseSafety(m, known, tau, "illness")
+    return CompromiseSafetyJudge(m, known, tau, "illness")
 
 
 @st.composite

@@ -119,7 +119,7 @@ def test_planned_series_keep_the_promise(name, data):
     policy = policy_of(table, promise)
     if promise.get("model") == "m-distinct-star" and name != "blocks, star":
         policy = policy.model_copy(update={"method": policy.method.model_copy(update={"infeasible": "withhold"})})
-    m, star = policy.guarantee.m, policy.guarantee.model == "m-distinct-star"
+    m, star = policy.guarantee.headline.m, policy.guarantee.model == "m-distinct-star"
     chance = weights_of(policy)
     allowed = {a: {b for b, c in others.items() if c} | {a} for a, others in chance.items()}
     series = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -23,7 +23,7 @@ from reveil.audit.result.attacks import Attack, attacks
 from reveil.audit.result.outcome import WORST, Audit
 from reveil.audit.result.score import Score, score
 from reveil.base.errors import Fault, InputError, stop_if
-from reveil.policy.guarantee import exact, lowest_tau
+from reveil.base.sections import exact
 from reveil.policy.policy import Policy
 
 
@@ -216,15 +216,4 @@ def promised(given: object, policy: Policy | None) -> Fraction | None:
     """The bound on a guess that was promised: as given, or what the policy's guarantee says."""
     if given is not None:
         return exact(given)
-    if policy is None:
-        return None
-    g = policy.guarantee
-    bounds: dict[str, Callable[[], Fraction | None]] = {
-        "compromise-safety": lambda: g.tau or lowest_tau(g),
-        "m-invariance": lambda: Fraction(1, g.m or 1),
-        "m-distinct": lambda: Fraction(1, g.m or 1) if g.view == "individual" else g.tau or lowest_tau(g),
-        "m-distinct-star": lambda: Fraction(1, g.m or 1) if g.view == "individual" else g.tau or lowest_tau(g),
-        "r-robustness": lambda: 1 / g.r if g.r else None,
-        "global": lambda: 1 / g.l if g.l else None,
-    }
-    return bounds.get(g.model, lambda: None)()  # the others promise no bound on a guess
+    return None if policy is None else policy.guarantee.headline.promised

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from reveil.background.transitions import Relation, relation_between, stated_weights
 from reveil.base.errors import Fault, brief, stop_if
-from reveil.policy.guarantee import plain_text
+from reveil.base.sections import plain_text
 
 I64 = NDArray[np.int64]
 Chances = tuple[dict[Any, Fraction], ...]

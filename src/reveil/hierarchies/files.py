@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from reveil.base.errors import Fault, InputError
+from reveil.base.sections import plain_text
 from reveil.hierarchies.tree import ANY, Hierarchy
 from reveil.hierarchies.tree import Path as LabelPath
-from reveil.policy.guarantee import plain_text
 
 
 def read_paths(name: str, file: Path) -> dict[str, LabelPath]:

@@ -16,13 +16,13 @@ import polars as pl
 
 from reveil.background.transitions import weights_of
 from reveil.base.errors import Fault, InputError, brief
+from reveil.base.sections import plain_text
 from reveil.base.words import some
 from reveil.hierarchies.tree import Hierarchy
 from reveil.history.history import PERSONS, History
 from reveil.ledger.ledger import Ledger
 from reveil.plan.loss import Loss
 from reveil.plan.plan import Plan
-from reveil.policy.guarantee import plain_text
 from reveil.policy.policy import ColumnType, Policy
 from reveil.table.encode import Encoded
 from reveil.table.identify import keyed_hashes

@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from reveil.base.errors import Fault, brief, stop_if
+from reveil.base.sections import plain_text
 from reveil.base.words import some
 from reveil.perturb.condensation import condense
 from reveil.perturb.microaggregation import chosen, group_means, group_rows
@@ -19,7 +20,6 @@ from reveil.perturb.noise import add_noise, least_rows
 from reveil.perturb.pram import MOST, draw, invariant_of, keeping
 from reveil.perturb.steps import NUMERIC, Recipe, Step
 from reveil.perturb.swapping import full_pairs, rank_distance, swap_pairs, swap_ranks
-from reveil.policy.guarantee import plain_text
 from reveil.table.roles import first_rows
 
 Floats = NDArray[np.float64]

@@ -19,9 +19,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from reveil.base.sections import plain_text
 from reveil.base.words import agree, some
 from reveil.perturb.steps import Recipe, Step
-from reveil.policy.guarantee import plain_text
 from reveil.verify.verify import Check, read_published, typed
 
 Floats = NDArray[np.float64]

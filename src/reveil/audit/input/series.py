@@ -14,8 +14,8 @@ import polars as pl
 
 from reveil.audit.input.observed import I64, Observed, assemble
 from reveil.base.errors import Fault, InputError
+from reveil.base.sections import plain_text
 from reveil.ledger.ledger import Ledger
-from reveil.policy.guarantee import plain_text
 from reveil.table.read import read_table
 
 

@@ -19,10 +19,10 @@ from reveil.audit.input.knowledge import person_priors
 from reveil.audit.input.observed import I64, Bools, Observed, assemble
 from reveil.background.prior import load as load_priors
 from reveil.base.errors import Fault, InputError
+from reveil.base.sections import plain_text
 from reveil.base.words import agree, some
 from reveil.hierarchies.files import nested_paths, read_paths
 from reveil.hierarchies.tree import Hierarchy, grow
-from reveil.policy.guarantee import plain_text
 from reveil.policy.policy import Policy
 from reveil.published.anatomy import QUASI
 from reveil.published.notation import parse_column

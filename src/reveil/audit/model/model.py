@@ -25,8 +25,8 @@ from reveil.audit.input.knowledge import Adversary, Change
 from reveil.audit.input.observed import I32, I64, Bools, Observed
 from reveil.audit.model.options import having
 from reveil.base.errors import Fault, InputError
+from reveil.base.sections import plain_text
 from reveil.base.words import some_people
-from reveil.policy.guarantee import plain_text
 
 UNLIMITED = 1 << 40
 Weight = dict[int, Fraction]
