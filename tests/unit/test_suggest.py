@@ -278,8 +278,8 @@ def test_a_table_of_known_people_gets_a_promise_for_a_series() -> None:
     frame = table(patient_id=list(range(ROWS)), diagnosis=[f"d{i % 10}" for i in range(ROWS)])
     draft = draft_policy(suggest(frame), "people")
     policy = loaded(draft)
-    g = policy.guarantee
-    assert (g.model, g.m, g.compromised, g.refill, policy.values.change) == ("compromise-safety", 6, 1, 3, "never")
+    g = policy.guarantee.headline
+    assert (policy.guarantee.model, g.m, g.compromised, g.refill, policy.values.change) == ("compromise-safety", 6, 1, 3, "never")
     assert "which allows m up to 10" in draft
     for other in ('model = "global"', 'model = "m-distinct"', "is refused"):
         assert other in draft
