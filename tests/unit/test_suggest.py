@@ -279,7 +279,13 @@ def test_a_table_of_known_people_gets_a_promise_for_a_series() -> None:
     draft = draft_policy(suggest(frame), "people")
     policy = loaded(draft)
     g = policy.guarantee.headline
-    assert (policy.guarantee.model, g.m, g.compromised, g.refill, policy.values.change) == ("compromise-safety", 6, 1, 3, "never")
+    assert (policy.guarantee.model, g.m, g.compromised, g.refill, policy.values.change) == (
+        "compromise-safety",
+        6,
+        1,
+        3,
+        "never",
+    )
     assert "which allows m up to 10" in draft
     for other in ('model = "global"', 'model = "m-distinct"', "is refused"):
         assert other in draft
