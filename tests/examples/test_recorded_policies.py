@@ -1,4 +1,4 @@
-"""Homes made before guarantees had parameters of their own: their recorded policies are read, and written, as they were.
+"""Homes made before guarantees had parameters of their own: their policies are read, and written, as they were.
 
 `recorded_policies.json` holds policies and what the version before recorded of them.
 """

@@ -79,7 +79,7 @@ def test_second_opinions_share_no_code_with_what_they_judge(owner: str) -> None:
 
 @pytest.mark.parametrize("owner", ["reveil.plan", "reveil.verify.judges"])
 def test_planner_and_judge_work_out_bounds_by_themselves(owner: str) -> None:
-    """Descriptors state the bound that is promised, for people and for the audit. Who keeps or checks it may not look."""
+    """Descriptors state the bound that is promised, for people and the audit. Who keeps or checks it may not look."""
     stated = {"promised", "at_best"}
     for name, path in MODULES.items():
         nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if within(name, owner) else ()

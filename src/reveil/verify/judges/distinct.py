@@ -234,6 +234,6 @@ def build_distinct(asked: Evolving, policy: Policy, background: Background) -> l
     if asked.joint:
         from reveil.verify.judges.joint_view import build_joint
 
-        return build_joint(policy)
+        return build_joint(policy, background)
     domain(policy)
     return [IndividuallyDistinct(policy, name) for name in policy.named("sensitive")]

@@ -337,7 +337,7 @@ class JointlyDistinct:
         )
 
 
-def build_joint(policy: Policy) -> list[Judge]:
+def build_joint(policy: Policy, background: Background) -> list[Judge]:
     """The judge of each sensitive column. The relation is read at once: its faults come first."""
     domain(policy)
     return [JointlyDistinct(policy, name) for name in policy.named("sensitive")]
