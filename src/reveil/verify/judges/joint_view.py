@@ -52,7 +52,7 @@ from reveil.verify.judges.cohorts import (
     together,
     unknown_members,
 )
-from reveil.verify.judges.contract import Judge, Verdict, View
+from reveil.verify.judges.contract import Background, Judge, Verdict, View
 from reveil.verify.judges.counts import exceeds
 from reveil.verify.judges.single import empty
 from reveil.verify.judges.trail import Ints, trail
