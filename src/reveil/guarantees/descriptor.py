@@ -132,9 +132,7 @@ class Descriptor:
     words: str  # one sentence for people
     judge: str  # module:function in reveil.verify.judges
     needs: tuple[str, ...]  # keys without which it cannot be the headline
-    methods: tuple[str, ...] = (
-        CUTTING  # that keep it as the headline; the first that suits is taken unless one is named
-    )
+    methods: tuple[str, ...] = CUTTING  # that keep it as the headline; the first that suits is the default
     asked_by: tuple[str, ...] = ()  # keys that ask for it beside another headline; without any it is a headline only
     sensitive: Literal["none", "some", "one"] = "some"  # columns it needs
     monotone: bool = False  # a union of classes that keep it keeps it

@@ -121,7 +121,8 @@ class Guarantee(Section):
     @classmethod
     def _read(cls, content: Any) -> Any:
         written = form().model_validate(content)
-        stated = {key: getattr(written, key) for key in form().model_fields if key in written.model_fields_set}
+        said = {key: getattr(written, key) for key in form().model_fields if key in written.model_fields_set}
+        stated = {key: value for key, value in said.items() if value is not None}
         model = stated.get("model", USUAL)
         return {"model": model, "conditions": _conditions(model, stated), "stated": stated}
 
@@ -191,7 +192,7 @@ class Guarantee(Section):
 def _conditions(model: str, stated: Mapping[str, Any]) -> tuple[Parameters, ...]:
     """The conditions that the keys ask for, or everything that does not go together."""
     known, faults = descriptors(), list[str]()
-    given = {key: value for key, value in stated.items() if value not in (None, ()) and key != "model"}
+    given = {key: value for key, value in stated.items() if value != () and key != "model"}
     headline, conditions = known.get(model), list[Parameters]()
     if headline is None:
         near = difflib.get_close_matches(model, known, n=1)

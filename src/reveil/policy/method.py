@@ -70,10 +70,10 @@ def _keepers(method: Method, guarantee: Guarantee) -> list[str]:
         return []
     if name not in guarantee.methods and guarantee.series:
         return [f'method "{name}" does not plan for model "{guarantee.model}"; use "auto"']
-    if name not in guarantee.methods and name not in CUTTING:
+    if not any(name in (*CUTTING, *one.methods) for one, _ in guarantee.described):
         return [f'method "{name}" {_purpose(name)}']
     return [
-        f'method "{name}" cannot keep {one.name}: {one.why_not}; use "{one.methods[0]}"'
+        f'method "{name}" cannot keep {one.name}{one.why_not and f": {one.why_not}"}; use "{one.methods[0]}"'
         for one, _ in guarantee.described
         if one.kept_by is not None and name not in one.kept_by and one.family is ONE_RELEASE
     ]
