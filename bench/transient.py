@@ -36,7 +36,7 @@ from reveil.simulation.scenario import Scenario
 from reveil.simulation.simulate import iterate, simulate
 from reveil.table.encode import Encoded, encode
 from reveil.verify.judges.contract import Verdict, View
-from reveil.verify.judges.ever_linked import Global
+from reveil.verify.judges.ever_linked import GlobalJudge
 
 HEAD = "release | violations | highest chance | withheld | rows per group | NCP | seconds |\n|-|-|-|-|-|-|-|"
 
@@ -114,7 +114,7 @@ class Memory:
             counterfeits=np.zeros(plan.count, dtype=np.int64),
             members=pl.DataFrame({"person": encoded.persons[kept], "class": classes}),
         )
-        return Global(Fraction(bound), column.name).judge(view, self.history)[0]
+        return GlobalJudge(Fraction(bound), column.name).judge(view, self.history)[0]
 
 
 def run_series(rows: int, releases: int, bound: int) -> None:

@@ -34,7 +34,6 @@ from reveil.ledger.record import Head
 from reveil.plan.loss import Loss, loss_of
 from reveil.plan.methods import method
 from reveil.plan.plan import Plan
-from reveil.policy.guarantee import EVOLVING, PERSISTENT
 from reveil.policy.policy import Policy, PolicyLike, load_policy
 from reveil.published.format import PRIVATE, PUBLIC, QUASI, TABLE, value_tables
 from reveil.report.make import write_reports
@@ -223,11 +222,14 @@ def anonymize(
 
 def _needs_series(policy: Policy) -> list[Fault]:
     """Promises about people over time, which one release without memory cannot keep."""
-    model = policy.guarantee.model
-    if model not in (*PERSISTENT, *EVOLVING):
+    if not policy.guarantee.descriptor.follows_people:
         return []
     remedy = "publish it in a series (reveil publish, reveil.open_series), or promise something about one table"
-    return [Fault("R225", f'model "{model}"', "is a promise about a series, and this is one release", remedy)]
+    return [
+        Fault(
+            "R225", f'model "{policy.guarantee.model}"', "is a promise about a series, and this is one release", remedy
+        )
+    ]
 
 
 def open_series(policy: PolicyLike, home: str | Path | None = None) -> Series:

@@ -10,13 +10,15 @@ import pytest
 
 from oracle import worlds as oracle
 from properties import lasting
-from reveil.background.breach_formulas import degree, figure_2, n_choose, p_hc, p_pb
+from reveil.background.breach_formulas import figure_2, n_choose, p_hc, p_pb
 from reveil.base.errors import InfeasibleError, InputError
+from reveil.guarantees.historical_safety import HistoricalSafety
+from reveil.plan.persistent.degree import degree
 from reveil.policy.policy import load_policy
 from reveil.publish import open_series
-from reveil.verify.judges.cohorts import CompromiseSafety
-from reveil.verify.judges.correlation import HistoricalSafety
-from reveil.verify.judges.invariance import MInvariance
+from reveil.verify.judges.cohorts import CompromiseSafetyJudge
+from reveil.verify.judges.correlation import HistoricalSafetyJudge
+from reveil.verify.judges.invariance import MInvarianceJudge
 from reveil.verify.verify import Truth, verify
 
 FIRST = pl.DataFrame(
@@ -82,11 +84,11 @@ def test_example_1_counts():
 
 def test_the_papers_second_release_is_m_invariant_and_unsafe():
     series = numbered(PAPER)
-    assert all(v.holds for v in lasting.judged(MInvariance(3, "illness"), series))
+    assert all(v.holds for v in lasting.judged(MInvarianceJudge(3, "illness"), series))
     for judge in (
-        HistoricalSafety(3, 2, "pairwise", "illness"),
-        HistoricalSafety(3, 2, "transitive", "illness"),
-        CompromiseSafety(3, 1, Fraction(1, 2), "illness"),
+        HistoricalSafetyJudge(3, 2, "pairwise", "illness"),
+        HistoricalSafetyJudge(3, 2, "transitive", "illness"),
+        CompromiseSafetyJudge(3, 1, Fraction(1, 2), "illness"),
     ):
         first, second = lasting.judged(judge, series)
         assert first.holds
@@ -177,7 +179,7 @@ def test_n_choose_and_its_curve():
     assert set(figure_2()) == {"a", "b", "c"}
     guarantee = load_policy(policy({"model": "historical-safety", "m": 6, "p": 0.04, "L": 25, "h": 0.1})).guarantee
     with pytest.raises(InputError, match=r"lower L to 24") as refusal:
-        degree(guarantee)
+        degree(guarantee.require(HistoricalSafety))
     assert refusal.value.faults[0].code == "R421"
 
 

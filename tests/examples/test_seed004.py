@@ -15,7 +15,7 @@ from reveil.base.errors import InfeasibleError
 from reveil.history.history import History
 from reveil.verify.judges.contract import Verdict, View
 from reveil.verify.judges.posterior import delta_ceiling, exact
-from reveil.verify.judges.robust import RRobustness
+from reveil.verify.judges.robust import RRobustnessJudge
 
 TABLE_I = pl.DataFrame(
     {
@@ -47,7 +47,7 @@ def group(rows: list[list[Fraction]], r: int, condition: str) -> Verdict:
     view = View(
         np.zeros(n, dtype=np.int64), cells, {"x": pl.Series("x", values)}, np.zeros(1, dtype=np.int64), None, people
     )
-    (verdict,) = RRobustness(Fraction(r), prior, condition).judge(view, History())
+    (verdict,) = RRobustnessJudge(Fraction(r), prior, condition).judge(view, History())
     return verdict
 
 

@@ -13,10 +13,10 @@ from reveil.hierarchies.files import nested_paths
 from reveil.hierarchies.tree import grow
 from reveil.history.history import History
 from reveil.policy.policy import load_policy
-from reveil.verify.judges.closeness import TCloseness
+from reveil.verify.judges.closeness import TClosenessJudge
 from reveil.verify.judges.contract import Background, View
 from reveil.verify.judges.registry import judges
-from reveil.verify.judges.single import AlphaK, KAnonymity, LDiversity
+from reveil.verify.judges.single import AlphaKJudge, KAnonymityJudge, LDiversityJudge
 
 
 def release(rows, quasi, sensitive):
@@ -136,33 +136,33 @@ TAXONOMY = grow("disease", nested_paths(DISEASES, "figure 1"), missing=False)
 
 @pytest.mark.parametrize("view", [GENERALISED, REGIONS, HOMOGENEOUS, DIVERSE, SIMILAR, CLOSE])
 def test_every_table_is_3_anonymous_and_none_is_4_anonymous(view):
-    assert only(KAnonymity(3), view).statement == "every class has at least 3 rows; the smallest has 3"
-    assert not only(KAnonymity(4), view).holds
+    assert only(KAnonymityJudge(3), view).statement == "every class has at least 3 rows; the smallest has 3"
+    assert not only(KAnonymityJudge(4), view).holds
 
 
 def test_a_3_anonymous_table_may_show_everybodys_disease():
     """The homogeneity attack: Bob (47678, 27) has cancer."""
-    verdict = only(LDiversity(Fraction(2), "disease"), HOMOGENEOUS)
+    verdict = only(LDiversityJudge(Fraction(2), "disease"), HOMOGENEOUS)
     assert (verdict.holds, verdict.worst, verdict.violating_classes, verdict.violating_rows) == (
         False,
         1,
         1,
         3,
     )
-    assert only(AlphaK(Fraction(99, 100), "disease"), HOMOGENEOUS).worst == 1
-    assert only(LDiversity(Fraction(2), "disease"), REGIONS).worst == 1
+    assert only(AlphaKJudge(Fraction(99, 100), "disease"), HOMOGENEOUS).worst == 1
+    assert only(LDiversityJudge(Fraction(2), "disease"), REGIONS).worst == 1
 
 
 def test_the_3_diverse_table_is_3_diverse_by_counting_but_not_by_entropy():
-    assert only(LDiversity(Fraction(3), "disease"), DIVERSE).holds
-    assert not only(LDiversity(Fraction(4), "disease"), DIVERSE).holds
+    assert only(LDiversityJudge(Fraction(3), "disease"), DIVERSE).holds
+    assert not only(LDiversityJudge(Fraction(4), "disease"), DIVERSE).holds
     # Cancer, cancer, heart disease, viral infection: entropy log(2 sqrt 2) is less than log 3.
-    by_entropy = only(LDiversity(Fraction(3), "disease", "entropy"), DIVERSE)
+    by_entropy = only(LDiversityJudge(Fraction(3), "disease", "entropy"), DIVERSE)
     assert (by_entropy.holds, by_entropy.violating_classes) == (False, 1)
     assert by_entropy.worst == pytest.approx(8**0.5)
     # r1 = 2 < c * r3 = c * 1: so c must be larger than 2, and 2 itself does not do.
-    assert not only(LDiversity(Fraction(3), "disease", "recursive", Fraction(2)), DIVERSE).holds
-    assert only(LDiversity(Fraction(3), "disease", "recursive", Fraction(201, 100)), DIVERSE).holds
+    assert not only(LDiversityJudge(Fraction(3), "disease", "recursive", Fraction(2)), DIVERSE).holds
+    assert only(LDiversityJudge(Fraction(3), "disease", "recursive", Fraction(201, 100)), DIVERSE).holds
 
 
 def test_skewness_two_equally_diverse_classes_are_told_apart_by_closeness():
@@ -170,23 +170,25 @@ def test_skewness_two_equally_diverse_classes_are_told_apart_by_closeness():
     groups = {"C1": (49, 1), "C2": (1, 49), "C3": (25, 25), "rest": (25, 9825)}
     rows = [(box, sign) for box, signs in groups.items() for n, sign in zip(signs, "+-", strict=True) for _ in range(n)]
     view = release(rows, ["box"], ["hiv"])
-    assert only(LDiversity(Fraction(2), "hiv"), view).holds
-    verdict = only(TCloseness(Fraction(1, 100), "hiv"), view)
+    assert only(LDiversityJudge(Fraction(2), "hiv"), view).holds
+    verdict = only(TClosenessJudge(Fraction(1, 100), "hiv"), view)
     assert (verdict.worst, verdict.violating_classes, verdict.violating_rows) == (Fraction(97, 100), 2, 100)
     assert verdict.details["class_rows"] == 50
-    assert only(TCloseness(Fraction(49, 100), "hiv"), view).violating_classes == 1  # 50 % against 1 % is 49/100 away
+    assert (
+        only(TClosenessJudge(Fraction(49, 100), "hiv"), view).violating_classes == 1
+    )  # 50 % against 1 % is 49/100 away
 
 
 def test_similarity_a_3_diverse_table_is_not_close():
     """Bob's salary is low and he has something of the stomach, although there are three values of each."""
-    assert all(only(LDiversity(Fraction(3), name), SIMILAR).holds for name in ("salary", "disease"))
-    salary = only(TCloseness(Fraction(1, 5), "salary"), SIMILAR)
+    assert all(only(LDiversityJudge(Fraction(3), name), SIMILAR).holds for name in ("salary", "disease"))
+    salary = only(TClosenessJudge(Fraction(1, 5), "salary"), SIMILAR)
     assert (salary.holds, salary.worst, salary.details["distance"]) == (
         False,
         Fraction(3, 8),
         "ordered",
     )  # 0.375
-    disease = only(TCloseness(Fraction(2, 5), "disease", hierarchy=TAXONOMY), SIMILAR)
+    disease = only(TClosenessJudge(Fraction(2, 5), "disease", hierarchy=TAXONOMY), SIMILAR)
     assert (disease.holds, disease.details["distance"]) == (False, "hierarchical")
     # Of all nine rows 5 have a stomach disease, in Bob's class all have: 4/9 come the whole way (distance 1).
     # The class lacks no stomach disease, so nothing need move inside that branch.
@@ -200,11 +202,11 @@ def test_the_close_table():
     (distance 1), 1/9 between stomach diseases and 1/9 between respiratory infections (1/3 each): 8/27, about
     0.296. The linear programme below says so too; we keep what the definition gives.
     """
-    salary = only(TCloseness(Fraction(1, 6), "salary"), CLOSE)
+    salary = only(TClosenessJudge(Fraction(1, 6), "salary"), CLOSE)
     assert (salary.holds, salary.worst) == (True, Fraction(1, 6))
-    disease = only(TCloseness(Fraction(3, 10), "disease", hierarchy=TAXONOMY), CLOSE)
+    disease = only(TClosenessJudge(Fraction(3, 10), "disease", hierarchy=TAXONOMY), CLOSE)
     assert (disease.holds, disease.worst) == (True, Fraction(8, 27))
-    assert not only(TCloseness(Fraction(278, 1000), "disease", hierarchy=TAXONOMY), CLOSE).holds
+    assert not only(TClosenessJudge(Fraction(278, 1000), "disease", hierarchy=TAXONOMY), CLOSE).holds
 
 
 @pytest.mark.parametrize("view", [SIMILAR, CLOSE])
@@ -217,7 +219,9 @@ def test_the_distances_of_diseases_by_linear_programming(view):
         [value for value, own in zip(values, view.classes, strict=True) if own == one] for one in range(view.count)
     ]
     expected = oracle.furthest_by_linear_programming(classes, oracle.ground_hierarchical(sorted(set(values)), leaves))
-    assert float(only(TCloseness(Fraction(1), "disease", hierarchy=TAXONOMY), view).worst) == pytest.approx(expected)
+    assert float(only(TClosenessJudge(Fraction(1), "disease", hierarchy=TAXONOMY), view).worst) == pytest.approx(
+        expected
+    )
 
 
 def test_a_policy_asks_for_everything_at_once():

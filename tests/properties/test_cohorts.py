@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from oracle import worlds as oracle
 from properties import lasting
-from reveil.verify.judges.cohorts import CompromiseSafety
+from reveil.verify.judges.cohorts import CompromiseSafetyJudge
 
 group = lasting.group
 
 
 def judge(known, m=2, tau=Fraction(1)):
-    return CompromiseSafety(m, known, tau, "illness")
+    return CompromiseSafetyJudge(m, known, tau, "illness")
 
 
 @st.composite

@@ -93,7 +93,7 @@ def test_every_planned_release_holds_in_all_worlds(name, data):
         assert all(len(groups) == 1 for groups in part)
         size, people = len(cohort[0][1]), {p for members, _ in cohort for p in members}
         if size ** len(cohort) <= 27 and len(people) <= 5:  # others have too many worlds to list
-            assert oracle.worst_guess(cohort, chance, policy.guarantee.compromised) <= judge.tau
+            assert oracle.worst_guess(cohort, chance, policy.guarantee.headline.compromised) <= judge.tau
 
 
 @given(st.data())
@@ -126,11 +126,11 @@ def test_a_cohort_that_ends_tells_no_more_than_tau(seed, size, known, tau):
         values, dtype=np.int64
     )
     rows = np.sort(rng.integers(0, values, size=size))
-    promise = Guarantee(model="m-distinct", m=known + 2 + (tau == "1/2" and known == 0), compromised=known, tau=tau)
+    promise = Guarantee.of("m-distinct", m=known + 2 + (tau == "1/2" and known == 0), compromised=known, tau=tau)
     (limit,), _ = limits(promise, np.array([0, size]), rows, Relation(tuple(range(values)), weights))
     chance = {a: {b: int(w) for b, w in enumerate(line) if w} for a, line in enumerate(weights)}
     if limit:
         told = oracle.withheld_guess([(tuple(range(size)), tuple(rows.tolist()))], chance, int(limit), known)
-        assert told is None or told <= promise.tau
+        assert told is None or told <= promise.headline.tau
     elif all(rows.tolist().count(v) == 1 for v in rows.tolist()) and size > known + 2:
         assert (weights[rows] > 0).sum(axis=0).max() > 1  # only what may come to be shared can be a reason

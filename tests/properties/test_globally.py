@@ -20,7 +20,7 @@ from reveil.plan.budgets.remaining_budget import Purse
 from reveil.policy.policy import load_policy
 from reveil.table.encode import Encoded, encode
 from reveil.verify.judges.contract import View
-from reveil.verify.judges.ever_linked import Global
+from reveil.verify.judges.ever_linked import GlobalJudge
 
 many = settings(max_examples=150, deadline=None)
 fewer = settings(max_examples=60, deadline=None)
@@ -104,7 +104,7 @@ def test_judge_finds_what_counting_worlds_finds(series, l, protected):  # noqa: 
     ever, _ = oracle.chances(series)
     present = {person for members, _ in series[-1] for person in members}
     mine = {key: chance for key, chance in ever.items() if key[0] in present and key[1] in protected}
-    (found,) = Global(l, "illness", lambda value: value in protected).judge(
+    (found,) = GlobalJudge(l, "illness", lambda value: value in protected).judge(
         view_of(series[-1]), history_of(series[:-1])
     )
     assert found.worst == max(mine.values(), default=0)
@@ -141,9 +141,9 @@ def test_corollary_1_the_localized_guarantee_does_not_imply_the_global_one():
 
 def test_people_who_are_absent_and_releases_without_a_value_cost_nothing():
     series = [[([0, 1], ["a", "b"])], [([1, 2], ["b", "c"])], [([0, 2], ["c", "c"])]]
-    (found,) = Global(Fraction(2), "illness", lambda v: v == "a").judge(view_of(series[2]), history_of(series[:2]))
+    (found,) = GlobalJudge(Fraction(2), "illness", lambda v: v == "a").judge(view_of(series[2]), history_of(series[:2]))
     assert (found.worst, found.holds) == (Fraction(1, 2), True)
-    (found,) = Global(Fraction(2), "illness").judge(view_of(series[2]), history_of(series[:2]))
+    (found,) = GlobalJudge(Fraction(2), "illness").judge(view_of(series[2]), history_of(series[:2]))
     assert (found.worst, found.violating_rows) == (Fraction(1), 2)
 
 
@@ -188,7 +188,7 @@ def test_needs_are_exact(series, pace, l, person):  # noqa: E741
         np.array([person, known + 9]),
     )
     purse, left = global_guarantee.purse_of(encoded, history, policy, global_guarantee.pace_of(policy))
-    rate, horizon = policy.guarantee.rate, policy.guarantee.horizon
+    rate, horizon = policy.guarantee.headline.rate, policy.guarantee.headline.horizon
     for row, who in enumerate(encoded.persons.tolist()):
         seen = [j for j, groups in enumerate(series, 1) if any(who in members for members, _ in groups)]
         share = Fraction(1)
@@ -209,7 +209,7 @@ def test_needs_are_exact(series, pace, l, person):  # noqa: E741
                 for held in range(n + 1):
                     # after ** (1 / share) >= floor, in whole powers
                     after = escaped * Fraction(n - held, n)
-                    exact = after**share.denominator >= (1 - 1 / policy.guarantee.l) ** share.numerator
+                    exact = after**share.denominator >= (1 - 1 / policy.guarantee.headline.l) ** share.numerator
                     assert ((n - held) / n >= need) == exact
         assert left[row] == pytest.approx(float(min(survivals)), abs=1e-9)
 
@@ -268,9 +268,11 @@ def test_what_is_planned_keeps_the_promise_after_every_release(seed, count, pace
         assert sum(len(members) for members, _ in groups) == len(plan.groups) - plan.withheld
     for person in range(60):
         for value in protect or VALUES:
-            assert budget.ever_linked(exposures(series, person, value)) <= 1 / policy.guarantee.l
+            assert budget.ever_linked(exposures(series, person, value)) <= 1 / policy.guarantee.headline.l
     if len(series) > 1 and protect is None:
-        (found_by_judge,) = Global(policy.guarantee.l, "illness").judge(view_of(series[-1]), history_of(series[:-1]))
+        (found_by_judge,) = GlobalJudge(policy.guarantee.headline.l, "illness").judge(
+            view_of(series[-1]), history_of(series[:-1])
+        )
         assert found_by_judge.holds
 
 

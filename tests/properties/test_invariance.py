@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from oracle import worlds as oracle
 from properties import lasting
 from properties import test_cohorts as counterexamples
-from reveil.verify.judges.correlation import HistoricalSafety, null_space, small_correlation
-from reveil.verify.judges.invariance import MInvariance
+from reveil.verify.judges.correlation import HistoricalSafetyJudge, null_space, small_correlation
+from reveil.verify.judges.invariance import MInvarianceJudge
 
 group = lasting.group
 
@@ -48,7 +48,7 @@ def invariant(draw):
 @given(invariant())
 @settings(max_examples=200, deadline=None)
 def test_m_invariant_series_leave_everybody_at_one_in_m(series):
-    verdicts = lasting.judged(MInvariance(2, "illness"), series)
+    verdicts = lasting.judged(MInvarianceJudge(2, "illness"), series)
     size = len(series[0][0][1])
     assert all(verdict.holds for verdict in verdicts)
     posteriors = oracle.posteriors(oracle.worlds(series))
@@ -62,14 +62,14 @@ def test_another_signature_is_found_however_long_ago():
         [((2, 3), "ab")],
         [((0, 4), "ac"), ((2, 3), "ab")],
     ]
-    verdicts = lasting.judged(MInvariance(2, "illness"), series)
+    verdicts = lasting.judged(MInvarianceJudge(2, "illness"), series)
     assert [v.holds for v in verdicts] == [True, True, False]
     assert verdicts[2].violating_classes == 1
     assert oracle.posteriors(oracle.worlds(series))[0] == {"a": 1}
 
 
 def test_repeated_values_and_small_groups_are_found():
-    judge = MInvariance(3, "illness")
+    judge = MInvarianceJudge(3, "illness")
     assert not lasting.judged(judge, [[group([0, 1, 2, 3], "aabc")]])[0].holds
     assert not lasting.judged(judge, [[group([0, 1])]])[0].holds
     assert lasting.judged(judge, [[group([0, 1], "abc", 1)]])[0].holds
@@ -92,8 +92,8 @@ PAIRWISE_ONLY = {  # counterexample -> m, n
 def test_what_pairs_do_not_show_is_refused_transitively(name):
     series = counterexamples.COUNTEREXAMPLES[name]
     m, n = PAIRWISE_ONLY[name]
-    pairwise = lasting.judged(HistoricalSafety(m, n, "pairwise", "illness"), series)
-    transitive = lasting.judged(HistoricalSafety(m, n, "transitive", "illness"), series)
+    pairwise = lasting.judged(HistoricalSafetyJudge(m, n, "pairwise", "illness"), series)
+    transitive = lasting.judged(HistoricalSafetyJudge(m, n, "transitive", "illness"), series)
     assert all(verdict.holds for verdict in pairwise)
     assert transitive[0].holds
     assert not transitive[-1].holds
@@ -101,11 +101,11 @@ def test_what_pairs_do_not_show_is_refused_transitively(name):
 
 def test_a_counterfeit_does_not_launder():
     for closure in ("pairwise", "transitive"):
-        judge = HistoricalSafety(3, 2, closure, "illness")
+        judge = HistoricalSafetyJudge(3, 2, closure, "illness")
         assert not lasting.judged(judge, counterexamples.COUNTEREXAMPLES["laundered"])[-1].holds
     harmless = [[((0, 1), "abc")], [((0, 1, 3), "abc")]]
-    assert not lasting.judged(HistoricalSafety(3, 2, "pairwise", "illness"), harmless)[-1].holds
-    assert lasting.judged(HistoricalSafety(3, 2, "transitive", "illness"), harmless)[-1].holds
+    assert not lasting.judged(HistoricalSafetyJudge(3, 2, "pairwise", "illness"), harmless)[-1].holds
+    assert lasting.judged(HistoricalSafetyJudge(3, 2, "transitive", "illness"), harmless)[-1].holds
 
 
 def hc_safe(group, past, n):
@@ -123,7 +123,7 @@ def hc_safe(group, past, n):
 @settings(max_examples=100, deadline=None)
 def test_pairwise_is_the_test_of_the_paper(series, n):
     n = min(n, len(series[0][0][1]))
-    verdicts = lasting.judged(HistoricalSafety(2, n, "pairwise", "illness"), series)
+    verdicts = lasting.judged(HistoricalSafetyJudge(2, n, "pairwise", "illness"), series)
     for number, verdict in enumerate(verdicts):
         unsafe = [g for g in series[number] if not hc_safe(g, series[:number], n)]
         assert verdict.violating_classes == len(unsafe)
@@ -133,7 +133,7 @@ def test_pairwise_is_the_test_of_the_paper(series, n):
 @settings(max_examples=100, deadline=None)
 def test_what_passes_transitively_forces_nobody_equal(series):
     """With degree 2 no two people are tied: the two rules together find every forced equality of these series."""
-    verdicts = lasting.judged(HistoricalSafety(2, 2, "transitive", "illness"), series)
+    verdicts = lasting.judged(HistoricalSafetyJudge(2, 2, "transitive", "illness"), series)
     if all(verdict.holds for verdict in verdicts):
         assert not oracle.forced_equal(series)
 

@@ -18,7 +18,7 @@ from reveil.history.history import History
 from reveil.plan.priors.odds import Odds, accepts
 from reveil.verify.judges import posterior
 from reveil.verify.judges.contract import View
-from reveil.verify.judges.robust import RRobustness
+from reveil.verify.judges.robust import RRobustnessJudge
 
 enumerate_posteriors, x_or_not_posterior = oracle.enumerate_posteriors, oracle.x_or_not_posterior
 
@@ -148,7 +148,7 @@ def judge(
         None,
         people,
     )
-    return RRobustness(r, prior, condition).judge(view, History())
+    return RRobustnessJudge(r, prior, condition).judge(view, History())
 
 
 @settings(max_examples=150, deadline=None)

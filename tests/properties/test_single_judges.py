@@ -13,14 +13,15 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from oracle import single as oracle
+from reveil.guarantees.catalog import descriptors
 from reveil.hierarchies.tree import grow
 from reveil.history.history import History
 from reveil.verify.judges import closeness, counts
-from reveil.verify.judges.closeness import TCloseness
+from reveil.verify.judges.closeness import TClosenessJudge
 from reveil.verify.judges.contract import Background, View
-from reveil.verify.judges.presence import Presence
-from reveil.verify.judges.proximity import EpsilonM
-from reveil.verify.judges.single import AlphaK, KAnonymity, LDiversity, diverse_enough
+from reveil.verify.judges.presence import PresenceJudge
+from reveil.verify.judges.proximity import EpsilonMJudge
+from reveil.verify.judges.single import AlphaKJudge, KAnonymityJudge, LDiversityJudge, diverse_enough
 
 CATEGORIES = ["a", "b", "c", None]
 NUMBERS = [-3, -1, 0, 2, 5, None]
@@ -74,7 +75,7 @@ def check_at_most(make, view, worst, measure, classes):
 @many
 @given(tables(CATEGORIES), st.integers(1, 6), st.integers())
 def test_k_anonymity(classes, k, seed):
-    verdict = only(KAnonymity(k), view_of(classes, seed))
+    verdict = only(KAnonymityJudge(k), view_of(classes, seed))
     bad = [rows for rows in classes if len(rows) < k]
     assert verdict.worst == oracle.smallest_class(classes)
     assert (verdict.holds, verdict.violating_classes) == (not bad, len(bad))
@@ -84,7 +85,7 @@ def test_k_anonymity(classes, k, seed):
 @many
 @given(tables(CATEGORIES), st.integers(1, 5), st.integers())
 def test_distinct_diversity(classes, ell, seed):
-    verdict = only(LDiversity(Fraction(ell), "s"), view_of(classes, seed))
+    verdict = only(LDiversityJudge(Fraction(ell), "s"), view_of(classes, seed))
     bad = [rows for rows in classes if len(set(rows)) < ell]
     assert verdict.worst == oracle.fewest_values(classes)
     assert (verdict.holds, verdict.violating_classes) == (not bad, len(bad))
@@ -101,7 +102,7 @@ TIES = [["a"] * 4 + ["b", "c", "d", "e"], ["a", "b"] * 3, ["a", "b", "c"], ["a"]
     st.integers(),
 )
 def test_entropy_diversity(classes, ell, seed):
-    verdict = only(LDiversity(ell, "s", "entropy"), view_of(classes, seed))
+    verdict = only(LDiversityJudge(ell, "s", "entropy"), view_of(classes, seed))
     assert verdict.holds == oracle.entropy_diverse(classes, ell)
     assert verdict.violating_classes == sum(not oracle.entropy_diverse([rows], ell) for rows in classes)
     assert verdict.worst == pytest.approx(oracle.lowest_effective_number(classes))
@@ -112,7 +113,7 @@ def test_entropy_diversity(classes, ell, seed):
 @settings(max_examples=100, deadline=None)
 @given(tables(CATEGORIES), st.integers(1, 4), st.integers())
 def test_recursive_diversity(c, classes, ell, seed):
-    verdict = only(LDiversity(Fraction(ell), "s", "recursive", c), view_of(classes, seed))
+    verdict = only(LDiversityJudge(Fraction(ell), "s", "recursive", c), view_of(classes, seed))
     ratios = [oracle.recursive_ratio(rows, ell) for rows in classes]
     assert verdict.holds == oracle.recursively_diverse(classes, c, ell)
     assert verdict.worst == (math.inf if None in ratios else max(ratios))
@@ -124,7 +125,7 @@ def test_recursive_diversity(c, classes, ell, seed):
 def test_alpha(classes, seed):
     worst = oracle.largest_share(classes)
     check_at_most(
-        lambda alpha: AlphaK(alpha, "s"),
+        lambda alpha: AlphaKJudge(alpha, "s"),
         view_of(classes, seed),
         worst,
         lambda rows: oracle.largest_share([rows]),
@@ -141,7 +142,7 @@ def test_epsilon(proximity, values, data):
     epsilon = data.draw(st.sampled_from([Fraction(0), Fraction(1, 10), Fraction(1, 5), Fraction(1), Fraction(3)]))
     m = data.draw(st.integers(1, 4))
     dtype = pl.Int64 if values is NUMBERS else pl.Float64
-    verdict = only(EpsilonM(epsilon, m, "s", proximity), view_of(classes, seed, dtype))
+    verdict = only(EpsilonMJudge(epsilon, m, "s", proximity), view_of(classes, seed, dtype))
     shares = [oracle.largest_neighbourhood([rows], epsilon, proximity == "relative") for rows in classes]
     bad = [share for share in shares if share > Fraction(1, m)]
     assert verdict.worst == max(shares)
@@ -171,7 +172,7 @@ def check_close(make, view, classes, ground):
 @given(tables(CATEGORIES), st.integers())
 def test_equal_closeness(classes, seed):
     ground = oracle.ground_equal(published_values(classes))
-    check_close(lambda t: TCloseness(t, "s", "equal"), view_of(classes, seed), classes, ground)
+    check_close(lambda t: TClosenessJudge(t, "s", "equal"), view_of(classes, seed), classes, ground)
 
 
 @fewer
@@ -179,7 +180,7 @@ def test_equal_closeness(classes, seed):
 def test_ordered_closeness_of_numbers(classes, seed):
     assume(len(published_values(classes)) < 5)  # trying all trees takes long beyond four values
     ground = oracle.ground_ordered(published_values(classes))
-    check_close(lambda t: TCloseness(t, "s", "ordered"), view_of(classes, seed, pl.Int64), classes, ground)
+    check_close(lambda t: TClosenessJudge(t, "s", "ordered"), view_of(classes, seed, pl.Int64), classes, ground)
 
 
 @fewer
@@ -187,7 +188,7 @@ def test_ordered_closeness_of_numbers(classes, seed):
 def test_ordered_closeness_of_stated_categories(classes, order, seed):
     present = published_values(classes)
     ground = oracle.ground_ordered([value for value in [*order, None] if value in present])
-    judge = lambda t: TCloseness(t, "s", "auto", order=("unused", *order))  # noqa: E731
+    judge = lambda t: TClosenessJudge(t, "s", "auto", order=("unused", *order))  # noqa: E731
     check_close(judge, view_of(classes, seed, pl.String), classes, ground)
 
 
@@ -214,7 +215,7 @@ def paths(tree, above=()):
 def test_hierarchical_closeness(roof, missing, tree, classes, seed):
     hierarchy = grow("s", paths(tree, roof), missing=missing)
     ground = oracle.ground_hierarchical(published_values(classes), tree)
-    judge = lambda t: TCloseness(t, "s", "auto", hierarchy)  # noqa: E731
+    judge = lambda t: TClosenessJudge(t, "s", "auto", hierarchy)  # noqa: E731
     check_close(judge, view_of(classes, seed, pl.String), classes, ground)
 
 
@@ -233,19 +234,19 @@ def test_closeness_on_larger_domains_by_linear_programming(classes, seed):
         "ordered": oracle.ground_ordered(values),
         "hierarchical": oracle.ground_hierarchical(values, tree),
     }.items():
-        found = only(TCloseness(Fraction(1), "s", distance, hierarchy), view).worst
+        found = only(TClosenessJudge(Fraction(1), "s", distance, hierarchy), view).worst
         assert float(found) == pytest.approx(oracle.furthest_by_linear_programming(classes, ground), abs=1e-9)
 
 
 JUDGES = [
-    KAnonymity(3),
-    LDiversity(Fraction(2), "s"),
-    LDiversity(Fraction(3, 2), "s", "entropy"),
-    LDiversity(Fraction(2), "s", "recursive", Fraction(2)),
-    AlphaK(Fraction(2, 3), "s"),
-    TCloseness(Fraction(3, 10), "s", "equal"),
-    TCloseness(Fraction(3, 10), "s", "ordered"),
-    TCloseness(
+    KAnonymityJudge(3),
+    LDiversityJudge(Fraction(2), "s"),
+    LDiversityJudge(Fraction(3, 2), "s", "entropy"),
+    LDiversityJudge(Fraction(2), "s", "recursive", Fraction(2)),
+    AlphaKJudge(Fraction(2, 3), "s"),
+    TClosenessJudge(Fraction(3, 10), "s", "equal"),
+    TClosenessJudge(Fraction(3, 10), "s", "ordered"),
+    TClosenessJudge(
         Fraction(3, 10),
         "s",
         hierarchy=grow("s", paths({"n": {"1": None, "2": None}, "5": None}), missing=True),
@@ -258,7 +259,7 @@ JUDGES = [
 @given(tables([1, 2, 5, None]), st.randoms(use_true_random=False))
 def test_merging_classes_never_makes_the_worst_class_worse(judge, classes, chance):
     """So whatever bound held before the merge holds after it: that is what monotone means."""
-    assert judge.monotone
+    assert descriptors()[judge.name].monotone
     classes = [*classes, [1, 2]]
     first, second = chance.sample(range(len(classes)), 2)
     rest = [rows for number, rows in enumerate(classes) if number not in (first, second)]
@@ -274,8 +275,8 @@ def test_merging_classes_never_makes_the_worst_class_worse(judge, classes, chanc
 
 
 def test_epsilon_is_not_monotone():
-    judge = EpsilonM(Fraction(5), 2, "s")
-    assert not judge.monotone
+    judge = EpsilonMJudge(Fraction(5), 2, "s")
+    assert not descriptors()[judge.name].monotone
     assert only(judge, view_of([[0, 10], [5, -5]])).holds
     merged = only(judge, view_of([[0, 10, 5, -5]]))
     assert (merged.holds, merged.worst) == (False, Fraction(3, 4))
@@ -301,7 +302,7 @@ def test_presence_bounds_hold_every_chance(data):
     truth = oracle.chances_of_presence(who, real, len(kinds))
     assume(truth is not None)
     population = pl.DataFrame({"kind": [f"p{kind}" for kind in kinds]})
-    judge = Presence(Fraction(1, 10**6), Fraction(1), Background(population=population))
+    judge = PresenceJudge(Fraction(1, 10**6), Fraction(1), Background(population=population))
     most, least = judge.judge(presence_view(boxes, sizes, counterfeits), History())
     assert most.worst >= max(truth)
     assert least.worst <= min(truth)
@@ -313,13 +314,13 @@ def test_presence_bounds_hold_every_chance(data):
 def test_presence_is_not_monotone():
     """Joining two classes covers the people of the third, whose chance is then only bounded."""
     population = pl.DataFrame({"age": [20, 21, 30, 31, 40, 41]})
-    judge = Presence(Fraction(0), Fraction(1, 2), Background(population=population))
+    judge = PresenceJudge(Fraction(0), Fraction(1, 2), Background(population=population))
 
     def view(cells):
         group = np.unique(cells, return_inverse=True)[1]
         return View(group, pl.DataFrame({"age": cells}), {}, np.zeros(len(set(cells)), dtype=np.int64))
 
-    assert not judge.monotone
+    assert not descriptors()[judge.name].monotone
     apart = only(judge, view(["[20-21]", "[30-31]", "[40-41]"]))
     assert (apart.holds, apart.worst, apart.details["exact"]) == (True, Fraction(1, 2), True)
     joined = only(judge, view(["[20-41]", "[20-41]", "[30-31]"]))
@@ -368,15 +369,15 @@ def test_a_tie_of_entropies_is_no_matter_of_rounding():
 
 def test_every_value_of_a_column_with_only_missing_values_is_one_value():
     view = view_of([[None, None], [None]], dtype=pl.Float64)
-    assert only(LDiversity(Fraction(1), "s"), view).worst == 1
-    assert only(AlphaK(Fraction(1), "s"), view).worst == 1
-    assert only(EpsilonM(Fraction(1), 1, "s"), view).worst == 1
-    assert only(TCloseness(Fraction(0), "s"), view).worst == 0
+    assert only(LDiversityJudge(Fraction(1), "s"), view).worst == 1
+    assert only(AlphaKJudge(Fraction(1), "s"), view).worst == 1
+    assert only(EpsilonMJudge(Fraction(1), 1, "s"), view).worst == 1
+    assert only(TClosenessJudge(Fraction(0), "s"), view).worst == 0
 
 
 def test_nan_and_null_are_the_same_missing_value():
     view = view_of([[float("nan"), None, 1.0]])
-    assert only(LDiversity(Fraction(2), "s"), view).worst == 2
+    assert only(LDiversityJudge(Fraction(2), "s"), view).worst == 2
 
 
 def test_a_release_without_rows_breaks_nothing():
@@ -386,6 +387,6 @@ def test_a_release_without_rows_breaks_nothing():
         {"s": pl.Series("s", [], dtype=pl.Int64)},
         np.zeros(0, dtype=np.int64),
     )
-    for judge in [*JUDGES, EpsilonM(Fraction(1), 2, "s")]:
+    for judge in [*JUDGES, EpsilonMJudge(Fraction(1), 2, "s")]:
         verdict = only(judge, view)
         assert (verdict.holds, verdict.worst) == (True, None)

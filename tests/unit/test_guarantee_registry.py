@@ -9,16 +9,16 @@ import polars as pl
 import pytest
 
 from reveil.base.errors import InputError
+from reveil.guarantees.catalog import descriptors
 from reveil.hierarchies.tree import grow
 from reveil.history.history import History
-from reveil.policy.guarantee import MODELS
 from reveil.policy.policy import load_policy
-from reveil.verify.judges.closeness import TCloseness
+from reveil.verify.judges.closeness import TClosenessJudge
 from reveil.verify.judges.contract import Background, View
 from reveil.verify.judges.counts import beyond, count_values, places
-from reveil.verify.judges.presence import Presence
-from reveil.verify.judges.proximity import EpsilonM
-from reveil.verify.judges.registry import GUARANTEES, judges
+from reveil.verify.judges.presence import PresenceJudge
+from reveil.verify.judges.proximity import EpsilonMJudge
+from reveil.verify.judges.registry import judges, load
 
 
 def policy(guarantee, **columns):
@@ -44,8 +44,7 @@ def refusals(make):
 
 
 def test_every_model_of_the_policy_has_an_entry_that_loads():
-    assert set(GUARANTEES) == set(MODELS)
-    assert all(callable(entry.load()) for entry in GUARANTEES.values())
+    assert all(callable(load(one)) for one in descriptors().values())
 
 
 def test_parameters_arrive_at_the_judges():
@@ -63,8 +62,8 @@ def test_parameters_arrive_at_the_judges():
         pay={"role": "sensitive", "type": "number"},
     )
     near, present = judges(asked, Background(population=population))
-    assert near == EpsilonM(Fraction(2), 3, "pay", "relative")
-    assert isinstance(present, Presence)
+    assert near == EpsilonMJudge(Fraction(2), 3, "pay", "relative")
+    assert isinstance(present, PresenceJudge)
     assert (present.delta_min, present.delta_max) == (Fraction(1, 10), Fraction(1, 2))
 
 
@@ -123,15 +122,15 @@ def test_an_ordered_distance_needs_an_order():
 def test_values_that_the_hierarchy_or_order_does_not_know_are_named():
     tree = grow("s", {"a": ("a",)}, missing=False)
     for judge in (
-        TCloseness(Fraction(1), "s", "auto", tree),
-        TCloseness(Fraction(1), "s", "auto", order=("a",)),
+        TClosenessJudge(Fraction(1), "s", "auto", tree),
+        TClosenessJudge(Fraction(1), "s", "auto", order=("a",)),
     ):
         with pytest.raises(InputError, match=r"R413 .*1 published values: 'z'"):
             judge.judge(view(["a", "z"]), History())
 
 
 def test_epsilon_refuses_text_and_endless_numbers():
-    judge = EpsilonM(Fraction(1), 2, "s")
+    judge = EpsilonMJudge(Fraction(1), 2, "s")
     assert refusals(lambda: judge.judge(view(["a", "b"]), History())) == [("R414", "column 's'")]
     assert refusals(lambda: judge.judge(view([1.0, float("inf")]), History())) == [("R415", "column 's'")]
 
@@ -140,7 +139,7 @@ def test_presence_refuses_a_population_that_does_not_fit():
     asked = policy({"model": "presence", "population": "p.csv", "delta_max": 0.5}, sex="quasi")
     lacking = Background(population=pl.DataFrame({"age": [20]}))
     assert refusals(lambda: judges(asked, lacking)) == [("R407", "population, column 'sex'")]
-    judge = Presence(Fraction(0), Fraction(1), Background(population=pl.DataFrame({"age": [20, 31]})))
+    judge = PresenceJudge(Fraction(0), Fraction(1), Background(population=pl.DataFrame({"age": [20, 31]})))
     stranger = view(["x", "y"], cells=["[20-29]", "[20-29]"])
     assert refusals(lambda: judge.judge(stranger, History())) == [("R408", "population")]
 
@@ -148,7 +147,7 @@ def test_presence_refuses_a_population_that_does_not_fit():
 def test_presence_of_people_nobody_published():
     """A person who matches no class is certainly absent, which a delta_min above 0 forbids."""
     population = pl.DataFrame({"age": [20, 21, 22, 23, 70]})
-    judge = Presence(Fraction(1, 10), Fraction(1, 2), Background(population=population))
+    judge = PresenceJudge(Fraction(1, 10), Fraction(1, 2), Background(population=population))
     most, least = judge.judge(view(["x", "y"], cells=["[20-29]", "[20-29]"]), History())
     assert (most.holds, most.worst) == (True, Fraction(1, 2))
     assert (least.holds, least.worst, least.details["people"]) == (False, 0, 1)
@@ -165,7 +164,7 @@ def test_a_large_table_does_not_overflow():
     classes = np.repeat([0, 1], [292_070, 307_930])
     tree = grow("s", {f"v{value}": (f"group {value // 5}", f"v{value}") for value in range(14)}, missing=False)
     large = View(classes, pl.DataFrame({"age": classes.astype(str)}), {"s": values}, np.zeros(2, dtype=np.int64))
-    (verdict,) = TCloseness(Fraction(1, 5), "s", hierarchy=tree).judge(large, History())
+    (verdict,) = TClosenessJudge(Fraction(1, 5), "s", hierarchy=tree).judge(large, History())
     everything = np.bincount(skewed, minlength=14)
     distances = []
     for number in (0, 1):
@@ -198,7 +197,7 @@ def test_the_largest_difference_of_frequencies_is_not_the_distance():
         {"s": pl.Series(values)},
         np.zeros(2, dtype=np.int64),
     )
-    (verdict,) = TCloseness(Fraction(1, 5), "s").judge(split, History())
+    (verdict,) = TClosenessJudge(Fraction(1, 5), "s").judge(split, History())
     assert (verdict.holds, verdict.worst) == (False, Fraction(1, 2))
 
 

@@ -16,9 +16,13 @@ FORBIDDEN = {  # module or package -> what it may not import, directly or throug
     "reveil.verify": ("reveil.write", "reveil.publish", "reveil.published.reader"),
     "reveil.verify.verify": ("reveil.plan", "reveil.ledger"),
     "reveil.published": ("reveil.verify", "reveil.write", "reveil.plan", "reveil.publish", "reveil.ledger"),
-    "reveil.verify.judges": ("reveil.plan", "reveil.write", "reveil.publish", "reveil.ledger"),
+    "reveil.verify.judges": (
+        *("reveil.plan", "reveil.write", "reveil.publish", "reveil.ledger"),
+        "reveil.background.breach_formulas",  # the planner chooses n by them; the judge has formulas of its own
+    ),
     "reveil.plan": ("reveil.verify", "reveil.ledger", "reveil.write", "reveil.publish"),
     "reveil.ledger": ("reveil.plan", "reveil.verify", "reveil.publish", "reveil.policy"),
+    "reveil.guarantees": ("reveil.policy", "reveil.plan", "reveil.verify", "reveil.audit", "reveil.publish"),
     "reveil.perturb.checks": (
         *("reveil.perturb.apply", "reveil.perturb.noise", "reveil.perturb.swapping", "reveil.perturb.pram"),
         *("reveil.perturb.microaggregation", "reveil.perturb.condensation", "reveil.write", "reveil.plan"),
@@ -74,6 +78,29 @@ def test_second_opinions_share_no_code_with_what_they_judge(owner: str) -> None:
         if within(name, owner):
             bad = {other for other in reachable(name, EVER) for banned in FORBIDDEN[owner] if within(other, banned)}
             assert not bad, f"{name} reaches {sorted(bad)}"
+
+
+@pytest.mark.parametrize("owner", ["reveil.plan", "reveil.verify.judges"])
+def test_planner_and_judge_work_out_bounds_by_themselves(owner: str) -> None:
+    """Descriptors state the bound that is promised, for people and the audit. Who keeps or checks it may not look."""
+    stated = {"promised", "at_best"}
+    for name, path in MODULES.items():
+        nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if within(name, owner) else ()
+        read = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+        assert not read & stated, f"{name} reads {sorted(read & stated)}"
+
+
+def test_nothing_is_decided_by_the_name_of_a_guarantee() -> None:
+    """Whoever needs to know something about a guarantee asks its descriptor."""
+    names = {path.stem.replace("_", "-").removesuffix("-guarantee") for path in (SOURCE / "guarantees").glob("*.py")}
+    for name, path in MODULES.items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Compare) and not within(name, "reveil.guarantees"):
+                sides = [node.left, *node.comparators]
+                texts = {c.value for side in sides for c in ast.walk(side) if isinstance(c, ast.Constant)}
+                models = [side for side in sides if ast.unparse(side).split(".")[-1] in ("model", "name")]
+                methods = [side for side in models if ast.unparse(side).endswith("method.name")]
+                assert methods or not (models and texts & names), f"{name}: {ast.unparse(node)}"
 
 
 def test_no_module_imports_itself_through_others() -> None:

@@ -18,9 +18,9 @@ import polars as pl
 import pytest
 
 from reveil.history.history import History
-from reveil.verify.judges.closeness import TCloseness
+from reveil.verify.judges.closeness import TClosenessJudge
 from reveil.verify.judges.contract import View
-from reveil.verify.judges.single import AlphaK, KAnonymity, LDiversity
+from reveil.verify.judges.single import AlphaKJudge, KAnonymityJudge, LDiversityJudge
 
 ROOT = Path(__file__).parents[2]
 PEERS = ROOT / ".venv-peers" / "bin" / "python"
@@ -48,12 +48,12 @@ def view_of(job):
 def ours(job):
     column, view = job["sensitive"], view_of(job)
     judges = {
-        "k": KAnonymity(1),
-        "l": LDiversity(Fraction(1), column),
-        "alpha": AlphaK(Fraction(1), column),
-        "t": TCloseness(Fraction(1), column),
-        "entropy": LDiversity(Fraction(1), column, "entropy"),
-        "c": LDiversity(Fraction(2), column, "recursive", Fraction(10**6)),
+        "k": KAnonymityJudge(1),
+        "l": LDiversityJudge(Fraction(1), column),
+        "alpha": AlphaKJudge(Fraction(1), column),
+        "t": TClosenessJudge(Fraction(1), column),
+        "entropy": LDiversityJudge(Fraction(1), column, "entropy"),
+        "c": LDiversityJudge(Fraction(2), column, "recursive", Fraction(10**6)),
     }
     return {name: judges[name].judge(view, History())[0].worst for name in job["measures"]}
 
@@ -127,8 +127,8 @@ def test_pycanon_sorts_recursive_diversity_the_wrong_way():
     job = one_class(["a"] * 8 + ["b", "c"], measures=["c"])
     assert pycanon([job]) == [{"c": 1.0}]
     view = view_of(job)
-    assert not LDiversity(Fraction(3), "s", "recursive", Fraction(8)).judge(view, History())[0].holds
-    assert LDiversity(Fraction(3), "s", "recursive", Fraction(9)).judge(view, History())[0].holds
+    assert not LDiversityJudge(Fraction(3), "s", "recursive", Fraction(8)).judge(view, History())[0].holds
+    assert LDiversityJudge(Fraction(3), "s", "recursive", Fraction(9)).judge(view, History())[0].holds
 
 
 def test_pycanon_loses_rows_with_a_missing_quasi_identifier():
@@ -142,7 +142,7 @@ def test_pycanon_cuts_the_entropy_down():
     job = one_class(["a", "b"] * 5, measures=["entropy"])
     assert pycanon([job]) == [{"entropy": 1.0}]
     assert ours(job) == {"entropy": pytest.approx(2)}
-    assert LDiversity(Fraction(2), "s", "entropy").judge(view_of(job), History())[0].holds
+    assert LDiversityJudge(Fraction(2), "s", "entropy").judge(view_of(job), History())[0].holds
 
 
 def test_pycanon_never_finds_a_missing_number():
@@ -164,4 +164,4 @@ def test_pycanon_counts_a_class_for_a_level_that_nobody_has():
         {"s": unused},
         np.zeros(1, dtype=np.int64),
     )
-    assert LDiversity(Fraction(2), "s").judge(view, History())[0].worst == 2
+    assert LDiversityJudge(Fraction(2), "s").judge(view, History())[0].worst == 2

@@ -209,7 +209,7 @@ def table(**columns: Any) -> pl.DataFrame:
 
 def test_draft_without_sensitive_column_promises_k_anonymity() -> None:
     policy = loaded(draft_policy(suggest(table()), "people"))
-    assert (policy.guarantee.model, policy.guarantee.k, policy.series.name) == ("k-anonymity", 5, "people")
+    assert (policy.guarantee.model, policy.guarantee.stated["k"], policy.series.name) == ("k-anonymity", 5, "people")
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_draft_without_sensitive_column_promises_k_anonymity() -> None:
 )
 def test_draft_promises_what_the_most_frequent_value_allows(values: Any, model: str, l: Any) -> None:  # noqa: E741
     guarantee = loaded(draft_policy(suggest(table(diagnosis=values)), "people")).guarantee
-    assert (guarantee.model, guarantee.l, guarantee.k) == (model, l, 5)
+    assert (guarantee.model, guarantee.stated.get("l"), guarantee.stated["k"]) == (model, l, 5)
 
 
 def test_several_sensitive_columns_are_bound_by_the_most_one_sided() -> None:
@@ -234,14 +234,14 @@ def test_several_sensitive_columns_are_bound_by_the_most_one_sided() -> None:
 
 def test_small_table_gets_a_k_it_can_keep() -> None:
     draft = draft_policy(suggest(pl.DataFrame({"age": [1, 2, 2]})), "few")
-    assert loaded(draft).guarantee.k == 3
+    assert loaded(draft).guarantee.stated["k"] == 3
     assert "The table has 3 rows" in draft
 
 
 def test_empty_table_gets_the_usual_promise() -> None:
     frame = pl.DataFrame(schema={"age": pl.Int64, "diagnosis": pl.String})
     guarantee = loaded(draft_policy(suggest(frame), "none yet")).guarantee
-    assert (guarantee.k, guarantee.l) == (5, 3)
+    assert (guarantee.stated["k"], guarantee.stated["l"]) == (5, 3)
 
 
 @pytest.mark.parametrize("frame", [pl.DataFrame(), pl.DataFrame({"id": [1, 2, 3], "diagnosis": ["a", "b", "a"]})])
@@ -278,8 +278,14 @@ def test_a_table_of_known_people_gets_a_promise_for_a_series() -> None:
     frame = table(patient_id=list(range(ROWS)), diagnosis=[f"d{i % 10}" for i in range(ROWS)])
     draft = draft_policy(suggest(frame), "people")
     policy = loaded(draft)
-    g = policy.guarantee
-    assert (g.model, g.m, g.compromised, g.refill, policy.values.change) == ("compromise-safety", 6, 1, 3, "never")
+    g = policy.guarantee.headline
+    assert (policy.guarantee.model, g.m, g.compromised, g.refill, policy.values.change) == (
+        "compromise-safety",
+        6,
+        1,
+        3,
+        "never",
+    )
     assert "which allows m up to 10" in draft
     for other in ('model = "global"', 'model = "m-distinct"', "is refused"):
         assert other in draft
@@ -300,7 +306,7 @@ def test_a_table_of_known_people_gets_a_promise_for_a_series() -> None:
 def test_m_is_what_the_table_allows_with_room_for_more(diagnoses: list[str], model: str, m: int | None) -> None:
     frame = table(patient_id=list(range(ROWS)), diagnosis=diagnoses)
     draft = draft_policy(suggest(frame), "people")
-    assert (loaded(draft).guarantee.model, loaded(draft).guarantee.m) == (model, m)
+    assert (loaded(draft).guarantee.model, loaded(draft).guarantee.stated.get("m")) == (model, m)
     assert ("but not all of them together" in draft) == (m is None)
 
 
@@ -430,9 +436,9 @@ def test_draft_of_any_table_loads_and_can_be_used(frame: pl.DataFrame, name: str
         zip(frame.columns, roles, strict=True)
     )
     for suggestion in found:
-        if suggestion.role == "sensitive" and policy.guarantee.l is not None:
-            assert suggestion.facts.top_rows * policy.guarantee.l <= frame.height
-    assert (policy.guarantee.k or 0) <= frame.height
+        if suggestion.role == "sensitive" and "l" in policy.guarantee.stated:
+            assert suggestion.facts.top_rows * policy.guarantee.stated["l"] <= frame.height
+    assert policy.guarantee.stated.get("k", 0) <= frame.height
     assert_usable(frame, policy)
 
 

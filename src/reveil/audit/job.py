@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -27,8 +27,8 @@ from reveil.audit.settings import AuditSettings
 from reveil.base.arrays import I64, Bools
 from reveil.base.errors import Fault, InputError, stop_if
 from reveil.base.progress import Progress
+from reveil.base.sections import exact
 from reveil.base.words import agree, some_people
-from reveil.policy.guarantee import exact, lowest_tau
 from reveil.policy.policy import Policy
 
 
@@ -214,15 +214,4 @@ def promised(given: object, policy: Policy | None) -> Fraction | None:
     """The bound on a guess that was promised: as given, or what the policy's guarantee says."""
     if given is not None:
         return exact(given)
-    if policy is None:
-        return None
-    g = policy.guarantee
-    bounds: dict[str, Callable[[], Fraction | None]] = {
-        "compromise-safety": lambda: g.tau or lowest_tau(g),
-        "m-invariance": lambda: Fraction(1, g.m or 1),
-        "m-distinct": lambda: Fraction(1, g.m or 1) if g.view == "individual" else g.tau or lowest_tau(g),
-        "m-distinct-star": lambda: Fraction(1, g.m or 1) if g.view == "individual" else g.tau or lowest_tau(g),
-        "r-robustness": lambda: 1 / g.r if g.r else None,
-        "global": lambda: 1 / g.l if g.l else None,
-    }
-    return bounds.get(g.model, lambda: None)()  # the others promise no bound on a guess
+    return None if policy is None else policy.guarantee.headline.promised

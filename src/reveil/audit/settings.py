@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from reveil.base.errors import Fault
-from reveil.policy.guarantee import exact
+from reveil.base.sections import exact
 
 Presence = Literal["auto", "known", "unknown"]
 WORST = 10  # people whose exposure is explained unless more are asked for

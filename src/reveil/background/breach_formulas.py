@@ -15,9 +15,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from reveil.base.errors import Fault, InputError
-from reveil.policy.guarantee import Guarantee
-
 LONGEST = 24  # releases shown in the figures
 
 
@@ -64,27 +61,6 @@ def n_choose(p: Fraction, releases: int, m: int, h: Fraction) -> Choice:
     """
     curve = tuple(p_pb(p, m, n, releases) for n in range(1, m + 1))
     return Choice(next((n for n, value in enumerate(curve, 1) if value < h), None), h, curve)
-
-
-def degree(g: Guarantee) -> int:
-    """The degree n of a policy: as given, or chosen from p, L, m and h; refused where no n does.
-
-    >>> degree(Guarantee(model="historical-safety", m=6, p="0.04", L=24, h="0.1"))
-    3
-    """
-    if g.n is not None:
-        return g.n
-    assert g.p is not None and g.L is not None and g.h is not None and g.m is not None
-    choice = n_choose(g.p, g.L, g.m, g.h)
-    if choice.n is None:
-        curve = ", ".join(f"{float(value):.4f} (n = {n})" for n, value in enumerate(choice.curve, 1))
-        most = next((L for L in range(g.L, 0, -1) if n_choose(g.p, L, g.m, g.h).n), 0)
-        way = f"lower L to {most}" if most else "raise m"
-        message = (
-            f"no n keeps the probability of a breach below h = {g.h} with p = {g.p}, L = {g.L}, m = {g.m}: {curve}"
-        )
-        raise InputError(Fault("R421", "guarantee.n", message, f"{way}, raise h or m, or give n"))
-    return choice.n
 
 
 def figure_2(p: Fraction = Fraction(1, 25), m: int = 6, releases: int = LONGEST) -> dict[str, dict[str, list[float]]]:

@@ -20,8 +20,10 @@ from numpy.typing import NDArray
 
 from reveil.background.loading import stated_paths
 from reveil.base.errors import Fault, InputError, brief, stop_if
+from reveil.base.sections import exact
 from reveil.base.text import plain_text
-from reveil.policy.guarantee import EVOLVING, exact
+from reveil.guarantees.catalog import descriptors
+from reveil.guarantees.descriptor import TRANSITIONS
 from reveil.policy.policy import Policy
 from reveil.table.read import read_table
 
@@ -110,7 +112,7 @@ def weights_of(policy: Policy) -> Weights:
         table = stated_weights(source, policy.folder)
     if policy.values.closure == "transitive":
         return _closed(table)
-    if policy.guarantee.model in EVOLVING:
+    if policy.guarantee.descriptor.family is TRANSITIONS:
         _refuse_unfit(table, policy)
     return table
 
@@ -247,10 +249,11 @@ def _refuse_unfit(table: Weights, policy: Policy) -> None:
         a, b, c = map(brief, broken)
         message = f"allow {a} -> {b} and {b} -> {c}, but not {a} -> {c}; whoever is away for a while may make both"
         remedy = 'set values.closure = "transitive" to allow all such chains, or '
-        if policy.guarantee.model == "m-distinct":
+        if policy.guarantee.descriptor.one_step:
             remedy += '"one-step" to assume one change at most from one appearance to the next'
         else:
-            remedy += 'state them; model = "m-distinct" can do without'
+            able = " or ".join(f'"{one.name}"' for one in descriptors().values() if one.one_step)
+            remedy += f"state them; model = {able} can do without"
         faults.append(Fault("R314", "transitions", message, remedy))
     if faults:
         raise InputError(faults)

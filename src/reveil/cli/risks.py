@@ -146,8 +146,8 @@ def prior_estimate(
 ) -> None:
     """Estimate a prior from a table: the distribution of a sensitive column by some attributes."""
     from reveil.background.estimate import estimate
+    from reveil.base.sections import exact
     from reveil.cli import terminal
-    from reveil.policy.guarantee import exact
     from reveil.table.read import read_table
 
     try:

@@ -16,8 +16,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
+from reveil.base.sections import MARK, ContradictionError, Exact, Section
 from reveil.hierarchies.scales import date_label, fraction_text
-from reveil.policy.guarantee import MARK, ContradictionError, Exact, Section
 from reveil.policy.policy import Column, DateLevel, Publication
 
 MISSING, OTHER = "(missing)", "(other)"

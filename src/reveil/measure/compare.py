@@ -16,7 +16,6 @@ from reveil.base.words import some
 from reveil.history.history import History
 from reveil.plan.loss import loss_of
 from reveil.plan.methods import method
-from reveil.policy.guarantee import SINGLE_RELEASE
 from reveil.policy.method import SCHEMES, Method, scheme_faults
 from reveil.policy.policy import Policy, PolicyLike, load_policy
 from reveil.publish import usable
@@ -120,7 +119,7 @@ def compare(
 
 def _refuse(policy: Policy, schemes: Sequence[str]) -> None:
     faults = []
-    if policy.guarantee.model not in SINGLE_RELEASE or policy.guarantee.priors or policy.method.publish == "anatomy":
+    if policy.guarantee.series or policy.guarantee.priors or policy.method.publish == "anatomy":
         message = f'schemes generalise one table, and the policy asks for "{policy.guarantee.model}"'
         if policy.method.publish == "anatomy":
             message = "schemes generalise one table, and the policy publishes an anatomy"

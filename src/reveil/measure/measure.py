@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from reveil.base.arrays import I64
 from reveil.base.errors import Fault, InputError, stop_if
 from reveil.base.words import some
+from reveil.guarantees.k_anonymity import KAnonymity
 from reveil.measure.axes import Classes, Floats, Read, Runs, classes_of
 from reveil.measure.queries import QueryError, Questions
 from reveil.policy.policy import Policy, PolicyLike, load_policy
@@ -164,7 +165,8 @@ def measure(
         raise InputError(Fault("R703", "published table", message, "pass the original that it was made from"))
     suppressed = rows - int(classes.real.sum()) + classes.suppressed
     ncp, entropy = (_losses(classes, rows, suppressed, what) for what in ("ncp", "entropy"))
-    sizes, k = classes.sizes[kept], rules.guarantee.k
+    sizes, promised = classes.sizes[kept], rules.guarantee.find(KAnonymity)
+    k = None if promised is None else promised.k
     asked = Questions(classes, published, original, rules, groups) if queries else None
     found = Utility(
         rows=rows,

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from reveil.base.arrays import I64
 from reveil.base.errors import Fault, InputError, stop_if
+from reveil.base.sections import exact
 from reveil.measure.axes import Classes, classes_of
-from reveil.policy.guarantee import exact
 from reveil.policy.policy import Policy, PolicyLike, load_policy
 
 ROWS = 1 << 16  # people of the population that are held as bits at once

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from reveil.policy.guarantee import ContradictionError, Exact, Section, Share
+from reveil.base.sections import ContradictionError, Exact, Section, Share
 from reveil.policy.policy import Publication
 
 MethodName = Literal["noise", "swap", "rank-swap", "pram", "microaggregate", "condense"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from importlib import import_module
 
 from reveil.plan.plan import Method
-from reveil.policy.guarantee import EVOLVING
 from reveil.policy.policy import Policy
 
 METHODS: dict[str, str] = {  # method.name -> module:function
@@ -24,22 +23,10 @@ METHODS: dict[str, str] = {  # method.name -> module:function
     "cohorts-evolving": "evolving.evolving_cohorts:plan",
 }
 
-AUTO: dict[str, str] = {  # guarantee.model -> the method that `auto` takes; mondrian for all others
-    "global": "budget",
-    "compromise-safety": "cohorts",
-    "m-invariance": "m-invariance",
-    "historical-safety": "cor-split",
-    "r-robustness": "signatures",
-}
-
 
 def method(policy: Policy) -> Method:
     """The planner that the policy names, or the one that fits its guarantee."""
-    name: str = policy.method.name
-    if name == "auto":
-        name = AUTO.get(policy.guarantee.model, "mondrian")
-        if policy.guarantee.model in EVOLVING:
-            name = "cohorts-evolving" if policy.guarantee.view == "joint" else "m-distinct"
+    name = policy.guarantee.methods[0] if policy.method.name == "auto" else policy.method.name
     module, function = METHODS[name].split(":")
     found: Method = getattr(import_module(f"reveil.plan.{module}"), function)
     return found

@@ -1,91 +1,49 @@
-"""The promise: the [values] and [guarantee] sections of a policy, what each model needs, and what would be idle."""
+"""The promise: the [values] and [guarantee] sections of a policy.
+
+The file says the promise in one flat table: the headline (`model`) and the keys of every further condition. Here it
+becomes the headline and its conditions, each with its own parameters (`reveil.guarantees`). A key that no guarantee
+asked for owns would be accepted and ignored; it is a fault, because it would promise what nobody checks.
+"""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
-from fractions import Fraction
-from typing import Annotated, Any, Literal
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Annotated, Any, Literal, Self, TypeVar, get_type_hints
 
 from pydantic import (
-    BaseModel,
-    BeforeValidator,
     ConfigDict,
-    Discriminator,
     Field,
-    PlainSerializer,
-    Tag,
-    ValidationInfo,
-    field_validator,
+    SerializationInfo,
+    ValidationError,
+    create_model,
+    model_serializer,
     model_validator,
 )
 
-from reveil.base.text import plain_text
+from reveil.base.sections import LIST, NUMBER, TABLE, TEXT, ContradictionError, Exact, PlainText, Section, one_of
+from reveil.guarantees.catalog import descriptor_of, descriptors
+from reveil.guarantees.descriptor import Descriptor, Parameters
 
-
-def exact(value: object) -> Fraction:
-    """A threshold as the rational number that was written, not as the float nearest to it.
-
-    >>> exact(0.1), exact("1/3"), exact(2)
-    (Fraction(1, 10), Fraction(1, 3), Fraction(2, 1))
-    """
-    if isinstance(value, bool) or not isinstance(value, (int, float, str, Fraction)):
-        raise ValueError('write a number such as 0.2, or a fraction such as "1/3"')
-    try:
-        return Fraction(str(value))
-    except (ValueError, ZeroDivisionError):
-        raise ValueError('write a number such as 0.2, or a fraction such as "1/3"') from None
-
-
-def _one_text(value: object) -> str:
-    if isinstance(value, (list, tuple, Mapping)):
-        raise ValueError("a list or a table stands where one value is meant")
-    return plain_text(value)
-
-
-Exact = Annotated[Fraction, BeforeValidator(exact), PlainSerializer(str)]
-Share = Annotated[Exact, Field(ge=0, le=1)]
-PlainText = Annotated[str, BeforeValidator(_one_text)]
-
-# What a key holds that may hold several things, by how it is written: only that kind is then looked at, so that a fault
-# is told once. Places in messages leave out what begins with the mark.
-MARK = "\0"
-TEXT, NUMBER, LIST, TABLE = (Tag(MARK + kind) for kind in ("text", "number", "list", "table"))
-
-
-def _shape(value: object) -> str | None:
-    kinds = ((str, TEXT), (int, NUMBER), ((list, tuple), LIST), (Mapping, TABLE))
-    found = (tag.tag for kind, tag in kinds if isinstance(value, kind) and not isinstance(value, bool))
-    return next(found, None)
-
-
-def one_of(kinds: str) -> Discriminator:
-    """Tell what is written apart by its shape; `kinds` says in plain words what it may be."""
-    return Discriminator(_shape, custom_error_type="shape", custom_error_message=f"is neither {kinds}")
-
-
-class ContradictionError(ValueError):
-    """Everything that does not go together in one part of a policy; each becomes a fault of its own."""
-
-    def __init__(self, faults: Sequence[str]) -> None:
-        self.faults = tuple(faults)
-        super().__init__("; ".join(faults))
-
-
-class Section(BaseModel):
-    """A part of the policy: unknown keys are faults, and nothing changes after it was read."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _no_number(cls, value: Any, info: ValidationInfo) -> Any:
-        """true is not the number 1: `k = true` would promise next to nothing."""
-        name = info.field_name or ""
-        if isinstance(value, bool) and cls.model_fields[name].annotation is not bool:
-            raise ValueError(f"{plain_text(value)} is no value of {name}")
-        return value
-
+Kind = TypeVar("Kind", bound=Parameters)
+USUAL = "k-anonymity"
+# The keys that every recorded promise has had from the first version on, and what they are where they were not given.
+# Homes and certificates keep this form; keys of later guarantees are written only where a guarantee asked for has them.
+RECORDED: dict[str, Any] = {
+    **dict.fromkeys(("k", "l", "c", "t", "alpha", "epsilon", "m", "population", "delta_max", "r", "strategy")),
+    **dict.fromkeys(("horizon", "rate", "protect", "tau", "n", "p", "L", "h")),
+    "diversity": "distinct",
+    "distance": "auto",
+    "proximity": "absolute",
+    "delta_min": "0",
+    "priors": [],
+    "condition": "exact",
+    "compromised": 1,
+    "refill": "never",
+    "closure": "transitive",
+    "view": "joint",
+}
 
 Successors = Annotated[
     Annotated[int, Field(ge=1), NUMBER] | Annotated[list[PlainText], LIST] | Annotated[dict[str, Exact], TABLE],
@@ -130,230 +88,160 @@ class Values(Section):
         return self
 
 
+@cache
+def form() -> type[Section]:
+    """Every key of [guarantee], typed as the guarantees that own it have it; none is required."""
+    keys: dict[str, Any] = {}
+    for one in descriptors().values():
+        hints = get_type_hints(one.parameters, include_extras=True)
+        keys |= {key: (hints[key] | None, None) for key in one.keys if key not in keys}
+    return create_model("Form", __base__=Section, model=(str, USUAL), **keys)
+
+
 class Guarantee(Section):
-    """The promise. `model` is the headline; every condition whose parameter is given must hold as well."""
+    """The promise: the headline, and every condition that must hold, the headline among them.
 
-    model: str = "k-anonymity"
-    k: Annotated[int, Field(ge=1)] | None = None
-    l: Annotated[Exact, Field(ge=1)] | None = None  # noqa: E741 - the name the field uses
-    diversity: Literal["distinct", "entropy", "recursive"] = "distinct"
-    c: Annotated[Exact, Field(gt=0)] | None = None
-    t: Share | None = None
-    distance: Literal["auto", "equal", "ordered", "hierarchical"] = "auto"
-    alpha: Annotated[Share, Field(gt=0)] | None = None
-    epsilon: Annotated[Exact, Field(ge=0)] | None = None
-    proximity: Literal["absolute", "relative"] = "absolute"
-    m: Annotated[int, Field(ge=1)] | None = None
-    population: str | None = None
-    delta_min: Share = Fraction(0)
-    delta_max: Share | None = None
-    r: Annotated[Exact, Field(gt=1)] | None = None
-    priors: tuple[str, ...] = ()
-    condition: Literal["exact", "delta"] = "exact"
-    strategy: Literal["constant-ratio", "geometric", "telescoping", "greedy"] | None = None
-    horizon: Annotated[int, Field(ge=1)] | None = None
-    rate: Annotated[Exact, Field(gt=0, lt=1)] | None = None
-    protect: Annotated[tuple[PlainText, ...], Field(min_length=1)] | None = None
-    compromised: Annotated[int, Field(ge=0)] = 1
-    tau: Annotated[Share, Field(gt=0)] | None = None
-    refill: Annotated[
-        Annotated[int, Field(ge=1), NUMBER] | Annotated[Literal["never"], TEXT], one_of('a whole number nor "never"')
-    ] = "never"
-    n: Annotated[int, Field(ge=1)] | None = None
-    p: Share | None = None
-    L: Annotated[int, Field(ge=1)] | None = None  # the paper's name
-    h: Annotated[Share, Field(gt=0)] | None = None
-    closure: Literal["transitive", "pairwise"] = "transitive"
-    view: Literal["joint", "individual"] = "joint"
+    >>> promise = Guarantee.of("l-diversity", l=3, k=5)
+    >>> [type(condition).__name__ for condition in promise.conditions], promise.headline.l
+    (['KAnonymity', 'LDiversity'], Fraction(3, 1))
+    """
 
-    @model_validator(mode="after")
-    def _consistent(self) -> Guarantee:
-        faults = [
-            *_missing_parameters(self),
-            *_idle_parameters(self),
-            *_global_parameters(self),
-            *_persistent_parameters(self),
-            *_evolving_parameters(self),
-        ]
-        if faults:
-            raise ContradictionError(faults)
-        return self
+    model_config = ConfigDict(arbitrary_types_allowed=True)
 
-    def protects(self, value: object) -> bool:
-        """Whether the global guarantee covers this sensitive value."""
-        return self.protect is None or plain_text(value) in self.protect
+    model: str
+    conditions: tuple[Parameters, ...]
+    stated: Mapping[str, Any] = Field(repr=False)  # the keys that were given, as they were understood
+
+    @classmethod
+    def of(cls, model: str, **keys: Any) -> Self:
+        """A promise as the policy file would say it."""
+        return cls.model_validate({"model": model, **keys})
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read(cls, content: Any) -> Any:
+        written = form().model_validate(content)
+        said = {key: getattr(written, key) for key in form().model_fields if key in written.model_fields_set}
+        stated = {key: value for key, value in said.items() if value is not None}
+        model = stated.get("model", USUAL)
+        return {"model": model, "conditions": _conditions(model, stated), "stated": stated}
+
+    @model_serializer
+    def _flat(self, info: SerializationInfo) -> dict[str, Any]:
+        own = {key: value for one in self.conditions for key, value in one.model_dump(mode="json").items()}
+        everything = {"model": self.model, **RECORDED, **own}
+        kept = self.stated if info.exclude_unset else everything
+        return {key: everything[key] for key in kept if not (info.exclude_none and everything[key] is None)}
+
+    @property
+    def headline(self) -> Parameters:
+        """The parameters of the model."""
+        return next(one for one in self.conditions if descriptor_of(one).name == self.model)
+
+    @property
+    def descriptor(self) -> Descriptor:
+        """The facts about the model."""
+        return descriptors()[self.model]
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The methods that keep the headline; the first is taken unless the policy names one."""
+        return tuple(name for name in self.descriptor.methods if self.headline.suits(name))
+
+    @property
+    def described(self) -> Iterator[tuple[Descriptor, Parameters]]:
+        """Every condition with the facts about it."""
+        return ((descriptor_of(one), one) for one in self.conditions)
+
+    @property
+    def series(self) -> bool:
+        """Whether the promise is about all releases together."""
+        return self.descriptor.family.series
+
+    @property
+    def monotone(self) -> bool:
+        """Whether a union of groups that keep every condition keeps them."""
+        return all(one.monotone for one, _ in self.described)
+
+    @property
+    def relative(self) -> bool:
+        """Whether a condition compares groups with the whole published table."""
+        return any(one.relative for one, _ in self.described)
+
+    @property
+    def priors(self) -> tuple[str, ...]:
+        """Files of the odds that are known beforehand."""
+        return tuple(file for one in self.conditions for file in one.prior_files)
+
+    @property
+    def population(self) -> str | None:
+        """The file of everybody who could be in a release."""
+        return next((one.population_file for one in self.conditions if one.population_file is not None), None)
+
+    def find(self, kind: type[Kind]) -> Kind | None:
+        """The condition of this kind, if it was asked for."""
+        return next((one for one in self.conditions if isinstance(one, kind)), None)
+
+    def require(self, kind: type[Kind]) -> Kind:
+        """The condition of this kind, where the method is for nothing else."""
+        found = self.find(kind)
+        assert found is not None, f"{kind.__name__} was not asked for"
+        return found
 
 
-MODELS: dict[str, tuple[str, ...]] = {
-    "k-anonymity": ("k",),
-    "l-diversity": ("l",),
-    "t-closeness": ("t",),
-    "alpha-k": ("alpha", "k"),
-    "epsilon-m": ("epsilon", "m"),
-    "presence": ("population", "delta_max"),
-    "r-robustness": ("r",),
-    "global": ("l", "strategy"),
-    "compromise-safety": ("m",),
-    "m-invariance": ("m",),
-    "historical-safety": ("m",),
-    "m-distinct": ("m",),
-    "m-distinct-star": ("m",),
-}
-SINGLE_RELEASE = ("k-anonymity", "l-diversity", "t-closeness", "alpha-k", "epsilon-m", "presence", "r-robustness")
-PERSISTENT = ("compromise-safety", "m-invariance", "historical-safety")  # values.change = "never"
-EVOLVING = ("m-distinct", "m-distinct-star")  # values.change = "transitions"
-
-
-def _missing_parameters(g: Guarantee) -> list[str]:
-    if g.model not in MODELS:
-        near = difflib.get_close_matches(g.model, MODELS, n=1)
+def _conditions(model: str, stated: Mapping[str, Any]) -> tuple[Parameters, ...]:
+    """The conditions that the keys ask for, or everything that does not go together."""
+    known, faults = descriptors(), list[str]()
+    given = {key: value for key, value in stated.items() if value != () and key != "model"}
+    headline, conditions = known.get(model), list[Parameters]()
+    if headline is None:
+        near = difflib.get_close_matches(model, known, n=1)
         hint = f'; did you mean "{near[0]}"' if near else ""
-        return [f'model "{g.model}" is not one of {", ".join(MODELS)}{hint}']
-    faults = [f'model "{g.model}" needs {name}' for name in MODELS[g.model] if getattr(g, name) is None]
-    if g.diversity == "recursive" and g.c is None:
-        faults.append('diversity = "recursive" needs c')
-    if g.epsilon is not None and g.m is None:
-        faults.append("epsilon needs m: at most one in m rows of a group may be that near to any value")
-    if (g.population is None) != (g.delta_max is None):
-        faults.append("population and delta_max belong together")
-    if (g.r is None) != (not g.priors):
-        faults.append('r and priors belong together: priors = ["by-sex.csv"] says what is known beforehand')
-    if g.delta_max is not None and g.delta_min > g.delta_max:
-        faults.append("delta_min is larger than delta_max")
-    if g.diversity != "entropy" and g.model != "global" and g.l is not None and g.l.denominator != 1:
-        faults.append(f'l = {g.l} must be a whole number unless diversity = "entropy"')
-    return faults
+        faults.append(f'model "{model}" is not one of {", ".join(known)}{hint}')
+    else:
+        faults += [f'model "{model}" needs {key}' for key in headline.needs if key not in given]
+    asked = [one for one in known.values() if one is headline or _asked_beside(one, headline, given)]
+    for one in asked:
+        try:
+            conditions += _filled(one, given)
+        except ValidationError as error:
+            faults += [text for item in error.errors() for text in item["ctx"]["error"].faults]
+    if headline is not None:
+        owned = {key for one in asked for key in one.keys}
+        faults += [_idle(key, model, given) for key in given if key not in owned]
+        faults += _apart(headline, conditions)
+    if faults:
+        raise ContradictionError(faults)
+    return tuple(conditions)
 
 
-def _idle_parameters(g: Guarantee) -> list[str]:
-    """Parameters that would be accepted and ignored are faults: they would promise what nobody checks."""
-    needs = {
-        "diversity": ("l",),
-        "c": ("l",),
-        "distance": ("t",),
-        "proximity": ("epsilon",),
-        **({} if g.model in (*PERSISTENT, *EVOLVING) else {"m": ("epsilon",)}),
-        "delta_min": ("population",),
-        "condition": ("r",),
-    }
-    given = g.model_fields_set
-    faults = [
-        f"{name} does nothing without {' or '.join(others)}"
-        for name, others in needs.items()
-        if name in given and all(getattr(g, other) is None for other in others)
-    ]
-    if "c" in given and g.l is not None and g.diversity != "recursive":
-        faults.append('c does nothing unless diversity = "recursive"')
-    return faults
+def _asked_beside(one: Descriptor, headline: Descriptor | None, given: Mapping[str, Any]) -> bool:
+    """Whether keys ask for a further condition; what the headline itself owns asks for nothing else."""
+    taken = () if headline is None else headline.keys
+    return any(key in given and key not in taken for key in one.asked_by)
 
 
-def _global_parameters(g: Guarantee) -> list[str]:
-    """The budget of the global guarantee: its l bounds a chance over all releases and asks for no diversity."""
-    given = g.model_fields_set
-    if g.model != "global":
-        names = ("strategy", "horizon", "rate", "protect")
-        return [f'{name} does nothing unless model = "global"' for name in names if name in given]
-    faults = [f'{name} does nothing with model = "global"' for name in ("diversity", "c") if name in given]
-    if g.l is not None and g.l <= 1:
-        faults.append(f"l = {g.l} promises nothing; the chance is bounded by 1/l, so l must be larger than 1")
-    for name, strategy in (("horizon", "constant-ratio"), ("rate", "geometric")):
-        if g.strategy == strategy and getattr(g, name) is None:
-            faults.append(f'strategy = "{strategy}" needs {name}')
-        if g.strategy != strategy and name in given:
-            faults.append(f'{name} does nothing unless strategy = "{strategy}"')
-    return faults
+def _filled(one: Descriptor, given: Mapping[str, Any]) -> list[Parameters]:
+    """The parameters of a guarantee; none where a key is missing without which there is nothing to look at."""
+    mine = {key: given[key] for key in one.keys if key in given}
+    complete = all(key in mine for key, field in one.parameters.model_fields.items() if field.is_required())
+    return [one.parameters.model_validate(mine)] if complete else []
 
 
-def _persistent_parameters(g: Guarantee) -> list[str]:
-    """The parameters of the guarantees for values that never change."""
-    owners = {
-        **dict.fromkeys(("compromised", "tau", "refill"), ("compromise-safety", *EVOLVING)),
-        **dict.fromkeys(("n", "p", "h", "closure"), ("historical-safety",)),
-        "L": PERSISTENT,
-    }
-    faults = [
-        f'{name} does nothing with model = "{g.model}"'
-        for name, models in owners.items()
-        if name in g.model_fields_set and g.model not in models
-    ]
-    if g.m is None or g.model not in PERSISTENT:
-        return faults
-    faults += _unplanned(g, g.m)
-    return faults + (_cohort_parameters(g, g.m) if g.model == "compromise-safety" else _history_parameters(g, g.m))
+def _idle(key: str, model: str, given: Mapping[str, Any]) -> str:
+    """Why a key does nothing: what it needs beside it, or the headline that it is for."""
+    owners = [one for one in descriptors().values() if key in one.keys]
+    beside = next((one.asked_by[0] for one in owners if one.asked_by), None)
+    if beside is not None and beside not in given:
+        return f"{key} does nothing without {beside}"
+    if beside is None and len(owners) == 1:
+        return f'{key} does nothing unless model = "{owners[0].name}"'
+    return f'{key} does nothing with model = "{model}"'
 
 
-def _unplanned(g: Guarantee, m: int) -> list[str]:
-    """What no planner of groups with m different values can keep."""
-    faults = ["m = 1 hides nothing: a group of one shows its value"] if m < 2 else []
-    if g.epsilon is not None or g.t is not None or g.population is not None:
-        faults.append(f'epsilon, t and population cannot be planned together with model = "{g.model}"')
-    return faults
-
-
-def _evolving_parameters(g: Guarantee) -> list[str]:
-    """The parameters of the guarantees for values that change by rules."""
-    if g.model not in EVOLVING:
-        return [f'view does nothing with model = "{g.model}"'] if "view" in g.model_fields_set else []
-    if g.m is None:
-        return []
-    faults = _unplanned(g, g.m)
-    if g.view == "joint":
-        return faults + _cohort_parameters(g, g.m)
-    idle = [name for name in ("compromised", "tau", "refill") if name in g.model_fields_set]
-    return faults + [f'{name} does nothing with view = "individual": it looks at one person alone' for name in idle]
-
-
-def _cohort_parameters(g: Guarantee, m: int) -> list[str]:
-    c, faults = g.compromised, []
-    if m - c < 2:
-        return [f"m = {m} with compromised = {c} promises nothing: {c} known of {m} leave one value for the last"]
-    if isinstance(g.refill, int) and c > 2:
-        faults.append(
-            'compromised > 2 needs refill = "never": with refills the chance is computed for up to 2 known people'
-        )
-    elif isinstance(g.refill, int) and c > 0 and g.refill < c + 1:
-        faults.append(f'refill = {g.refill} is too few for compromised = {c}: use {c + 1} or more, or "never"')
-    elif g.tau is not None and g.tau < lowest_tau(g):
-        faults.append(f"tau = {g.tau} cannot be kept: m, compromised and refill allow {lowest_tau(g)} at best")
-    return faults
-
-
-def lowest_tau(g: Guarantee) -> Fraction:
-    """The lowest bound on a guess that m, compromised and refill can keep; tau unless that is given.
-
-    In a cohort of m, c known people leave m - c values for the others. When r places are refilled at once, a known
-    leaver and c - 1 known newcomers leave r - c + 1 places for the leaver's value.
-    """
-    assert g.m is not None
-    return Fraction(1, max(1, _choices(g, g.m)))
-
-
-def _choices(g: Guarantee, size: int) -> int:
-    refilled = g.refill if isinstance(g.refill, int) and g.compromised else None
-    return size - g.compromised if refilled is None else min(size - g.compromised, refilled - g.compromised + 1)
-
-
-def repeats(g: Guarantee, size: int) -> int:
-    """How many of the `size` places of a cohort may show the same value, where values change.
-
-    Diversity of single releases (l, alpha) is kept by cohorts in which all values differ.
-
-    >>> promise = Guarantee(model="m-distinct", m=6)  # tau is 1/5: one person may be known
-    >>> repeats(promise, 6), repeats(promise, 11)
-    (1, 2)
-    """
-    most = int((lowest_tau(g) if g.tau is None else g.tau) * _choices(g, size))
-    return most if g.l is None and g.alpha is None else min(1, most)
-
-
-def _history_parameters(g: Guarantee, m: int) -> list[str]:
-    if g.model != "historical-safety":
-        return []
-    chosen = [name for name in ("p", "L", "h") if getattr(g, name) is not None]
-    if g.n is None and len(chosen) < 3:
-        return ['model "historical-safety" needs n, or p, L and h to choose it from']
-    if g.n is not None and (g.p is not None or g.h is not None):
-        return ["n is given, so p and h do nothing"]
-    if g.n is not None and g.n > m:
-        return [f"n = {g.n} is larger than m = {m}; no correlation of a group is that large"]
-    return []
+def _apart(headline: Descriptor, conditions: list[Parameters]) -> list[str]:
+    """Further conditions that no method of the headline keeps."""
+    others = [one for one in map(descriptor_of, conditions) if one is not headline]
+    apart = [one.asked_by[0] for one in others if one.kept_by is not None and not {*one.kept_by} & {*headline.methods}]
+    names = " and ".join([", ".join(apart[:-1]), apart[-1]] if len(apart) > 1 else apart)
+    return [f"{names} cannot be planned together with {headline.together}"] if apart else []

@@ -5,10 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Literal
 
-from reveil.policy.guarantee import SINGLE_RELEASE, Guarantee, Section, Share
+from reveil.base.sections import Section, Share
+from reveil.guarantees.catalog import descriptors
+from reveil.guarantees.descriptor import CUTTING, ONE_RELEASE
+from reveil.policy.guarantee import Guarantee
 
 # Generalisation schemes beside "mondrian" (multidimensional); all publish nodes of the hierarchies.
-SCHEMES = ("full-domain", "subtree", "sibling", "cell")
+SCHEMES = CUTTING[1:]
 GLOBAL_SCHEMES = SCHEMES[:3]  # these recode every instance of a value alike
 
 
@@ -46,20 +49,38 @@ def scheme_faults(method: Method, guarantee: Guarantee) -> list[str]:
         faults.append('method.loss does nothing unless method.name = "full-domain"')
     if method.recode == "suppress" and scheme not in ("auto", "mondrian", *SCHEMES):
         faults.append(f'recode = "suppress" does not go with method "{scheme}"; use "cell", "sibling" or "full-domain"')
-    if method.recode == "suppress" and guarantee.model not in SINGLE_RELEASE:
+    if method.recode == "suppress" and guarantee.series:
         faults.append(f'recode = "suppress" is for one release, and model "{guarantee.model}" is for a series')
+    faults += _keepers(method, guarantee)
     if scheme not in SCHEMES:
         return faults
-    if guarantee.model not in SINGLE_RELEASE:
-        faults.append(f'method "{scheme}" plans one release; model "{guarantee.model}" needs method "auto"')
-    if guarantee.population is not None:
-        faults.append(f'method "{scheme}" does not plan for presence; use "mondrian" with recode = "sets"')
     if method.recode == "sets":
         faults.append(f'method "{scheme}" publishes hierarchy nodes; recode = "sets" needs method "mondrian"')
     if method.publish == "anatomy":
         faults.append(f'method "{scheme}" generalises, and anatomy does not; use method "mondrian"')
-    if guarantee.epsilon is not None and scheme == "cell":
-        faults.append('method "cell" cannot keep epsilon-m: groups that look alike merge; use "mondrian"')
     if method.cuts != "relaxed":
         faults.append(f'method.cuts does nothing with method "{scheme}"')
     return faults
+
+
+def _keepers(method: Method, guarantee: Guarantee) -> list[str]:
+    """Conditions that the method, where one is named, does not keep."""
+    name = method.name
+    if name == "auto":
+        return []
+    if name not in guarantee.methods and guarantee.series:
+        return [f'method "{name}" does not plan for model "{guarantee.model}"; use "auto"']
+    if not any(name in (*CUTTING, *one.methods) for one, _ in guarantee.described):
+        return [f'method "{name}" {_purpose(name)}']
+    return [
+        f'method "{name}" cannot keep {one.name}{one.why_not and f": {one.why_not}"}; use "{one.methods[0]}"'
+        for one, _ in guarantee.described
+        if one.kept_by is not None and name not in one.kept_by and one.family is ONE_RELEASE
+    ]
+
+
+def _purpose(name: str) -> str:
+    """What a method is for that no promise about one release takes."""
+    takers = [one for one in descriptors().values() if name in one.methods]
+    models = " or ".join(f'"{one.name}"' for one in takers)
+    return next((one.method_words for one in takers if one.method_words), f"plans for guarantee.model = {models} only")

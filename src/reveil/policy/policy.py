@@ -17,20 +17,9 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 from pydantic import BaseModel, BeforeValidator, Discriminator, Field, Tag, ValidationError, model_validator
 
 from reveil.base.errors import Fault, InputError
+from reveil.base.sections import MARK, TABLE, TEXT, ContradictionError, Exact, Section, Share, one_of
 from reveil.policy.agreement import disagreements
-from reveil.policy.guarantee import (
-    MARK,
-    SINGLE_RELEASE,
-    TABLE,
-    TEXT,
-    ContradictionError,
-    Exact,
-    Guarantee,
-    Section,
-    Share,
-    Values,
-    one_of,
-)
+from reveil.policy.guarantee import RECORDED, USUAL, Guarantee, Values, form
 from reveil.policy.method import Method
 
 Role = Literal["identifier", "quasi", "sensitive", "insensitive", "drop"]
@@ -182,7 +171,7 @@ class Policy(Publication):
 
     @property
     def promises_series(self) -> bool:
-        return self.guarantee.model not in SINGLE_RELEASE
+        return self.guarantee.series
 
     def fixed(self) -> dict[str, Any]:
         """The part that a series fixes with its first release: all that bears on the promise."""
@@ -224,8 +213,8 @@ def load_policy(source: PolicyLike) -> Policy:
     """Read and validate a policy from a file, a dict of the same shape, or pass a `Policy` through.
 
     >>> policy = load_policy({"columns": {"age": "quasi"}, "guarantee": {"k": 5}})
-    >>> policy.guarantee.k, policy.named("quasi")
-    (5, ('age',))
+    >>> policy.guarantee.stated, policy.named("quasi")
+    ({'k': 5}, ('age',))
     """
     return load_as(Policy, source)
 
@@ -277,8 +266,9 @@ def recorded_policy(fixed: Mapping[str, Any], given: Policy) -> Policy:
     >>> recorded_policy(policy.fixed(), load_policy({"columns": {"sex": "quasi"}, "guarantee": {"k": 2}})) == policy
     True
     """
-    parts: dict[str, type[Section]] = {"series": Series, "values": Values, "guarantee": Guarantee, "method": Method}
+    parts: dict[str, type[Section]] = {"series": Series, "values": Values, "method": Method}
     content: dict[str, Any] = {name: _stated(part, fixed[name]) for name, part in parts.items()}
+    content["guarantee"] = _unlike({"model": USUAL, **RECORDED}, fixed["guarantee"])
     content["columns"] = {name: _stated(Column, spec) for name, spec in fixed["columns"].items()}
     content["method"]["infeasible"] = given.method.infeasible
     open_keys = {name: getattr(given, name) for name in ("input", "output", "audit", "folder")}
@@ -287,7 +277,10 @@ def recorded_policy(fixed: Mapping[str, Any], given: Policy) -> Policy:
 
 def _stated(part: type[Section], values: Mapping[str, Any]) -> dict[str, Any]:
     """What is not as it would be anyway: a default that is written out counts as a parameter that was given."""
-    usual = part.model_construct().model_dump(mode="json")
+    return _unlike(part.model_construct().model_dump(mode="json"), values)
+
+
+def _unlike(usual: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name not in usual or usual[name] != value}
 
 
@@ -345,5 +338,7 @@ def _nearest_key(kind: type[Publication], place: list[str]) -> str:
 def _section(kind: type[Publication], name: str) -> type[BaseModel]:
     """The model of a section; of one step where a section is a list of them."""
     annotation = kind.model_fields[name].annotation
+    if annotation is Guarantee:
+        return form()  # in the file, its keys stand side by side
     found = [item for item in (annotation, *get_args(annotation)) if isinstance(item, type)]
     return next((item for item in found if issubclass(item, BaseModel)), kind)

@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from reveil.background.loading import Background
 from reveil.base.errors import InputError
+from reveil.guarantees.catalog import descriptors
 from reveil.history.history import History
 from reveil.plan.loss import Loss
 from reveil.plan.plan import Plan
@@ -214,7 +215,9 @@ def _general(verdict: Verdict, policy: Policy) -> Promise:
         entry = explain(verdict.guarantee)
         plain, exact = _one_line(entry.plain), _one_line(entry.exact)
     except InputError:
-        plain, exact = "See the documentation of Reveil for this guarantee.", "–"
+        known = descriptors().get(verdict.guarantee)
+        plain = known.words if known else "See the documentation of Reveil for this guarantee."
+        exact = "–"
     return Promise(
         guarantee=verdict.guarantee,
         column=column if column in discreet.public_columns(policy) else None,
@@ -302,7 +305,7 @@ def policy_text(policy: Policy) -> str:
     """
     stated = policy.model_dump(mode="json", exclude_unset=True, exclude_none=True)
     stated["columns"] = {name: _column(spec) for name, spec in stated["columns"].items()}
-    stated["guarantee"] = {n: _simple(getattr(policy.guarantee, n), v) for n, v in stated["guarantee"].items()}
+    stated["guarantee"] = {n: _simple(policy.guarantee.stated[n], v) for n, v in stated["guarantee"].items()}
     stated["method"] = policy.method.model_dump(mode="json")
     text = toml_text(stated)
     if len(text) <= LONGEST_POLICY:

@@ -15,12 +15,11 @@ from typing import Any
 
 import polars as pl
 
+from reveil.guarantees.catalog import descriptors
 from reveil.policy.method import GLOBAL_SCHEMES, Method
 from reveil.policy.policy import Column, Policy
 
 PUBLISHED = ("quasi", "sensitive", "insensitive")
-# Parameters that are words of Reveil's own; any other text in a policy may be a value or the name of a file.
-WORDS = frozenset({"model", "diversity", "distance", "proximity", "condition", "strategy", "closure", "refill"})
 WAYS = ("hierarchy", "widths", "cuts", "prefixes", "levels", "order")
 ANATOMY = {
     "quasi": "published as it is, apart from the sensitive values (anatomy)",
@@ -35,6 +34,11 @@ def public_columns(policy: Policy) -> tuple[str, ...]:
     return tuple(name for name, spec in policy.columns.items() if spec.role in PUBLISHED)
 
 
+def _words_of_ours() -> set[str]:
+    """Parameters that are words of Reveil's own; any other text in a policy may be a value or the name of a file."""
+    return {"model", *(key for one in descriptors().values() for key in one.words_of_ours)}
+
+
 def raw_values(texts: Iterable[str], policy: Policy) -> set[str]:
     """Every text that may not appear: values of text columns, and values and labels in the policy."""
     found = set(texts)
@@ -42,8 +46,9 @@ def raw_values(texts: Iterable[str], policy: Policy) -> set[str]:
         found.update(_texts(spec.order or ()))
         found.update(_texts(spec.hierarchy if isinstance(spec.hierarchy, dict) else ()))
         found.discard(name)
-    for name in policy.guarantee.model_fields_set - WORDS:
-        found.update(_texts(getattr(policy.guarantee, name)))
+    words = _words_of_ours()
+    for name, value in policy.guarantee.stated.items():
+        found.update(_texts(value) if name not in words else ())
     return found
 
 
@@ -89,13 +94,12 @@ def parameters(policy: Policy, *, internal: bool) -> dict[str, str]:
     >>> parameters(load_policy(content), internal=False)
     {'model': 'k-anonymity', 'k': '2', 'l': '2'}
     """
-    g = policy.guarantee
-    given = {name: getattr(g, name) for name in type(g).model_fields if name == "model" or name in g.model_fields_set}
-    shown = {}
+    given = {"model": policy.guarantee.model, **policy.guarantee.stated}
+    shown, words = {}, _words_of_ours()
     for name, value in given.items():
         if value is None or value == ():
             continue
-        plain = name in WORDS or isinstance(value, (int, float, Fraction))
+        plain = name in words or isinstance(value, (int, float, Fraction))
         shown[name] = _written(value) if internal or plain else "stated in the policy"
     return shown
 

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from reveil.guarantees.k_anonymity import KAnonymity
 from reveil.measure.risk import Attack, Risk, Threshold, class_risk
 from reveil.plan.plan import Plan
 from reveil.policy.policy import Policy
@@ -58,8 +59,9 @@ def exposure(
         exact, around = _with_population(known, people)
         before = class_risk(exact, BOUND, population=around)
         after = _published_risk(after_sizes, plan)
-    wanted, k = dict(COMMON), policy.guarantee.k
-    if k is not None:
+    wanted, promised = dict(COMMON), policy.guarantee.find(KAnonymity)
+    if promised is not None:
+        k = promised.k
         wanted[k] = f"{wanted.get(k, f'k = {k}')}, as promised"
     small = tuple(Line(text, _below(exact, k), _below(after_sizes, k)) for k, text in sorted(wanted.items()))
     return Exposure(before, after, small)

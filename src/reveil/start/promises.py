@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
+from reveil.guarantees import compromise_safety, k_anonymity, l_diversity, t_closeness
 from reveil.start.columns import Facts
 
 K, L, M, T = 5, 3, 6, "0.2"
@@ -31,7 +32,7 @@ OPEN = """[values]
 
 """
 COHORTS = """# All releases together are protected: people are grouped once and stay together.
-model = "compromise-safety"
+model = "{model}"
 m = {m}                      # every group shows at least this many different sensitive values
 compromised = 1            # even if any one person's value is known, no other's is certain
 refill = 3                 # places that people leave are filled this many at a time, or more
@@ -48,7 +49,7 @@ ALONE = """# Each release is protected on its own, but not all of them together:
 """
 CLOSENESS = """# One sensitive value stands in more than half of the rows, so counting values says little.
 # t-closeness bounds instead how far a group may differ from the whole table.
-model = "t-closeness"
+model = "{model}"
 t = {t}                    # 0: every group is like the whole table; 1: anything goes
 """
 
@@ -72,7 +73,7 @@ def promise(sensitive: Sequence[Facts], rows: int, *, known_again: bool, changin
         f"# The most frequent sensitive value stands in {_percent(sensitive[0])} of rows, which allows m up to {most}"
     )
     values = CHANGES.format(hint=HINT if changing else "")
-    return f"{values}[guarantee]\n{frequent}{room}.\n{COHORTS.format(m=m)}"
+    return f"{values}[guarantee]\n{frequent}{room}.\n{COHORTS.format(m=m, model=compromise_safety.DESCRIPTOR.name)}"
 
 
 def _percent(facts: Facts) -> str:
@@ -86,11 +87,11 @@ def _single(sensitive: Sequence[Facts], rows: int) -> str:
     size = f"{few}k = {k}                      # nobody is in a group of fewer than this many rows\n"
     if not sensitive:
         note = "# No sensitive column was found, so only being singled out is protected against.\n"
-        return f'{note}model = "k-anonymity"\n{size}'
+        return f'{note}model = "{k_anonymity.DESCRIPTOR.name}"\n{size}'
     worst = max(sensitive, key=lambda facts: facts.top_rows)
     most = rows // worst.top_rows if rows else L
     if most < 2:
-        return CLOSENESS.format(t=T) + size
+        return CLOSENESS.format(t=T, model=t_closeness.DESCRIPTOR.name) + size
     note = f"# The most frequent sensitive value stands in {_percent(worst)} of rows, which allows l up to {most}.\n"
     fewest = f"l = {min(L, most)}                      # each group has at least this many sensitive values\n"
-    return f'{note}model = "l-diversity"\n{fewest}{size}'
+    return f'{note}model = "{l_diversity.DESCRIPTOR.name}"\n{fewest}{size}'

@@ -81,7 +81,8 @@ def suggest(frame: pl.DataFrame) -> tuple[Suggestion, ...]:
             reason = f"{advice.reason} Another column is the identifier, and this one would name people too."
             advices[place] = advice._replace(role="drop", reason=reason)
     if chosen >= 0 and (period := _period(frame, chosen, looks)) is not None:
-        reason = f"{advices[chosen].reason} Together with {period!r} it is unique: publish one {period} at a time."
+        shown = repr(period)[1:-1]  # a control character in a comment is no TOML
+        reason = f"{advices[chosen].reason} Together with '{shown}' it is unique: publish one {shown} at a time."
         advices[chosen] = advices[chosen]._replace(reason=reason)
     return tuple(
         Suggestion(name, a.role, {"role": a.role, **a.spec}, a.reason, a.confidence, look.facts)

@@ -21,9 +21,9 @@ from reveil.background.loading import Background, load_background
 from reveil.background.transitions import domain
 from reveil.base.errors import Fault, InputError, brief
 from reveil.base.words import some
+from reveil.guarantees.descriptor import TRANSITIONS
 from reveil.hierarchies import scales
 from reveil.hierarchies.tree import Hierarchy
-from reveil.policy.guarantee import EVOLVING
 from reveil.policy.method import GLOBAL_SCHEMES, Method
 from reveil.policy.policy import Column, Policy
 from reveil.table.roles import first_rows
@@ -229,7 +229,7 @@ def _sensitive(
     fresh = [value for value in distinct.to_list() if value not in seen]
     if values.null_count() and None not in seen:
         fresh.append(None)
-    if policy.guarantee.model in EVOLVING:  # counterfeits may show any value that a value may become
+    if policy.guarantee.descriptor.family is TRANSITIONS:  # counterfeits may show any value that a value may become
         fresh += _unseen(values, policy, seen | set(fresh))
     book = (*known, *fresh)
     code = {value: number for number, value in enumerate(book)}

@@ -243,7 +243,7 @@ def _conversion_faults(column: pl.Series, found: pl.Series, wanted: str) -> list
 
 def order_faults(frame: pl.DataFrame, policy: Policy) -> list[Fault]:
     """Sensitive text whose values cannot be put in the order that the promise counts on."""
-    if policy.guarantee.t is None or policy.guarantee.distance != "ordered":
+    if not any(condition.needs_order for condition in policy.guarantee.conditions):
         return []
     texts = [name for name in policy.named("sensitive") if frame[name].dtype == pl.String]
     return [no_order(name) for name in texts if policy.columns[name].order is None]

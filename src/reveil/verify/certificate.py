@@ -14,7 +14,6 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from reveil.base.words import some
-from reveil.policy.guarantee import SINGLE_RELEASE
 from reveil.policy.policy import Policy
 
 if TYPE_CHECKING:
@@ -135,12 +134,12 @@ def limits(policy: Policy, release: int | None, alone: int = 0) -> list[str]:
             f"In {some(alone, 'group')} one person is left beside counterfeits, whose number is published: the "
             "generalised cells of such a group are that person's own. Their value stays hidden."
         )
-    if model in SINGLE_RELEASE and release is not None:
+    if not policy.guarantee.series and release is not None:
         found.append(
             f"{model} is a promise about one table. Several releases about the same people, each keeping it, can "
             "together reveal a person's value: publish a series under a guarantee for series."
         )
-    elif model in SINGLE_RELEASE:
+    elif not policy.guarantee.series:
         found.append(
             f"{model} is a promise about this table alone: it does not hold for it together with other releases."
         )

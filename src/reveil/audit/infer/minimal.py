@@ -23,6 +23,9 @@ from reveil.audit.result.score import Score
 from reveil.base.arrays import I64, Bools
 from reveil.base.errors import Fault, InputError
 from reveil.base.words import some
+from reveil.guarantees.alpha_k import AlphaK
+from reveil.guarantees.k_anonymity import KAnonymity
+from reveil.guarantees.l_diversity import LDiversity
 from reveil.hierarchies.tree import Hierarchy
 from reveil.policy.guarantee import Guarantee
 from reveil.policy.policy import Policy
@@ -33,6 +36,7 @@ MOST_WAYS = 5_000  # of giving out the rows of one group
 MOST_GROUPS = 200  # looked at; of more, so many are drawn
 FAKES, MANY_WAYS = "counterfeits", f"more than {MOST_WAYS:,} ways to give out their rows"
 NAME = "minimality"
+KNOWN = (KAnonymity, LDiversity, AlphaK)  # conditions that are told from the values of one group
 
 
 @dataclass(frozen=True)
@@ -106,8 +110,7 @@ def _promise(m: Model, policy: Policy | None) -> Guarantee:
     elif not m.observed.located:
         message = "groups overlap or presence is not known, so it is not known whose rows a group has"
         faults.append(Fault("R729", "publisher", message, "give a population with a column `release`"))
-    others = ("t", "epsilon", "population", "r")
-    if g is None or (g.l is None and g.alpha is None) or any(getattr(g, name) is not None for name in others):
+    if g is None or not _told_by_values(g):
         message = "the promise must be l-diversity or alpha-k: others are not told from the values of one group"
         faults.append(Fault("R729", "policy", message, "state it in a policy"))
     if policy is not None and len(policy.named("sensitive")) != 1:
@@ -118,15 +121,30 @@ def _promise(m: Model, policy: Policy | None) -> Guarantee:
     return g
 
 
+def _told_by_values(g: Guarantee) -> bool:
+    """Whether there is a condition on values, and `keeps` knows every condition on single releases."""
+    about = [one for facts, one in g.described if not facts.family.series]
+    return any(isinstance(one, (LDiversity, AlphaK)) for one in about) and all(isinstance(one, KNOWN) for one in about)
+
+
 def keeps(g: Guarantee, counts: tuple[int, ...]) -> bool:
     """Whether a group with so many rows of each value keeps the promise, exactly."""
     size, shown = sum(counts), sorted((c for c in counts if c), reverse=True)
-    good = bool(shown) and size >= (g.k or 1) and len(shown) >= (g.l or 1)
-    if good and g.l is not None and g.diversity == "entropy":
-        good = size**size * g.l.denominator**size >= g.l.numerator**size * prod(c**c for c in shown)
-    if good and g.l is not None and g.diversity == "recursive" and g.c is not None:
-        good = shown[0] < g.c * sum(shown[-(-g.l.numerator // g.l.denominator) - 1 :])
-    return good and (g.alpha is None or shown[0] <= g.alpha * size)
+    alike, diverse, frequent = g.find(KAnonymity), g.find(LDiversity), g.find(AlphaK)
+    good = bool(shown) and (alike is None or size >= alike.k)
+    good = good and (diverse is None or _is_diverse(diverse, size, shown))
+    return good and (frequent is None or shown[0] <= frequent.alpha * size)
+
+
+def _is_diverse(asked: LDiversity, size: int, shown: list[int]) -> bool:
+    """Of the rows of each value, the most frequent first."""
+    if len(shown) < asked.l:
+        return False
+    if asked.diversity == "entropy":
+        return bool(size**size * asked.l.denominator**size >= asked.l.numerator**size * prod(c**c for c in shown))
+    if asked.diversity == "recursive" and asked.c is not None:
+        return shown[0] < asked.c * sum(shown[-(-asked.l.numerator // asked.l.denominator) - 1 :])
+    return True
 
 
 def _countable(m: Model) -> tuple[list[int], dict[str, int]]:

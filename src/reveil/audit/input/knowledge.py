@@ -12,9 +12,9 @@ from typing import Any, Literal
 from reveil.background.prior import load as load_priors
 from reveil.background.transitions import Weights, stated_weights, weights_of
 from reveil.base.errors import Fault, InputError
+from reveil.base.sections import exact
 from reveil.base.text import plain_text
 from reveil.base.words import some_people
-from reveil.policy.guarantee import exact
 from reveil.policy.policy import Policy
 
 Change = Literal["never", "freely", "transitions"]
@@ -145,7 +145,7 @@ def adversary_from(content: Mapping[str, Any], policy: Policy | None, folder: Pa
         parts["transitions"] = weights_of(policy)
     if "counterfeits_go_on" not in parts:
         known = parts.get("counterfeits_known", True)
-        parts["counterfeits_go_on"] = policy is not None and jointly(policy) and changing and known
+        parts["counterfeits_go_on"] = policy is not None and policy.guarantee.headline.joint and changing and known
     return Adversary(**parts)
 
 
@@ -188,11 +188,6 @@ def _flag(value: object) -> bool:
     if not isinstance(value, bool):
         raise ValueError(f"{value!r} is not true or false")
     return value
-
-
-def jointly(policy: Policy) -> bool:
-    """Whether the policy's method lets counterfeits go on as values do."""
-    return policy.guarantee.model in ("m-distinct", "m-distinct-star") and policy.guarantee.view != "individual"
 
 
 def _weights(person: str, row: Mapping[str, Any]) -> dict[str, Fraction]:

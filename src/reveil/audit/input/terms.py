@@ -14,7 +14,6 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from reveil.audit.input.knowledge import jointly
 from reveil.audit.input.observed import Observed
 from reveil.audit.model.model import Model
 from reveil.base.arrays import I64, Bools
@@ -23,8 +22,7 @@ from reveil.policy.policy import Policy
 
 def allowed(policy: Policy) -> int:
     """How many people of a cohort may be known for the promise to hold."""
-    g = policy.guarantee
-    return g.compromised if g.model == "compromise-safety" or jointly(policy) else 0
+    return policy.guarantee.headline.allowed
 
 
 def linked(o: Observed) -> tuple[int, I64]:

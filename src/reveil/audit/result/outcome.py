@@ -105,11 +105,11 @@ class Audit:
         }
 
     def _ever(self) -> dict[str, Any]:
-        """Under the global guarantee, what was promised is a bound on being linked in any release."""
-        g = None if self.policy is None else self.policy.guarantee
-        if g is None or g.model != "global" or self.promise is None:
+        """Where a bound on being linked in any release was promised, who is linked more surely than that."""
+        counted = None if self.policy is None else self.policy.guarantee.headline.ever_linked
+        if counted is None or self.promise is None:
             return {}
-        above = self.score.linked(float(self.promise), g.protects)
+        above = self.score.linked(float(self.promise), counted)
         outside = set(self.observed.app_person[self.score.beyond].tolist())
         return {"above_promise": len(above), "beyond_promise": len(above & outside)}
 

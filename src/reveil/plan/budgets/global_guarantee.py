@@ -24,6 +24,7 @@ from reveil.base.errors import Fault, InfeasibleError, InputError
 from reveil.base.progress import Progress
 from reveil.base.text import plain_text
 from reveil.base.words import some
+from reveil.guarantees.global_guarantee import Global
 from reveil.history.history import History
 from reveil.plan.budgets import budget, budget_cuts, statement
 from reveil.plan.budgets.remaining_budget import (
@@ -89,21 +90,14 @@ def compiling() -> str | None:
 
 def pace_of(policy: Policy) -> budget.Pace:
     """How the policy spreads its promise over releases."""
-    g = policy.guarantee
-    assert g.l is not None
-    assert g.strategy is not None
+    g = policy.guarantee.require(Global)
     return budget.Pace(g.l, g.strategy, g.horizon, g.rate)
 
 
 def _tests(encoded: Encoded, policy: Policy) -> Tests:
     """The other conditions of the policy. No group is smaller than l, even where nothing in it is protected."""
-    tests = admit.tests(encoded, _without_l(policy))
-    return tests._replace(least=max(tests.least, ceil(policy.guarantee.l or 1)))
-
-
-def _without_l(policy: Policy) -> Policy:
-    """The policy of one release on its own: l is the bound of the whole series here and asks for no diversity."""
-    return policy.model_copy(update={"guarantee": policy.guarantee.model_copy(update={"l": None})})
+    tests = admit.tests(encoded, policy)
+    return tests._replace(least=max(tests.least, ceil(policy.guarantee.require(Global).l)))
 
 
 def _refuse_unknown(encoded: Encoded, policy: Policy) -> None:
@@ -114,7 +108,7 @@ def _refuse_unknown(encoded: Encoded, policy: Policy) -> None:
     for column in encoded.sensitive:
         known |= {plain_text(leaf) for leaf in column.hierarchy.leaves} if column.hierarchy else set()
     faults = []
-    for value in policy.guarantee.protect or ():
+    for value in policy.guarantee.require(Global).protect or ():
         if value not in known:
             near = difflib.get_close_matches(value, known, n=1)
             hint = f"; the nearest is {near[0]!r}" if near else ""
@@ -167,7 +161,8 @@ def purse_of(
 
 def _slots(encoded: Encoded, policy: Policy) -> tuple[NDArray[np.int64], int]:
     """A slot for each protected value; if that is too much to keep, the rarest values share the last one."""
-    protected = [policy.guarantee.protects(value) for column in encoded.sensitive for value in column.values]
+    promise = policy.guarantee.require(Global)
+    protected = [promise.protects(value) for column in encoded.sensitive for value in column.values]
     rows = [
         np.bincount(encoded.codes[:, number], minlength=len(column.values))
         for number, column in enumerate(encoded.sensitive)
@@ -337,7 +332,7 @@ def _refuse_conditions(tests: Tests, rows: Rows, order: Order, encoded: Encoded,
         raise InfeasibleError(
             Fault("R462", "guarantee", message, "publish more people together, or lower k or l", len(rows))
         )
-    raise InfeasibleError(infeasible.faults(encoded, _without_l(policy)))
+    raise InfeasibleError(infeasible.faults(encoded, policy))
 
 
 class _Affordable(Work):

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from reveil.base.errors import Fault
 from reveil.base.words import some, some_people
+from reveil.guarantees.global_guarantee import Global
 from reveil.history.history import History
 from reveil.plan.budgets import budget, budget_cuts
 from reveil.plan.budgets.remaining_budget import Purse, smallest
@@ -30,7 +31,7 @@ def outlook(
     encoded: Encoded, history: History, left: NDArray[np.float64], pace: budget.Pace, policy: Policy
 ) -> dict[str, Any]:
     """What people have left before this release (`left`, a survival for each row), and what the next ones can cost."""
-    now = history.head + 1
+    now, protect = history.head + 1, policy.guarantee.require(Global).protect
     value, share = _most_frequent(encoded, policy)
     releases = AHEAD
     if pace.strategy == "constant-ratio" and pace.horizon is not None:
@@ -41,7 +42,7 @@ def outlook(
         "budget": pace.describe(),
         "release": now,
         "bound": str(1 / pace.l),
-        "protected": "all values" if policy.guarantee.protect is None else list(policy.guarantee.protect),
+        "protected": "all values" if protect is None else list(protect),
         "people by tenth of the budget spent before": bins.tolist(),
         "most spent before by anybody": round(float(spent.max(initial=0.0)), 6),
         "rows per occurrence of a value, from this release on": budget.sizes(pace, now + releases - 1)[now - 1 :],
@@ -52,11 +53,11 @@ def outlook(
 
 
 def _most_frequent(encoded: Encoded, policy: Policy) -> tuple[Any, Fraction]:
-    found, most = None, 0
+    promise, found, most = policy.guarantee.require(Global), None, 0
     for number, column in enumerate(encoded.sensitive):
         counts = np.bincount(encoded.codes[:, number], minlength=len(column.values))
         for code in np.argsort(-counts, kind="stable"):
-            if policy.guarantee.protects(column.values[code]):
+            if promise.protects(column.values[code]):
                 if counts[code] > most:
                     found, most = column.values[code], int(counts[code])
                 break

@@ -34,21 +34,21 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     """Group the rows of one table under its single-release conditions."""
     trees = lay_end_to_end(encoded, policy)
     kept, tests, withheld = admissible(encoded, policy, seed)
-    strict = policy.method.cuts == "strict" or not admit.monotone(policy.guarantee) or encoded.population is not None
+    strict = policy.method.cuts == "strict" or not policy.guarantee.monotone
     allowance = max(0, floor(policy.method.suppress * encoded.rows) - withheld)
-    if policy.guarantee.delta_min > 0:
-        allowance = 0  # nobody of the population could be where rows are withheld
+    if tests.most[0] > 0:
+        allowance = 0  # presence: nobody of the population could be where rows are withheld
     work = Work(trees, tests, kept, not strict, allowance)
     progress(compiling() or "planning", 0.0)
     parts = work.run(progress)
-    if policy.guarantee.t is not None and any((part.group < 0).any() for part in parts):
+    if policy.guarantee.relative and any((part.group < 0).any() for part in parts):
         work = _once_more(work, parts, encoded, policy)
         parts = work.run(progress)
     return _collect(work, parts, encoded, withheld, strict)
 
 
 def _once_more(work: Work, parts: list[Part], encoded: Encoded, policy: Policy) -> Work:
-    """The rows that stayed, as a table of its own: t-closeness compares with what is published, not with the input.
+    """The rows that stayed, as a table of its own: some conditions compare with what is published.
 
     Where they do not pass as one group (nearness may not), nothing is withheld instead.
     """

@@ -24,6 +24,7 @@ from reveil.base.arrays import I32, I64, offsets_of
 from reveil.base.errors import Fault, InfeasibleError, brief
 from reveil.base.progress import Progress
 from reveil.base.words import some, some_people
+from reveil.guarantees.lasting import CohortTerms, Evolving
 from reveil.history.history import History
 from reveil.plan.cutting.trees import Trees, lay_end_to_end
 from reveil.plan.evolving import succession
@@ -31,9 +32,10 @@ from reveil.plan.evolving.disjoint import kinds_of
 from reveil.plan.persistent import vacancies
 from reveil.plan.persistent.closed_cohorts import Standing, found_cohorts, outlook, refill_places, statistics_of
 from reveil.plan.persistent.eligible import TOO_FREQUENT, group_size, keep_eligible, largest_share
+from reveil.plan.persistent.guesses import allowed_guess, lowest_guess, repeats
 from reveil.plan.persistent.past import Past, group_offsets, read_past, sort_by
 from reveil.plan.plan import Plan
-from reveil.policy.guarantee import Guarantee, lowest_tau, repeats
+from reveil.policy.guarantee import Guarantee
 from reveil.policy.policy import Policy
 from reveil.table.encode import Encoded, Sensitive
 
@@ -168,9 +170,10 @@ def limits(g: Guarantee, first: I64, rows: I64, relation: Relation) -> tuple[I64
     shows now. 0 where there is none: such a cohort must not be shown again.
     """
     sizes, distinct = np.diff(first), np.unique(np.diff(first))
-    tau = float(lowest_tau(g) if g.tau is None else g.tau)
+    terms = g.require(CohortTerms)
+    tau = float(allowed_guess(terms))
     chance = np.asarray(relation.weights / relation.totals[:, None])
-    by_size = [(repeats(g, size), float(lowest_tau(g.model_copy(update={"m": size})))) for size in distinct.tolist()]
+    by_size = [(repeats(g, size), float(lowest_guess(terms, size))) for size in distinct.tolist()]
     index = np.searchsorted(distinct, sizes)
     most = np.array([number for number, _ in by_size], dtype=np.int64)[index]
     place = np.array([guess for _, guess in by_size])[index]
@@ -229,7 +232,7 @@ def _labels(
     family = kinds_of(relation)
     codes = encoded.codes[rows, 0]
     counts = np.bincount(family[codes], minlength=int(family.max()) + 1)
-    there, star = int((counts > 0).sum()), g.model == "m-distinct-star"
+    there, star = int((counts > 0).sum()), g.require(Evolving).disjoint
     most = 1 if star else max(1, repeats(g, size))
     if star and len(counts) < size:
         raise InfeasibleError(_no_families(relation, family, size, column, len(rows)))

@@ -20,6 +20,7 @@ from reveil.base.arrays import I32, I64, offsets_by_key, ranks_within, starts_of
 from reveil.base.errors import Fault, InfeasibleError
 from reveil.base.progress import Progress
 from reveil.base.words import some_people
+from reveil.guarantees.lasting import Evolving
 from reveil.history.history import History
 from reveil.plan.cutting.trees import Trees, lay_end_to_end
 from reveil.plan.evolving import bucket_entries, disjoint
@@ -82,7 +83,7 @@ class Task:
 
     @property
     def star(self) -> bool:
-        return self.policy.guarantee.model == "m-distinct-star"
+        return self.policy.guarantee.require(Evolving).disjoint
 
 
 def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progress: Progress) -> Plan:
@@ -124,7 +125,7 @@ def _task(encoded: Encoded, policy: Policy, seed: int) -> Task:
     relation = relation_of(policy, encoded.sensitive[0].values)
     width = len(relation.values)
     size = group_size(policy.guarantee)
-    star = policy.guarantee.model == "m-distinct-star"
+    star = policy.guarantee.require(Evolving).disjoint
     if width < size:
         name = encoded.sensitive[0].name
         message = f"has {width} values, also among those that values may become, and a group must show {size}"
@@ -336,11 +337,10 @@ def _leave_out_likely(task: Task, history: History, grouped: Grouped) -> tuple[G
     codes = task.codes[grouped.rows].astype(np.int64)
     shown[grouped.group, codes] = True
     shown[grouped.fake_group, grouped.fake_code] = True
-    assert task.policy.guarantee.m is not None
     name = task.encoded.sensitive[0].name
     group = grouped.group.astype(np.int32)
     likely = disjoint.too_likely(
-        history, name, persons[grouped.rows], group, shown, task.relation, task.policy.guarantee.m
+        history, name, persons[grouped.rows], group, shown, task.relation, task.policy.guarantee.require(Evolving).m
     )
     if not likely.any():
         return grouped, 0
@@ -357,7 +357,7 @@ def _leave_out_likely(task: Task, history: History, grouped: Grouped) -> tuple[G
 
 
 def _unequal(name: str, rows: int, task: Task) -> Fault:
-    m = task.policy.guarantee.m
+    m = task.policy.guarantee.require(Evolving).m
     return Fault(
         "R452",
         f"column {name!r}",

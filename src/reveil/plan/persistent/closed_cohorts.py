@@ -17,15 +17,19 @@ from numpy.typing import NDArray
 
 from reveil.base.arrays import I32, I64, offsets_of
 from reveil.base.progress import Progress, silent
+from reveil.guarantees.descriptor import Parameters
+from reveil.guarantees.historical_safety import HistoricalSafety
+from reveil.guarantees.lasting import CohortTerms
 from reveil.history.history import History
 from reveil.plan.cutting import mondrian
 from reveil.plan.cutting.trees import Trees, lay_end_to_end
 from reveil.plan.persistent import vacancies
+from reveil.plan.persistent.degree import degree
 from reveil.plan.persistent.eligible import OFTEN_ENOUGH, TOO_FREQUENT, group_size, keep_eligible
 from reveil.plan.persistent.forecast import AHEAD, trade_offs
 from reveil.plan.persistent.past import Past, read_past, sort_by
 from reveil.plan.plan import Plan
-from reveil.policy.guarantee import EVOLVING, Guarantee
+from reveil.policy.guarantee import Guarantee
 from reveil.policy.method import Method
 from reveil.policy.policy import Policy
 from reveil.table.encode import Encoded
@@ -84,7 +88,7 @@ def _who(past: Past, persons: I64, policy: Policy) -> tuple[NDArray[np.bool_], N
     known = cohort >= 0
     lost = known.copy()
     lost[known] = past.seen[persons[known]] < past.refilled[cohort[known]]
-    limit = policy.guarantee.L
+    limit = policy.guarantee.headline.releases
     often = known & (past.times[persons] >= limit) if limit is not None else np.zeros_like(known)
     return known, lost, often
 
@@ -101,20 +105,18 @@ def _standing(past: Past, encoded: Encoded, rows: I64) -> Standing:
     return Standing(here, order, first, first_vacant, vacant)
 
 
-def least_refill(g: Guarantee) -> int:
+def least_refill(headline: Parameters) -> int:
     """How many places of a cohort must be vacant before newcomers may take them."""
-    if g.model == "m-invariance":
+    if isinstance(headline, HistoricalSafety):
+        return degree(headline)
+    if not isinstance(headline, CohortTerms):
         return 1
-    if g.model == "historical-safety":
-        from reveil.background.breach_formulas import degree
-
-        return degree(g)
-    if g.refill == "never":
+    if headline.refill == "never":
         return NEVER
-    if g.compromised == 0:
-        return g.refill
-    needed = 0 if g.tau is None else ceil(1 / g.tau) + g.compromised - 1
-    return max(g.refill, needed)
+    if headline.compromised == 0:
+        return headline.refill
+    needed = 0 if headline.tau is None else ceil(1 / headline.tau) + headline.compromised - 1
+    return max(headline.refill, needed)
 
 
 def refill_places(
@@ -128,10 +130,11 @@ def refill_places(
     rng: np.random.Generator,
 ) -> I32:
     """The standing cohort that each newcomer joins, -1 for none."""
-    least = least_refill(policy.guarantee)
+    least = least_refill(policy.guarantee.headline)
     vacant = np.diff(standing.first_vacant)
     open_ = np.flatnonzero(vacant >= least)
-    if policy.guarantee.model in ("compromise-safety", *EVOLVING) and policy.guarantee.compromised > 1:
+    terms = policy.guarantee.find(CohortTerms)
+    if terms is not None and terms.compromised > 1:
         open_ = open_[_nobody_late_left(past, standing, encoded)[open_]]
     home = np.full(len(newcomers), -1, dtype=np.int32)
     if not len(open_) or len(newcomers) < least:
@@ -189,7 +192,7 @@ def found_cohorts(encoded: Encoded, rows: I64, trees: Trees, policy: Policy, siz
     part = replace(encoded, positions=encoded.positions[rows], codes=encoded.codes[rows], population=None, persons=None)
     wanted = policy.model_copy(
         update={
-            "guarantee": Guarantee(model="alpha-k", k=size, alpha=Fraction(1, size)),
+            "guarantee": Guarantee.of("alpha-k", k=size, alpha=Fraction(1, size)),
             "method": Method(cuts=policy.method.cuts, recode=policy.method.recode),
         }
     )
@@ -203,13 +206,14 @@ def found_cohorts(encoded: Encoded, rows: I64, trees: Trees, policy: Policy, siz
 
 def outlook(past: Past, history: History, known: NDArray[np.bool_], policy: Policy) -> dict[str, Any]:
     """What this and other settings will cost in the long run, if people go on leaving as they did."""
-    if policy.guarantee.model not in ("compromise-safety", *EVOLVING):
+    terms = policy.guarantee.find(CohortTerms)
+    if terms is None:
         return {}
     before = int((past.seen == history.head).sum()) if history.head else 0
     churn = 1 - min(1.0, float(known.sum()) / before) if before else USUAL_CHURN
     return {
         "share of people assumed to leave": round(churn, 4),
-        f"trade-offs after {AHEAD} releases": trade_offs(policy.guarantee, churn),
+        f"trade-offs after {AHEAD} releases": trade_offs(terms, churn),
     }
 
 

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reveil.background.breach_formulas import degree
 from reveil.base.arrays import I32, I64, starts_of
 from reveil.base.errors import Fault, InfeasibleError
 from reveil.base.progress import Progress
+from reveil.guarantees.historical_safety import HistoricalSafety
 from reveil.history.history import History
 from reveil.plan.persistent import closed_cohorts, decorrelate
+from reveil.plan.persistent.degree import degree
 from reveil.plan.persistent.m_invariance import Parted, part
 from reveil.plan.persistent.past import group_offsets
 from reveil.plan.plan import Plan
@@ -40,9 +41,10 @@ class Cells:
 
 def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progress: Progress) -> Plan:
     """Historical safety by the closure that the policy asks for."""
-    if policy.guarantee.closure == "transitive":
+    asked = policy.guarantee.require(HistoricalSafety)
+    if asked.closure == "transitive":
         return closed_cohorts.plan(encoded, history, policy, seed=seed, progress=progress)
-    n = degree(policy.guarantee)
+    n = degree(asked)
     parted = part(encoded, history, policy, seed, progress)
     found = _cells(parted, encoded, history)
     unsafe = decorrelate.count_unsafe(found.cells, found.first, found.width, found.height, found.went, n)

@@ -6,14 +6,14 @@ in m of the rows (it is *m-eligible*).
 
 from __future__ import annotations
 
-from math import ceil
-
 import numpy as np
 from numpy.typing import NDArray
 
 from reveil.base.arrays import I64, ranks_within
 from reveil.base.errors import Fault, InfeasibleError
 from reveil.base.words import some
+from reveil.guarantees.lasting import ManyValues
+from reveil.plan.cutting.conditions.contract import rows_of_different_values
 from reveil.policy.guarantee import Guarantee
 from reveil.policy.policy import Policy
 from reveil.table.encode import Sensitive
@@ -22,22 +22,13 @@ TOO_FREQUENT = "no group yet: too few newcomers of other values"
 OFTEN_ENOUGH = "published L times already"
 
 
-def group_size(g: Guarantee) -> int:
+def group_size(guarantee: Guarantee) -> int:
     """How many different values a group needs so that m and all single-release conditions hold.
 
-    >>> group_size(Guarantee(model="m-invariance", m=4, k=6))
+    >>> group_size(Guarantee.of("m-invariance", m=4, k=6))
     6
     """
-    assert g.m is not None
-    sizes = [g.m, g.k or 1]
-    if g.alpha is not None:
-        sizes.append(ceil(1 / g.alpha))
-    if g.l is not None:
-        sizes.append(ceil(g.l))
-        if g.diversity == "recursive" and g.c is not None:
-            # One row per value: 1 < c * (s - l + 1).
-            sizes.append(int(g.l) + int(1 / g.c))
-    return max(sizes)
+    return max(guarantee.require(ManyValues).m, rows_of_different_values(guarantee))
 
 
 def largest_share(counts: I64, m: int) -> int:

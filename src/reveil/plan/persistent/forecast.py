@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reveil.policy.guarantee import Guarantee, lowest_tau
+from reveil.guarantees.lasting import CohortTerms
+from reveil.plan.persistent.guesses import lowest_guess
 
 AHEAD = 12  # releases
 
@@ -52,15 +53,16 @@ def _leaving(size: int, churn: float) -> NDArray[np.float64]:
     return table
 
 
-def trade_offs(g: Guarantee, churn: float) -> list[dict[str, Any]]:
+def trade_offs(g: CohortTerms, churn: float) -> list[dict[str, Any]]:
     """What other settings would promise and cost: m as it is and two more, and every refill that is allowed."""
-    assert g.m is not None
     found = []
     for m in (g.m, g.m + 1, g.m + 2):
         for refill in (*range(g.compromised + 1, m), "never"):  # a cohort of m that lost all m is not shown
             if isinstance(refill, int) and g.compromised > 2:
                 continue
-            other = g.model_copy(update={"m": m, "refill": refill, "tau": None})
+            other = g.model_copy(update={"refill": refill})
             share = counterfeit_shares(m, refill, churn, AHEAD)[-1]
-            found.append({"m": m, "refill": refill, "bound": str(lowest_tau(other)), "counterfeits": round(share, 3)})
+            found.append(
+                {"m": m, "refill": refill, "bound": str(lowest_guess(other, m)), "counterfeits": round(share, 3)}
+            )
     return found

@@ -63,7 +63,7 @@ def part(encoded: Encoded, history: History, policy: Policy, seed: int, progress
     persons, codes = encoded.persons, np.ascontiguousarray(encoded.codes[:, 0])
     past = read_shown(history, persons, encoded.sensitive[0].name)
     known = past.latest[persons] >= 0
-    limit = policy.guarantee.L
+    limit = policy.guarantee.headline.releases
     often = np.zeros_like(known)
     if limit is not None:
         often = known & (times_published(history, len(past.latest))[persons] >= limit)

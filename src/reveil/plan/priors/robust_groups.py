@@ -12,7 +12,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, floor
+from math import ceil
 from os import cpu_count
 from typing import Any
 
@@ -24,8 +24,10 @@ from reveil.base.arrays import offsets_of
 from reveil.base.errors import Fault, InfeasibleError
 from reveil.base.progress import Progress
 from reveil.base.words import agree, some
+from reveil.guarantees.r_robustness import RRobustness
 from reveil.history.history import History
 from reveil.plan.cutting import admit, cuts
+from reveil.plan.cutting.conditions.contract import rows_of_different_values
 from reveil.plan.cutting.mondrian import rows_of
 from reveil.plan.cutting.trees import lay_end_to_end
 from reveil.plan.plan import Plan
@@ -59,16 +61,13 @@ def plan_linkage(encoded: Encoded, history: History, policy: Policy, *, seed: in
     return work.finish("linkage", progress)
 
 
-def least_size(g: Guarantee) -> int:
-    """Rows that a group of different values needs for r and for the size conditions beside it.
+def least_size(guarantee: Guarantee) -> int:
+    """Rows that a group of different values needs for r and for the conditions beside it.
 
-    >>> least_size(Guarantee(model="r-robustness", r=3, priors=("a.csv",), k=5, alpha="1/4"))
+    >>> least_size(Guarantee.of("r-robustness", r=3, priors=("a.csv",), k=5, alpha="1/4"))
     5
     """
-    needs = [ceil(g.r or 1), g.k or 1, ceil(g.l or 1), ceil(1 / g.alpha) if g.alpha else 1]
-    if g.l is not None and g.diversity == "recursive" and g.c is not None:
-        needs.append(floor(g.l - 1 + 1 / g.c) + 1)  # 1 < c (n - l + 1)
-    return max(needs)
+    return max(ceil(guarantee.require(RRobustness).r or 1), rows_of_different_values(guarantee))
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,12 +97,13 @@ def _kinds(encoded: Encoded, priors: list[Prior], g: Guarantee) -> _Kinds:
         combined = combined * len(table) + kinds[:, number]
     found, first, kind = np.unique(combined, return_index=True, return_inverse=True)
     place = _coordinates([table[kinds[first, number]] for number, table in enumerate(tables)])
+    asked = g.require(RRobustness)
     odds = Odds(
         kinds=kinds,
         first=np.cumsum([0, *(len(table) for table in tables)], dtype=np.int64),
         table=np.vstack(tables),
-        r=float(g.r or 1),
-        delta=g.condition == "delta",
+        r=float(asked.r or 1),
+        delta=asked.condition == "delta",
         size=least_size(g),
         place=np.ascontiguousarray(place[kind]),
     )
@@ -182,7 +182,7 @@ class _Work:
         Segments are not cut further once they have `stop` rows or fewer.
         """
         rows, bounds = np.concatenate(parts), np.cumsum([0, *map(len, parts)])
-        needed = Guarantee(model="alpha-k", alpha=alpha, k=self.size)
+        needed = Guarantee.of("alpha-k", alpha=alpha, k=self.size)
         tests = admit.tests(self.encoded, self.policy.model_copy(update={"guarantee": needed}))
         matrix, order = rows_of(self.encoded)[0][rows], rows.copy()
 

@@ -76,12 +76,12 @@ class Problem:
         """The class of each row of a tally, which classes may not be published, and their sizes."""
         ids, count = number(counted.rows, how)
         bad, sizes = failing(counted, ids, count, self.tests)
-        if bad.any() and self.policy.guarantee.t is not None:
+        if bad.any() and self.policy.guarantee.relative:
             bad = self._close(counted, how, ids, bad)
         return ids, bad, sizes
 
     def _close(self, counted: Tally, how: Recoding, ids: I32, bad: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """t-closeness compares with what is published: withhold, look again at the others, until none fails."""
+        """Conditions that compare with what is published: withhold, look again at the others, until none fails."""
         where, _ = number(np.concatenate([self.rows, counted.rows]), how)
         mine, place = where[: len(self.rows)], np.zeros(len(bad), dtype=np.int32)
         place[ids] = where[len(self.rows) :]  # the same classes, numbered by the rows and by the tally

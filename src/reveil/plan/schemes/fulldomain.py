@@ -19,7 +19,7 @@ import numpy as np
 from reveil.base.errors import InfeasibleError
 from reveil.base.progress import Progress
 from reveil.history.history import History
-from reveil.plan.cutting import admit, infeasible
+from reveil.plan.cutting import infeasible
 from reveil.plan.plan import Plan
 from reveil.plan.schemes.counted import Checked, Problem
 from reveil.plan.schemes.lattice import Lattice, Levels
@@ -70,9 +70,8 @@ def best_levels(problem: Problem, progress: Progress) -> tuple[Lattice, Found]:
 def falling(guarantee: Guarantee, allowance: int) -> bool:
     """Whether the rows that must be withheld can only become fewer from a node to a coarser one."""
     if allowance == 0:
-        return admit.monotone(guarantee)
-    distinct = guarantee.l is None or guarantee.diversity == "distinct"
-    return distinct and guarantee.t is None and guarantee.alpha is None and guarantee.epsilon is None
+        return guarantee.monotone
+    return all(condition.growing for condition in guarantee.conditions)
 
 
 def search(lattice: Lattice, falls: bool, progress: Progress) -> Found | None:

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from reveil.base.arrays import ranks_within
 from reveil.base.errors import Fault, InputError, stop_if
+from reveil.guarantees.t_closeness import TCloseness
 from reveil.hierarchies.tree import Hierarchy
 from reveil.history.history import History
 from reveil.policy.policy import Column, Policy
@@ -42,7 +43,7 @@ Ratios = tuple[Whole, Whole]  # numerator and denominator for each class
 
 
 @dataclass
-class TCloseness:
+class TClosenessJudge:
     """No class is further than t from the whole table.
 
     `distance` "auto" means hierarchical where there is a hierarchy, ordered where there is an order (numbers
@@ -55,7 +56,6 @@ class TCloseness:
     hierarchy: Hierarchy | None = None
     order: tuple[Any, ...] | None = None
     name: str = "t-closeness"
-    monotone: bool = True
 
     def judge(self, view: View, history: History) -> list[Verdict]:
         counts = count_values(view, self.column)
@@ -270,21 +270,18 @@ def _no_hierarchy(column: str) -> Fault:
     )
 
 
-def build_t(policy: Policy, background: Background) -> list[Judge]:
-    g = policy.guarantee
-    if g.t is None:
-        return []
+def build_t(asked: TCloseness, policy: Policy, background: Background) -> list[Judge]:
     judges: list[Judge] = []
     faults = []
     for name in policy.named("sensitive"):
         order = policy.columns[name].order
         known = background.hierarchies.get(name)
         tree = None if known is None or known.free else known
-        if g.distance == "hierarchical" and tree is None:
+        if asked.distance == "hierarchical" and tree is None:
             faults.append(_no_hierarchy(name))
-        if g.distance == "ordered" and order is None and _is_text(policy.columns[name]):
+        if asked.distance == "ordered" and order is None and _is_text(policy.columns[name]):
             faults.append(no_order(name))
-        judges.append(TCloseness(g.t, name, g.distance, tree, order))
+        judges.append(TClosenessJudge(asked.t, name, asked.distance, tree, order))
     stop_if(faults)
     return judges
 

@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from reveil.base.arrays import I64, offsets_by_key
 from reveil.base.kernels import kernel
 from reveil.base.words import some
+from reveil.guarantees.compromise_safety import CompromiseSafety
 from reveil.history.history import History
-from reveil.policy.guarantee import lowest_tau
 from reveil.policy.policy import Policy
+from reveil.verify.judges.cohort_bounds import promised_guess
 from reveil.verify.judges.contract import Background, Judge, Verdict, View
 from reveil.verify.judges.counts import exceeds, written
 from reveil.verify.judges.lineage import lineage, worst_guess
@@ -199,7 +200,7 @@ def _lives(found: Components, refilled: Refills, wanted: set[int]) -> list[tuple
 
 
 @dataclass
-class CompromiseSafety:
+class CompromiseSafetyJudge:
     """No guess above tau, whichever c people are known: exact for closed cohorts, refused for all else."""
 
     m: int
@@ -207,7 +208,6 @@ class CompromiseSafety:
     tau: Fraction
     column: str
     name: str = "compromise-safety"
-    monotone: bool = False
 
     def judge(self, view: View, history: History) -> list[Verdict]:
         known = some(self.known, "person", "people")
@@ -307,8 +307,6 @@ def unknown_members(name: str, bound: Fraction | int, view: View, details: dict[
     )
 
 
-def build_cohorts(policy: Policy, background: Background) -> list[Judge]:
-    g = policy.guarantee
-    assert g.m is not None
-    tau = g.tau if g.tau is not None else lowest_tau(g)
-    return [CompromiseSafety(g.m, g.compromised, tau, name) for name in policy.named("sensitive")]
+def build_cohorts(asked: CompromiseSafety, policy: Policy, background: Background) -> list[Judge]:
+    tau = promised_guess(asked)
+    return [CompromiseSafetyJudge(asked.m, asked.compromised, tau, name) for name in policy.named("sensitive")]

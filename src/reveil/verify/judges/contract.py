@@ -73,7 +73,6 @@ class Judge(Protocol):
     """A guarantee with its parameters fixed."""
 
     name: str
-    monotone: bool  # a union of classes that satisfy it satisfies it
 
     def judge(self, view: View, history: History) -> list[Verdict]:
         """One verdict per thing that must hold (for instance per sensitive column)."""

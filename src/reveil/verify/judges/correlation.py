@@ -17,9 +17,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from reveil.background.breach_formulas import degree
 from reveil.base.arrays import offsets_by_key
+from reveil.base.errors import Fault, InputError
 from reveil.base.words import some
+from reveil.guarantees.historical_safety import HistoricalSafety
 from reveil.history.history import History
 from reveil.policy.policy import Policy
 from reveil.verify.judges.cohorts import closed, components, refills, unknown_members
@@ -207,7 +208,7 @@ def null_space(matrix: NDArray[np.int64], prime: int) -> NDArray[np.int64]:
 
 
 @dataclass
-class HistoricalSafety:
+class HistoricalSafetyJudge:
     """(m, n)-historical safety, with the paper's pairwise test or with the transitive one."""
 
     m: int
@@ -215,7 +216,6 @@ class HistoricalSafety:
     closure: Closure
     column: str
     name: str = "historical-safety"
-    monotone: bool = False
 
     def judge(self, view: View, history: History) -> list[Verdict]:
         details: dict[str, Any] = {"column": self.column, "n": self.n, "closure": self.closure}
@@ -266,7 +266,34 @@ class HistoricalSafety:
         )
 
 
-def build_history(policy: Policy, background: Background) -> list[Judge]:
-    g = policy.guarantee
-    assert g.m is not None
-    return [HistoricalSafety(g.m, degree(g), g.closure, name) for name in policy.named("sensitive")]
+def breach(p: Fraction, releases: int, m: int, n: int) -> Fraction:
+    """The paper's Theorem 2: the chance that all of m values but one are ruled out for somebody.
+
+    A value stays open while none of its holders is known and none of the sets of n, of which a group has m // n, is.
+    """
+    stays = ((1 - p) * (1 - (p * (m - 1) / m) ** n) ** (m // n)) ** releases
+    return (1 - stays) ** (m - 1)
+
+
+def least_degree(asked: HistoricalSafety) -> int:
+    """The n that is judged: as given, or the smallest with a breach less likely than h; refused where there is none."""
+    if asked.n is not None:
+        return asked.n
+    p, releases, h = asked.p, asked.L, asked.h
+    assert p is not None and releases is not None and h is not None
+
+    def smallest(times: int) -> int | None:
+        return next((n for n in range(1, asked.m + 1) if breach(p, times, asked.m, n) < h), None)
+
+    found = smallest(releases)
+    if found is None:
+        shorter = next((times for times in range(releases, 0, -1) if smallest(times)), None)
+        way = "raise m" if shorter is None else f"lower L to {shorter}"
+        message = f"no n keeps a breach less likely than h = {h} with p = {p}, L = {releases}, m = {asked.m}"
+        raise InputError(Fault("R421", "guarantee.n", message, f"{way}, raise h or m, or give n"))
+    return found
+
+
+def build_history(asked: HistoricalSafety, policy: Policy, background: Background) -> list[Judge]:
+    n = least_degree(asked)
+    return [HistoricalSafetyJudge(asked.m, n, asked.closure, name) for name in policy.named("sensitive")]

@@ -23,6 +23,7 @@ from reveil.base.arrays import offsets_of
 from reveil.base.kernels import kernel
 from reveil.base.text import plain_text
 from reveil.base.words import some
+from reveil.guarantees.lasting import Evolving
 from reveil.history.history import History
 from reveil.policy.policy import Policy
 from reveil.verify.judges.cohorts import unknown_members
@@ -124,12 +125,10 @@ class IndividuallyDistinct:
 
     policy: Policy
     column: str
-    monotone: bool = False
 
     def __post_init__(self) -> None:
-        assert self.policy.guarantee.m is not None
-        self.m, self.name = self.policy.guarantee.m, self.policy.guarantee.model
-        self.star = self.name == "m-distinct-star"
+        asked = self.policy.guarantee.require(Evolving)
+        self.m, self.name, self.star = asked.m, self.policy.guarantee.model, asked.disjoint
         self.bound = Fraction(1, self.m) if self.star else Fraction(self.m)
 
     def judge(self, view: View, history: History) -> list[Verdict]:
@@ -231,9 +230,9 @@ def most_exposed(risks: Risks) -> dict[str, Any] | None:
     return graph_between(candidates, risks.relation).to_dict()
 
 
-def build_distinct(policy: Policy, background: Background) -> list[Judge]:
+def build_distinct(asked: Evolving, policy: Policy, background: Background) -> list[Judge]:
     """The judges of m-distinct and m-distinct-star, by view. The relation is read at once: its faults come first."""
-    if policy.guarantee.view == "joint":
+    if asked.joint:
         from reveil.verify.judges.joint_view import build_joint
 
         return build_joint(policy, background)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from reveil.base.arrays import I64, offsets_by_key
 from reveil.base.text import plain_text
 from reveil.base.words import some
+from reveil.guarantees.global_guarantee import Global
 from reveil.history.history import History
 from reveil.policy.policy import Policy
 from reveil.verify.judges.contract import Background, Judge, Verdict, View
@@ -61,14 +62,13 @@ class _Findings:
 
 
 @dataclass
-class Global:
+class GlobalJudge:
     """Over all releases, nobody is linked to a protected value of a column with a chance above 1/l."""
 
     l: Fraction  # noqa: E741 - the name the field uses
     column: str
     protects: Callable[[object], bool] = lambda value: True
     name: str = "global"
-    monotone: bool = False  # a person with little left may not bear the values of another group
 
     def judge(self, view: View, history: History) -> list[Verdict]:
         if not view.count:
@@ -250,6 +250,5 @@ def _short(chance: Fraction) -> str:
     return written(chance) if chance.denominator < 10**6 else f"about {float(chance):.6g}"
 
 
-def build_global(policy: Policy, background: Background) -> list[Judge]:
-    g = policy.guarantee
-    return [] if g.l is None else [Global(g.l, name, g.protects) for name in policy.named("sensitive")]
+def build_global(asked: Global, policy: Policy, background: Background) -> list[Judge]:
+    return [GlobalJudge(asked.l, name, asked.protects) for name in policy.named("sensitive")]

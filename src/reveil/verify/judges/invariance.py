@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reveil.base.words import some
+from reveil.guarantees.m_invariance import MInvariance
 from reveil.history.history import History
 from reveil.policy.policy import Policy
 from reveil.verify.judges.cohorts import unknown_members
@@ -58,13 +59,12 @@ def changed(series: Trail) -> Flags:
 
 
 @dataclass
-class MInvariance:
+class MInvarianceJudge:
     """m or more different values in every group, the same for a person in every release."""
 
     m: int
     column: str
     name: str = "m-invariance"
-    monotone: bool = False
 
     def judge(self, view: View, history: History) -> list[Verdict]:
         details: dict[str, Any] = {"column": self.column, "adversary": ADVERSARY}
@@ -114,7 +114,5 @@ class MInvariance:
         )
 
 
-def build_invariance(policy: Policy, background: Background) -> list[Judge]:
-    m = policy.guarantee.m
-    assert m is not None
-    return [MInvariance(m, name) for name in policy.named("sensitive")]
+def build_invariance(asked: MInvariance, policy: Policy, background: Background) -> list[Judge]:
+    return [MInvarianceJudge(asked.m, name) for name in policy.named("sensitive")]

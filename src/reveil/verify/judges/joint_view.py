@@ -17,7 +17,7 @@ place when is then the same question as for lasting values (`lineage`).
 What could break it is a value that too many places come to share. A cohort to which this happens is withheld from
 then on. That it happened is known then. Given the rows shown last, the next values of the places are independent, so
 the chance of a value given that some value is shared by more than r places is bounded by `shared`. A cohort may show a
-value r times only if withholding it for more than that, or for more than some larger number up to `repeats`, would
+value r times only if withholding it for more than that, or for more than some larger number up to `most_alike`, would
 tell no more than tau. Where no r is left it must not be shown again, whatever its values are: what may be shown
 follows from what is public already. In m-Distinct* no two places can ever share a value, and nothing is withheld.
 """
@@ -38,9 +38,10 @@ from reveil.base.arrays import I64, starts_of
 from reveil.base.kernels import kernel
 from reveil.base.text import plain_text
 from reveil.base.words import some
+from reveil.guarantees.lasting import Evolving
 from reveil.history.history import History
-from reveil.policy.guarantee import Guarantee, lowest_tau, repeats
 from reveil.policy.policy import Policy
+from reveil.verify.judges.cohort_bounds import most_alike, promised_guess
 from reveil.verify.judges.cohorts import (
     Components,
     Flags,
@@ -223,7 +224,7 @@ class Steps:
 
 def last_steps(found: Components, good: Flags, place: Floats, policy: Policy, chance: Floats) -> Steps:
     """Judge the last step of the good components; anybody has any one place with chance `place` at most."""
-    t, g = found.trail, policy.guarantee
+    t, tau = found.trail, float(promised_guess(policy.guarantee.require(Evolving)))
     steps = Steps(np.ones(found.count, dtype=bool), np.zeros(found.count, dtype=bool), np.ones(found.count, np.int64))
     now, earlier = np.zeros(found.count, dtype=np.int64), np.full(found.count, -1, dtype=np.int64)
     now[found.of_group[t.now :]] = np.arange(t.now, t.groups)
@@ -234,7 +235,7 @@ def last_steps(found: Components, good: Flags, place: Floats, policy: Policy, ch
     np.maximum.at(top, t.value_group, t.value_rows)
     for size in np.unique(t.rows[now[good]]).tolist():
         mine = np.flatnonzero(good & (t.rows[now] == size))
-        inside, most = np.arange(size), max(0, repeats(g, size))
+        inside, most = np.arange(size), most_alike(policy.guarantee, size)
         before = np.where(earlier[mine, None] < 0, -1, first[earlier[mine]][:, None] + inside)
         lines = np.hstack([rows[before], rows[first[now[mine]][:, None] + inside]])
         distinct, index = np.unique(lines, axis=0, return_inverse=True)
@@ -242,15 +243,11 @@ def last_steps(found: Components, good: Flags, place: Floats, policy: Policy, ch
         follows, ceilings = np.ones(len(distinct), dtype=bool), np.zeros((len(distinct), most))
         overlap, each = np.ones(len(distinct), dtype=np.int64), index.ravel()
         judge_steps(halves[0], halves[1], chance, follows, ceilings, overlap)
-        safe = ceilings[each] * place[mine, None] * ROUNDING <= float(promised(g))
+        safe = ceilings[each] * place[mine, None] * ROUNDING <= tau
         shown = np.arange(1, most + 1) >= top[now[mine]][:, None]
         steps.possible[mine], steps.overlap[mine] = follows[each], overlap[each]
         steps.told[mine] = ~(safe & shown).any(axis=1)
     return steps
-
-
-def promised(g: Guarantee) -> Fraction:
-    return lowest_tau(g) if g.tau is None else g.tau
 
 
 @dataclass
@@ -259,13 +256,11 @@ class JointlyDistinct:
 
     policy: Policy
     column: str
-    monotone: bool = False
 
     def __post_init__(self) -> None:
-        self.g = self.policy.guarantee
-        self.name = self.g.model
-        self.known = self.policy.guarantee.compromised
-        self.tau = promised(self.g)
+        self.asked = self.policy.guarantee.require(Evolving)
+        self.name, self.known = self.policy.guarantee.model, self.asked.compromised
+        self.tau = promised_guess(self.asked)
 
     def judge(self, view: View, history: History) -> list[Verdict]:
         known = some(self.known, "person", "people")
@@ -282,7 +277,7 @@ class JointlyDistinct:
         steps = last_steps(found, closed, place, self.policy, self._chances(everything.book))
         told = closed & steps.told & ~high
         closed &= steps.possible
-        star = self.name == "m-distinct-star"
+        star = self.asked.disjoint
         overlapping = closed & (steps.overlap > 1) if star else np.zeros_like(closed)
         details |= {
             "cohorts": found.count,
@@ -317,7 +312,7 @@ class JointlyDistinct:
         size[found.of_group] = t.rows
         np.maximum.at(most, found.of_group[t.value_group], t.value_rows)
         others = np.maximum(1, size - c)
-        high = exceeds(most, others, self.tau) | (size < (self.g.m or 0))
+        high = exceeds(most, others, self.tau) | (size < self.asked.m)
         place = 1.0 / others
         worst = [Fraction(int(r), int(n)) for r, n in np.unique(np.column_stack([most, others])[closed], axis=0)]
         for component, guess in refilled.items():

@@ -36,6 +36,7 @@ from scipy import sparse
 from reveil.base.arrays import I64, offsets_by_key, starts_of
 from reveil.base.errors import Fault, InputError, stop_if
 from reveil.base.words import some
+from reveil.guarantees.presence import Presence
 from reveil.hierarchies.tree import Hierarchy
 from reveil.history.history import History
 from reveil.policy.policy import Policy
@@ -47,14 +48,13 @@ PAIRS_AT_ONCE = 4_000_000  # bounds the memory of the search for matches
 
 
 @dataclass
-class Presence:
+class PresenceJudge:
     """The chance that a person of the population is in the release lies between delta_min and delta_max."""
 
     delta_min: Fraction
     delta_max: Fraction
     background: Background
     name: str = "presence"
-    monotone: bool = False
 
     def judge(self, view: View, history: History) -> list[Verdict]:
         population = self._population(view)
@@ -325,12 +325,10 @@ def _no_column(name: str) -> Fault:
     )
 
 
-def build_presence(policy: Policy, background: Background) -> list[Judge]:
-    g = policy.guarantee
-    if g.population is None or g.delta_max is None:
-        return []
+def build_presence(asked: Presence, policy: Policy, background: Background) -> list[Judge]:
+    assert asked.delta_max is not None
     if background.population is None:
         raise InputError(_no_population())
     absent = [name for name in policy.named("quasi") if name not in background.population.columns]
     stop_if([_no_column(name) for name in absent])
-    return [Presence(g.delta_min, g.delta_max, background)]
+    return [PresenceJudge(asked.delta_min, asked.delta_max, background)]

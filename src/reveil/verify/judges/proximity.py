@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from reveil.base.arrays import offsets_of
 from reveil.base.errors import Fault, InputError, stop_if
+from reveil.guarantees.epsilon_m import EpsilonM
 from reveil.history.history import History
 from reveil.policy.policy import Column, Policy
 from reveil.verify.judges.contract import Background, Judge, Verdict, View
@@ -29,7 +30,7 @@ Proximity = Literal["absolute", "relative"]
 
 
 @dataclass
-class EpsilonM:
+class EpsilonMJudge:
     """At most one row in m of a class has a number within epsilon of any row's number.
 
     Not monotone: {0, 10} and {5, -5} satisfy epsilon = 5, m = 2, and together they do not.
@@ -40,7 +41,6 @@ class EpsilonM:
     column: str
     proximity: Proximity = "absolute"
     name: str = "epsilon-m"
-    monotone: bool = False
 
     def judge(self, view: View, history: History) -> list[Verdict]:
         if not view.sensitive[self.column].dtype.is_numeric():
@@ -123,13 +123,11 @@ def _not_numeric(column: str) -> Fault:
     )
 
 
-def build_epsilon(policy: Policy, background: Background) -> list[Judge]:
-    g = policy.guarantee
-    if g.epsilon is None or g.m is None:
-        return []
+def build_epsilon(asked: EpsilonM, policy: Policy, background: Background) -> list[Judge]:
+    assert asked.m is not None
     names = policy.named("sensitive")
     stop_if([_not_numeric(name) for name in names if not _may_be_numeric(policy.columns[name])])
-    return [EpsilonM(g.epsilon, g.m, name, g.proximity) for name in names]
+    return [EpsilonMJudge(asked.epsilon, asked.m, name, asked.proximity) for name in names]
 
 
 def _may_be_numeric(column: Column) -> bool:

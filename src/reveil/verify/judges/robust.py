@@ -22,6 +22,7 @@ from reveil.background.prior import Prior, load
 from reveil.base.arrays import offsets_by_key
 from reveil.base.errors import Fault, InputError
 from reveil.base.words import some
+from reveil.guarantees.r_robustness import RRobustness
 from reveil.hierarchies.tree import Hierarchy
 from reveil.history.history import History
 from reveil.policy.policy import Policy
@@ -40,7 +41,7 @@ NAMED = 5  # signatures listed in a verdict
 
 
 @dataclass
-class RRobustness:
+class RRobustnessJudge:
     """P(person has value) <= 1/r for everybody and every value, given one prior."""
 
     r: Fraction
@@ -48,7 +49,6 @@ class RRobustness:
     condition: Literal["exact", "delta"] = "exact"
     hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)
     name: str = "r-robustness"
-    monotone: bool = False
 
     def judge(self, view: View, history: History) -> list[Verdict]:
         details: dict[str, Any] = {
@@ -130,7 +130,7 @@ class RRobustness:
 class _Classes:
     """The classes of one release as numbers: people of each kind, rows of each value, and what was found."""
 
-    def __init__(self, judge: RRobustness, view: View, counts: Counts) -> None:
+    def __init__(self, judge: RRobustnessJudge, view: View, counts: Counts) -> None:
         self.r, self.prior, self.counts = judge.r, judge.prior, counts
         self.rows = judge.prior.rows(counts.values.to_list())
         distinct = list(dict.fromkeys(self.rows))
@@ -357,8 +357,6 @@ def _unknown(prior: Prior, values: list[str]) -> Fault:
     )
 
 
-def build_r(policy: Policy, background: Background) -> list[Judge]:
-    g = policy.guarantee
-    if g.r is None:
-        return []
-    return [RRobustness(g.r, prior, g.condition, background.hierarchies) for prior in load(policy)]
+def build_r(asked: RRobustness, policy: Policy, background: Background) -> list[Judge]:
+    assert asked.r is not None
+    return [RRobustnessJudge(asked.r, prior, asked.condition, background.hierarchies) for prior in load(policy)]

@@ -18,6 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reveil.base.words import some
+from reveil.guarantees.alpha_k import AlphaK
+from reveil.guarantees.k_anonymity import KAnonymity
+from reveil.guarantees.l_diversity import LDiversity
 from reveil.history.history import History
 from reveil.policy.policy import Policy
 from reveil.verify.judges.contract import Background, Judge, Verdict, View
@@ -27,13 +30,13 @@ Diversity = Literal["distinct", "entropy", "recursive"]
 
 
 @dataclass
-class KAnonymity:
+class KAnonymityJudge:
     """Every class has at least k rows.
 
     >>> import polars as pl
     >>> cells = pl.DataFrame({"age": ["2*", "2*", "3*"]})
     >>> view = View(np.array([0, 0, 1]), cells, {}, counterfeits=np.zeros(2, dtype=np.int64))
-    >>> verdict, = KAnonymity(2).judge(view, History())
+    >>> verdict, = KAnonymityJudge(2).judge(view, History())
     >>> verdict.holds, verdict.statement
     (False, '1 of 2 classes has fewer than 2 rows; the smallest has 1')
     """
@@ -41,7 +44,6 @@ class KAnonymity:
     k: int
     parted: bool = False  # anatomy: quasi-identifiers are exact, only values are hidden among the rows of a group
     name: str = "k-anonymity"
-    monotone: bool = True
 
     def judge(self, view: View, history: History) -> list[Verdict]:
         every = view.sizes()
@@ -85,7 +87,7 @@ class KAnonymity:
 
 
 @dataclass
-class LDiversity:
+class LDiversityJudge:
     """The values of a column are diverse in every class.
 
     distinct: at least l different values. entropy: the entropy is at least log l. recursive: the most
@@ -97,7 +99,6 @@ class LDiversity:
     kind: Diversity = "distinct"
     c: Fraction | None = None
     name: str = "l-diversity"
-    monotone: bool = True
 
     def judge(self, view: View, history: History) -> list[Verdict]:
         counts = count_values(view, self.column)
@@ -183,13 +184,12 @@ class LDiversity:
 
 
 @dataclass
-class AlphaK:
-    """No value of a column makes up more than the share alpha of a class. (k itself is `KAnonymity`.)"""
+class AlphaKJudge:
+    """No value of a column makes up more than the share alpha of a class. (k itself is `KAnonymityJudge`.)"""
 
     alpha: Fraction
     column: str
     name: str = "alpha-k"
-    monotone: bool = True
 
     def judge(self, view: View, history: History) -> list[Verdict]:
         counts = count_values(view, self.column)
@@ -308,16 +308,13 @@ def empty(name: str, bound: Fraction | int | None, details: Mapping[str, Any]) -
     )
 
 
-def build_k(policy: Policy, background: Background) -> list[Judge]:
-    k = policy.guarantee.k
-    return [] if k is None else [KAnonymity(k, parted=policy.method.publish == "anatomy")]
+def build_k(asked: KAnonymity, policy: Policy, background: Background) -> list[Judge]:
+    return [KAnonymityJudge(asked.k, parted=policy.method.publish == "anatomy")]
 
 
-def build_l(policy: Policy, background: Background) -> list[Judge]:
-    g = policy.guarantee
-    return [] if g.l is None else [LDiversity(g.l, name, g.diversity, g.c) for name in policy.named("sensitive")]
+def build_l(asked: LDiversity, policy: Policy, background: Background) -> list[Judge]:
+    return [LDiversityJudge(asked.l, name, asked.diversity, asked.c) for name in policy.named("sensitive")]
 
 
-def build_alpha(policy: Policy, background: Background) -> list[Judge]:
-    alpha = policy.guarantee.alpha
-    return [] if alpha is None else [AlphaK(alpha, name) for name in policy.named("sensitive")]
+def build_alpha(asked: AlphaK, policy: Policy, background: Background) -> list[Judge]:
+    return [AlphaKJudge(asked.alpha, name) for name in policy.named("sensitive")]

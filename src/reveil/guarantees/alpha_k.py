@@ -1,0 +1,29 @@
+"""(alpha, k)-anonymity: no sensitive value has more than a share alpha of a group; k is k-anonymity beside it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from reveil.base.sections import Share
+from reveil.guarantees.descriptor import ONE_RELEASE, Descriptor, Parameters
+
+
+class AlphaK(Parameters):
+    alpha: Annotated[Share, Field(gt=0)]
+
+
+DESCRIPTOR = Descriptor(
+    name="alpha-k",
+    rank=40,
+    parameters=AlphaK,
+    family=ONE_RELEASE,
+    words="No sensitive value stands in more than a share alpha of the rows of a group.",
+    judge="single:build_alpha",
+    needs=("alpha", "k"),
+    asked_by=("alpha",),
+    monotone=True,
+    condition="alpha_k",
+    kept_by=None,
+)

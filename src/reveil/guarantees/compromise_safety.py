@@ -1,0 +1,29 @@
+"""Compromise safety: whichever c people are known, nobody else's value is guessed with more than tau."""
+
+from __future__ import annotations
+
+from reveil.guarantees.descriptor import NEVER, Descriptor
+from reveil.guarantees.lasting import CohortTerms, Published
+
+
+class CompromiseSafety(CohortTerms):
+    L: Published = None
+
+    @property
+    def releases(self) -> int | None:
+        return self.L
+
+
+DESCRIPTOR = Descriptor(
+    name="compromise-safety",
+    rank=120,
+    parameters=CompromiseSafety,
+    family=NEVER,
+    words="Whoever knows the values of a few people guesses nobody else's with a chance above tau.",
+    judge="cohorts:build_cohorts",
+    methods=("cohorts",),
+    needs=("m",),
+    sensitive="one",
+    counterfeits=True,
+    words_of_ours=("refill",),
+)

@@ -1,0 +1,166 @@
+"""What is true of a guarantee whoever asks: its parameters, and the facts that policy, planner, judge and audit go by.
+
+Only facts. The bound that is promised is stated here, once, for people and for the audit; planner and judge each work
+out by themselves what groups must be like to keep it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import ConfigDict, model_validator
+
+from reveil.base.sections import ContradictionError, Section
+
+if TYPE_CHECKING:
+    from reveil.policy.policy import Policy
+
+CUTTING = ("mondrian", "full-domain", "subtree", "sibling", "cell")  # methods that plan one release
+
+
+@dataclass(frozen=True)
+class Family:
+    """How a person's value may change for guarantees to hold, and why they need what they need."""
+
+    name: Literal["one release", "never", "freely", "transitions"]
+    change: str = ""  # why values must change in this way
+    identity: str = ""  # why people must be known again
+    withheld: str = ""  # why method.suppress must be 0
+
+    @property
+    def series(self) -> bool:
+        """Whether it is about all releases together."""
+        return self.name != "one release"
+
+
+ONE_RELEASE = Family("one release")
+NEVER = Family("never", "it relies on values that stay", "people must be known again")
+TRANSITIONS = Family("transitions", "what a value may become is public", "people must be known again")
+FREELY = Family(
+    "freely",
+    "its chances multiply only if a value says nothing about the next one. Where values persist it is no bound: {A,B} "
+    "with x,y and then {A,C} with x,z gives A away, and the formula says 3/4",
+    "budgets belong to people",
+    ": who is withheld is decided by the past alone",
+)
+
+
+class Parameters(Section):
+    """What one guarantee is asked to keep; facts that depend on it are its properties."""
+
+    model_config = ConfigDict(defer_build=True)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Parameters:
+        if faults := self.contradictions():
+            raise ContradictionError(faults)
+        return self
+
+    def contradictions(self) -> list[str]:
+        """What does not go together within these parameters."""
+        return []
+
+    def disagreements(self, policy: Policy) -> list[str]:
+        """What does not go together with the rest of the policy, beyond what every guarantee of its kind needs."""
+        return []
+
+    def suits(self, method: str) -> bool:
+        """Whether one of the guarantee's methods keeps it with these parameters."""
+        return True
+
+    @property
+    def promised(self) -> Fraction | None:
+        """The highest chance of a guess under the terms of the audit; None where no bound on it is promised."""
+        return None
+
+    @property
+    def allowed(self) -> int:
+        """How many people of a cohort may be known for the promise to hold."""
+        return 0
+
+    @property
+    def joint(self) -> bool:
+        """Whether everybody is looked at together, and counterfeits go on as values do."""
+        return False
+
+    @property
+    def ever_linked(self) -> Callable[[object], bool] | None:
+        """Which values count, where the promise is about being linked to one in any release; None where it is not."""
+        return None
+
+    @property
+    def releases(self) -> int | None:
+        """In how many releases a person may be at most."""
+        return None
+
+    @property
+    def prior_files(self) -> tuple[str, ...]:
+        """What is known of people beforehand: files of odds."""
+        return ()
+
+    @property
+    def population_file(self) -> str | None:
+        """The table of everybody who could be in the release, where it is needed."""
+        return None
+
+    @property
+    def needs_order(self) -> bool:
+        """Whether sensitive values must have an order."""
+        return False
+
+    @property
+    def growing(self) -> bool:
+        """Whether a class that keeps it does so whatever is added to the class."""
+        return False
+
+    def cuts_nothing(self, policy: Policy) -> bool:
+        """Whether people are dealt by their values, so that the policy has no cuts to choose."""
+        return False
+
+
+@dataclass(frozen=True)
+class Descriptor:
+    """One guarantee. `rank` is its place in lists, verdicts and reports."""
+
+    name: str
+    rank: int
+    parameters: type[Parameters]
+    family: Family
+    words: str  # one sentence for people
+    judge: str  # module:function in reveil.verify.judges
+    needs: tuple[str, ...]  # keys without which it cannot be the headline
+    methods: tuple[str, ...] = CUTTING  # that keep it as the headline; the first that suits is the default
+    asked_by: tuple[str, ...] = ()  # keys that ask for it beside another headline; without any it is a headline only
+    sensitive: Literal["none", "some", "one"] = "some"  # columns it needs
+    monotone: bool = False  # a union of classes that keep it keeps it
+    relative: bool = False  # classes are compared with the whole published table
+    hides_people: bool = False  # and not only which value of a group is whose
+    counterfeits: bool = False  # its methods may publish rows of nobody
+    condition: str | None = None  # module of its fast test in reveil.plan.cutting.conditions
+    kept_by: tuple[str, ...] | None = CUTTING  # methods that keep it beside another headline; None: every one
+    why_not: str = ""  # why another method does not
+    method_words: str = ""  # what its methods are for, where another guarantee asks for one of them
+    company: str = ""  # how it is called where others cannot be planned together with it
+    one_step: bool = False  # transitions need not be transitive
+    words_of_ours: tuple[str, ...] = ()  # keys whose texts are words of Reveil's own, and no values or files
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys of the policy that it owns."""
+        return tuple(self.parameters.model_fields)
+
+    @property
+    def follows_people(self) -> bool:
+        """Whether groups follow people from release to release, so that one release without memory is none of it.
+
+        Where values change freely, a first release is one of a series by itself.
+        """
+        return self.family in (NEVER, TRANSITIONS)
+
+    @property
+    def together(self) -> str:
+        """It, in the sentence that something cannot be planned together with it."""
+        return self.company or f'model = "{self.name}"'

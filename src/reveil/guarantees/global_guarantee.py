@@ -1,0 +1,60 @@
+"""The global guarantee: over all releases together, nobody is linked to a value with a chance above 1/l."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from reveil.base.sections import Exact, PlainText
+from reveil.base.text import plain_text
+from reveil.guarantees.descriptor import FREELY, Descriptor, Parameters
+
+STEPS = (("horizon", "constant-ratio"), ("rate", "geometric"))  # the parameter that each of these strategies takes
+
+
+class Global(Parameters):
+    l: Annotated[Exact, Field(ge=1)]  # noqa: E741 - the name the field uses
+    strategy: Literal["constant-ratio", "geometric", "telescoping", "greedy"]
+    horizon: Annotated[int, Field(ge=1)] | None = None
+    rate: Annotated[Exact, Field(gt=0, lt=1)] | None = None
+    protect: Annotated[tuple[PlainText, ...], Field(min_length=1)] | None = None
+
+    def contradictions(self) -> list[str]:
+        faults = []
+        if self.l <= 1:
+            faults.append(f"l = {self.l} promises nothing; the chance is bounded by 1/l, so l must be larger than 1")
+        for name, strategy in STEPS:
+            given = getattr(self, name) is not None
+            if self.strategy == strategy and not given:
+                faults.append(f'strategy = "{strategy}" needs {name}')
+            if self.strategy != strategy and given:
+                faults.append(f'{name} does nothing unless strategy = "{strategy}"')
+        return faults
+
+    def protects(self, value: object) -> bool:
+        """Whether this sensitive value is covered."""
+        return self.protect is None or plain_text(value) in self.protect
+
+    @property
+    def promised(self) -> Fraction | None:
+        return 1 / self.l
+
+    @property
+    def ever_linked(self) -> Callable[[object], bool] | None:
+        return self.protects
+
+
+DESCRIPTOR = Descriptor(
+    name="global",
+    rank=110,
+    parameters=Global,
+    family=FREELY,
+    words="Over all releases together, nobody is linked to a protected value with a chance above 1/l.",
+    judge="ever_linked:build_global",
+    methods=("budget",),
+    needs=("l", "strategy"),
+    words_of_ours=("strategy",),
+)

@@ -1,0 +1,34 @@
+"""k-anonymity: nobody is in a group of fewer than k rows."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from reveil.guarantees.descriptor import ONE_RELEASE, Descriptor, Parameters
+
+
+class KAnonymity(Parameters):
+    k: Annotated[int, Field(ge=1)]
+
+    @property
+    def growing(self) -> bool:
+        return True
+
+
+DESCRIPTOR = Descriptor(
+    name="k-anonymity",
+    rank=10,
+    parameters=KAnonymity,
+    family=ONE_RELEASE,
+    words="Nobody is in a group of fewer than k rows that look alike.",
+    judge="single:build_k",
+    needs=("k",),
+    asked_by=("k",),
+    sensitive="none",
+    monotone=True,
+    hides_people=True,
+    condition="k_anonymity",
+    kept_by=None,
+)

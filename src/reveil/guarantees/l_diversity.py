@@ -1,0 +1,46 @@
+"""l-diversity: every group shows many sensitive values, in one of three senses."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from reveil.base.sections import Exact
+from reveil.guarantees.descriptor import ONE_RELEASE, Descriptor, Parameters
+
+
+class LDiversity(Parameters):
+    l: Annotated[Exact, Field(ge=1)]  # noqa: E741 - the name the field uses
+    diversity: Literal["distinct", "entropy", "recursive"] = "distinct"
+    c: Annotated[Exact, Field(gt=0)] | None = None
+
+    def contradictions(self) -> list[str]:
+        faults = []
+        if self.diversity == "recursive" and self.c is None:
+            faults.append('diversity = "recursive" needs c')
+        if self.diversity != "entropy" and self.l.denominator != 1:
+            faults.append(f'l = {self.l} must be a whole number unless diversity = "entropy"')
+        if self.diversity != "recursive" and self.c is not None:
+            faults.append('c does nothing unless diversity = "recursive"')
+        return faults
+
+    @property
+    def growing(self) -> bool:
+        return self.diversity == "distinct"
+
+
+DESCRIPTOR = Descriptor(
+    name="l-diversity",
+    rank=20,
+    parameters=LDiversity,
+    family=ONE_RELEASE,
+    words="Every group shows at least l sensitive values, none of them far more often than the others.",
+    judge="single:build_l",
+    needs=("l",),
+    asked_by=("l",),
+    monotone=True,
+    condition="l_diversity",
+    kept_by=None,
+    words_of_ours=("diversity",),
+)

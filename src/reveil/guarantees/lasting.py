@@ -1,0 +1,98 @@
+"""What guarantees share whose groups follow people from release to release: many values, and cohorts."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from reveil.base.sections import NUMBER, TEXT, Share, one_of
+from reveil.guarantees.descriptor import Parameters
+
+Refill = Annotated[
+    Annotated[int, Field(ge=1), NUMBER] | Annotated[Literal["never"], TEXT], one_of('a whole number nor "never"')
+]
+Published = Annotated[int, Field(ge=1)] | None  # how often one person is shown at most; the paper's L
+
+
+class ManyValues(Parameters):
+    """Every group shows m different values."""
+
+    m: Annotated[int, Field(ge=1)]
+
+    def contradictions(self) -> list[str]:
+        return ["m = 1 hides nothing: a group of one shows its value"] if self.m < 2 else []
+
+
+class CohortTerms(ManyValues):
+    """How many people of a cohort may be known, how well others may then be guessed, and when places are refilled."""
+
+    compromised: Annotated[int, Field(ge=0)] = 1
+    tau: Annotated[Share, Field(gt=0)] | None = None
+    refill: Refill = "never"
+
+    def contradictions(self) -> list[str]:
+        return [*super().contradictions(), *self._terms()]
+
+    def _terms(self) -> list[str]:
+        m, c = self.m, self.compromised
+        if m - c < 2:
+            return [f"m = {m} with compromised = {c} promises nothing: {c} known of {m} leave one value for the last"]
+        if isinstance(self.refill, int) and c > 2:
+            most = "with refills the chance is computed for up to 2 known people"
+            return [f'compromised > 2 needs refill = "never": {most}']
+        if isinstance(self.refill, int) and c > 0 and self.refill < c + 1:
+            return [f'refill = {self.refill} is too few for compromised = {c}: use {c + 1} or more, or "never"']
+        if self.tau is not None and self.tau < self.at_best:
+            return [f"tau = {self.tau} cannot be kept: m, compromised and refill allow {self.at_best} at best"]
+        return []
+
+    @property
+    def at_best(self) -> Fraction:
+        """The lowest bound on a guess that m, compromised and refill can keep.
+
+        In a cohort of m, c known people leave m - c values for the others. When r places are refilled at once, a known
+        leaver and c - 1 known newcomers leave r - c + 1 places for the leaver's value.
+        """
+        left = self.m - self.compromised
+        if isinstance(self.refill, int) and self.compromised:
+            left = min(left, self.refill - self.compromised + 1)
+        return Fraction(1, max(1, left))
+
+    @property
+    def promised(self) -> Fraction | None:
+        return self.at_best if self.tau is None else self.tau
+
+    @property
+    def allowed(self) -> int:
+        return self.compromised
+
+
+class Evolving(CohortTerms):
+    """Values change by public rules. `view` says whether everybody is looked at together or each person alone."""
+
+    disjoint: ClassVar[bool] = False  # values of a group can never become the same
+    view: Literal["joint", "individual"] = "joint"
+
+    def contradictions(self) -> list[str]:
+        if self.view == "joint":
+            return super().contradictions()
+        idle = [name for name in ("compromised", "tau", "refill") if name in self.model_fields_set]
+        alone = [f'{name} does nothing with view = "individual": it looks at one person alone' for name in idle]
+        return ManyValues.contradictions(self) + alone
+
+    def suits(self, method: str) -> bool:
+        return method == ("cohorts-evolving" if self.joint else "m-distinct")
+
+    @property
+    def joint(self) -> bool:
+        return self.view == "joint"
+
+    @property
+    def promised(self) -> Fraction | None:
+        return super().promised if self.joint else Fraction(1, self.m)
+
+    @property
+    def allowed(self) -> int:
+        return self.compromised if self.joint else 0

@@ -1,0 +1,56 @@
+"""delta-presence: who knows everybody who could be in the table cannot tell well who is."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from reveil.base.sections import Share
+from reveil.guarantees.descriptor import ONE_RELEASE, Descriptor, Parameters
+
+if TYPE_CHECKING:
+    from reveil.policy.policy import Policy
+
+
+class Presence(Parameters):
+    population: str | None = None
+    delta_min: Share = Fraction(0)
+    delta_max: Share | None = None
+
+    def contradictions(self) -> list[str]:
+        faults = []
+        if (self.population is None) != (self.delta_max is None):
+            faults.append("population and delta_max belong together")
+        if self.delta_max is not None and self.delta_min > self.delta_max:
+            faults.append("delta_min is larger than delta_max")
+        return faults
+
+    @property
+    def population_file(self) -> str | None:
+        return self.population
+
+    def disagreements(self, policy: Policy) -> list[str]:
+        faults = []
+        if policy.method.recode != "sets":
+            faults.append('presence needs method.recode = "sets": labels of hierarchy nodes overlap, sets do not')
+        if policy.method.publish == "anatomy":
+            faults.append(
+                "anatomy publishes exact quasi-identifiers, so it shows who is present; presence needs generalized"
+            )
+        return faults
+
+
+DESCRIPTOR = Descriptor(
+    name="presence",
+    rank=60,
+    parameters=Presence,
+    family=ONE_RELEASE,
+    words="Who knows everybody who could be in the table cannot tell well enough who is.",
+    judge="presence:build_presence",
+    needs=("population", "delta_max"),
+    asked_by=("population", "delta_max"),
+    sensitive="none",
+    condition="presence",
+    kept_by=("mondrian",),
+    why_not='it needs recode = "sets"',
+)
