@@ -12,7 +12,7 @@ import pytest
 from reveil.base.errors import InputError
 from reveil.ledger.folder import Folders
 from reveil.ledger.protocols import Bulk
-from reveil.ledger.record import Record, State
+from reveil.ledger.record import Record, ReleaseState
 
 Open = Callable[[], Bulk]  # the same store each time, as another process would open it
 BACKENDS: dict[str, Callable[[Path], Bulk]] = {"folders": Folders}
@@ -33,12 +33,12 @@ def staged_in(bulk: Bulk) -> Path:
 
 def sealed_in(bulk: Bulk, number: int = 1) -> Record:
     staged = staged_in(bulk)
-    return Record(number, "id", "", "now", {}, bulk.seal(staged), State.RECORDED, staged.name)
+    return Record(number, "id", "", "now", {}, bulk.seal(staged), ReleaseState.RECORDED, staged.name)
 
 
 def test_nothing_is_there(reopened: Open) -> None:
     assert reopened().staged() == reopened().revealed() == []
-    record = Record(1, "id", "", "now", {}, {"public/a": {"sha256": "", "size": 0}}, State.REVEALED, "token")
+    record = Record(1, "id", "", "now", {}, {"public/a": {"sha256": "", "size": 0}}, ReleaseState.REVEALED, "token")
     assert reopened().locate(record) is None
     assert reopened().compare(record) is None
     assert reopened().read(record, "public/a") is None
@@ -53,7 +53,7 @@ def test_the_manifest_names_every_file_by_its_hash(reopened: Open) -> None:
 def test_sealed_files_are_read_back_before_and_after_they_are_revealed(reopened: Open) -> None:
     bulk = reopened()
     record = sealed_in(bulk)
-    for told in (record, replace(record, state=State.REVEALED)):
+    for told in (record, replace(record, state=ReleaseState.REVEALED)):
         if told.revealed:
             assert bulk.reveal(record) == bulk.reveal(record) == bulk.place_of(told)
             bulk.forget(record)

@@ -11,7 +11,7 @@ import pytest
 
 from reveil.base.errors import ConflictError
 from reveil.ledger.protocols import Catalog
-from reveil.ledger.record import GENESIS, Head, Identity, Record, Snapshot, State, chain_id
+from reveil.ledger.record import GENESIS, Head, Identity, Record, ReleaseState, Snapshot, chain_id
 from reveil.ledger.sqlite import SqliteCatalog
 
 Open = Callable[[], Catalog]  # the same series each time, as another process would open it
@@ -40,7 +40,7 @@ def entry(identity: Identity, on: Head, token: str) -> Record:
     facts = {"rows": 3, "text": "ä\u2028", "none": None}
     made = "2026-01-02T03:04:05+00:00"
     link = chain_id(identity, on.id, on.number + 1, made, facts, manifest)  # type: ignore[arg-type]
-    return Record(on.number + 1, link, on.id, made, facts, manifest, State.RECORDED, token)  # type: ignore[arg-type]
+    return Record(on.number + 1, link, on.id, made, facts, manifest, ReleaseState.RECORDED, token)  # type: ignore[arg-type]
 
 
 def test_nothing_was_entered(reopened: Open) -> None:
@@ -110,8 +110,8 @@ def test_a_release_comes_further_and_nothing_else_of_it_changes(reopened: Open) 
     reopened().append(first, GENESIS, identity)
     assert not first.revealed
     for _ in range(2):
-        reopened().set_state(1, State.REVEALED)
-        assert reopened().snapshot() == Snapshot(identity, (replace(first, state=State.REVEALED),))
+        reopened().set_state(1, ReleaseState.REVEALED)
+        assert reopened().snapshot() == Snapshot(identity, (replace(first, state=ReleaseState.REVEALED),))
 
 
 def test_series_of_one_catalog_do_not_see_each_other(shared: Callable[[str], Catalog]) -> None:
@@ -122,7 +122,7 @@ def test_series_of_one_catalog_do_not_see_each_other(shared: Callable[[str], Cat
     first, foreign = entry(mine, GENESIS, "t1"), entry(theirs, GENESIS, "t2")
     one.append(first, GENESIS, mine)
     other.append(foreign, GENESIS, theirs)
-    one.set_state(1, State.REVEALED)
-    assert shared("one").snapshot() == Snapshot(mine, (replace(first, state=State.REVEALED),))
+    one.set_state(1, ReleaseState.REVEALED)
+    assert shared("one").snapshot() == Snapshot(mine, (replace(first, state=ReleaseState.REVEALED),))
     assert shared("other").snapshot() == Snapshot(theirs, (foreign,))
     assert shared("third").snapshot() is None

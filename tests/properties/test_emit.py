@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reveil.write.emit import write_table
-from reveil.write.recode import Part, Recoded
+from reveil.write.recode import ColumnBlock, Recoded
 
 TEXTS = st.none() | st.text(alphabet='ab",;\r\n\té ', max_size=5)
 KINDS = [(TEXTS, pl.String), (st.none() | st.integers(-9, 9), pl.Int64), (st.none() | st.floats(-5, 5), pl.Float64)]
@@ -26,7 +26,7 @@ def test_lines_by_group_are_those_of_polars(data: st.DataObject, names: list[str
 
 def test_a_missing_cell_alone_in_its_line_is_quoted() -> None:
     cells = pl.DataFrame({"a": [None, "x"]}, schema={"a": pl.String})
-    check(Recoded((Part(cells, np.array([0, 1, 0])),)))
+    check(Recoded((ColumnBlock(cells, np.array([0, 1, 0])),)))
 
 
 def check(recoded: Recoded) -> None:
@@ -37,7 +37,7 @@ def check(recoded: Recoded) -> None:
         assert ours.read_bytes() == plain.read_bytes()
 
 
-def _drawn(data: st.DataObject, names: list[str], numbered: bool) -> Iterator[Part]:
+def _drawn(data: st.DataObject, names: list[str], numbered: bool) -> Iterator[ColumnBlock]:
     """Groups of text cells between columns of texts or numbers that have an index of their own."""
     rows = data.draw(st.integers(0, 6))
     for place, name in enumerate(names):
@@ -49,4 +49,4 @@ def _drawn(data: st.DataObject, names: list[str], numbered: bool) -> Iterator[Pa
             cells.insert_column(0, pl.Series(f"group {place}", np.arange(count)))
             texts = data.draw(st.lists(TEXTS, min_size=count, max_size=count))
             cells.insert_column(1, pl.Series(f"text {place}", texts, dtype=pl.String))
-        yield Part(cells, index)
+        yield ColumnBlock(cells, index)

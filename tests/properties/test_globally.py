@@ -16,7 +16,7 @@ from reveil.base.errors import InfeasibleError
 from reveil.base.progress import silent
 from reveil.history.history import History
 from reveil.plan.budgets import budget, budget_cuts, global_guarantee
-from reveil.plan.budgets.remaining_budget import Purse
+from reveil.plan.budgets.remaining_budget import RemainingBudget
 from reveil.policy.policy import load_policy
 from reveil.table.encode import Encoded, encode
 from reveil.verify.judges.contract import View
@@ -187,7 +187,7 @@ def test_needs_are_exact(series, pace, l, person):  # noqa: E741
         None,
         np.array([person, known + 9]),
     )
-    purse, left = global_guarantee.purse_of(encoded, history, policy, global_guarantee.pace_of(policy))
+    remaining, left = global_guarantee.remaining_budgets(encoded, history, policy, global_guarantee.pace_of(policy))
     rate, horizon = policy.guarantee.headline.rate, policy.guarantee.headline.horizon
     for row, who in enumerate(encoded.persons.tolist()):
         seen = [j for j, groups in enumerate(series, 1) if any(who in members for members, _ in groups)]
@@ -204,7 +204,7 @@ def test_needs_are_exact(series, pace, l, person):  # noqa: E741
             pairs = [(v.count(value), len(v)) for groups in series for m, v in groups if who in m]
             escaped = prod((Fraction(n - held, n) for held, n in pairs), start=Fraction(1))
             survivals.append(escaped)
-            need = purse.need[purse.line[row], purse.slot[code]]
+            need = remaining.need[remaining.line[row], remaining.slot[code]]
             for n in (1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 30):
                 for held in range(n + 1):
                     # after ** (1 / share) >= floor, in whole powers
@@ -289,14 +289,14 @@ def test_who_is_withheld_does_not_depend_on_who_has_which_value(seed, count, pac
         assume(False)
     history, table = history_of(series), found[-1]
     encoded = encoded_of(table, policy)
-    purse, _ = global_guarantee.purse_of(encoded, history, policy, global_guarantee.pace_of(policy))
+    remaining, _ = global_guarantee.remaining_budgets(encoded, history, policy, global_guarantee.pace_of(policy))
     counts = np.bincount(encoded.codes[:, 0], minlength=len(VALUES))
     steps = []
     for allowance in global_guarantee.ALLOWANCES:
         poor = np.zeros(table.height, dtype=bool)
-        for code in np.flatnonzero(counts * (purse.slot >= 0)):
+        for code in np.flatnonzero(counts * (remaining.slot >= 0)):
             share = counts[code] / table.height * (1 + allowance)
-            poor |= purse.need[purse.line, purse.slot[code]] > 1 - share + 1e-12
+            poor |= remaining.need[remaining.line, remaining.slot[code]] > 1 - share + 1e-12
         steps.append(poor.tolist())
     rng = np.random.default_rng(seed)
     for _ in range(4):
@@ -337,20 +337,22 @@ def test_rare_values_share_a_need_when_there_are_too_many(monkeypatch):
     ]
     _, series = publish(found[:1], policy)
     encoded = encoded_of(found[1], policy)
-    purse, _ = global_guarantee.purse_of(encoded, history_of(series), policy, global_guarantee.pace_of(policy))
-    assert purse.need.shape[1] == 1
-    assert set(purse.slot.tolist()) == {0}
+    remaining, _ = global_guarantee.remaining_budgets(
+        encoded, history_of(series), policy, global_guarantee.pace_of(policy)
+    )
+    assert remaining.need.shape[1] == 1
+    assert set(remaining.slot.tolist()) == {0}
     for person in range(40):
         exact = max(
             float(global_guarantee.pace_of(policy).target(2) / budget.survival(exposures(series, person, value)))
             for value in VALUES
         )
-        assert purse.need[purse.line[person], 0] == pytest.approx(exact, rel=1e-12)
+        assert remaining.need[remaining.line[person], 0] == pytest.approx(exact, rel=1e-12)
 
 
 def test_a_group_is_afforded_by_everybody_in_it():
     """Value 0 may have half of the rows; value 1 is not protected."""
-    purse = Purse(
+    remaining = RemainingBudget(
         line=np.zeros(4, dtype=np.int64),
         need=np.array([[0.5]]),
         worst=np.full(4, 0.5),
@@ -362,9 +364,9 @@ def test_a_group_is_afforded_by_everybody_in_it():
     rows = np.array([[0, 0], [1, 1], [2, 0], [3, 0]], dtype=np.int32)
     count, work = np.zeros(3, dtype=np.int64), np.zeros(6, dtype=np.int64)
     order = np.arange(4)
-    assert budget_cuts.affords(purse, rows, order, 0, 2, count, work)
-    assert not budget_cuts.affords(purse, rows, order, 2, 4, count, work)
-    assert not budget_cuts.affords(purse, rows, order, 0, 4, count, work)
+    assert budget_cuts.affords(remaining, rows, order, 0, 2, count, work)
+    assert not budget_cuts.affords(remaining, rows, order, 2, 4, count, work)
+    assert not budget_cuts.affords(remaining, rows, order, 0, 4, count, work)
     assert not count.any()
 
 
@@ -396,9 +398,9 @@ def test_needs_are_the_same_from_a_table_of_the_past_and_from_lists(monkeypatch)
     needs = []
     for share in (0.0, 2.0):
         monkeypatch.setattr(global_guarantee, "DENSE", share)
-        purse, _ = global_guarantee.purse_of(
+        remaining, _ = global_guarantee.remaining_budgets(
             encoded_of(table, policy), history_of(series), policy, global_guarantee.pace_of(policy)
         )
-        needs.append(purse.need[purse.line][:, purse.slot[:2]])
+        needs.append(remaining.need[remaining.line][:, remaining.slot[:2]])
     assert (needs[0] == needs[1]).all()
     assert needs[0][0] == pytest.approx(np.array([3 / 2, 3 / 2 * 2]) * 0.5 ** (3 / 4))

@@ -20,7 +20,7 @@ from reveil.plan.cutting.boxes import boxes
 from reveil.plan.loss import loss_of
 from reveil.plan.methods import method
 from reveil.plan.schemes import fulldomain
-from reveil.plan.schemes.counted import Problem
+from reveil.plan.schemes.counted import RecodingProblem
 from reveil.plan.schemes.lattice import Lattice
 from reveil.policy.policy import load_policy
 from reveil.table.encode import encode
@@ -108,7 +108,7 @@ def test_too_large_a_lattice_is_bounded_from_both_sides(tmp_path_factory, case, 
     columns, rows = case
     policy = policy_of(columns, {"k": 2}, tmp_path_factory.mktemp("case"), name="full-domain", suppress=share)
     encoded = encoded_of(columns, rows, policy)
-    lattice = Lattice(Problem.of(encoded, policy, 1))
+    lattice = Lattice(RecodingProblem.of(encoded, policy, 1))
     found = fulldomain.survey(lattice, True, silent)
     least, _ = oracle.full_domain(rows, columns, oracle.at_least(2), int(Fraction(share) * len(rows)))
     assert found.bound - 1e-9 <= least <= found.checked.loss + 1e-9

@@ -115,7 +115,7 @@ def test_slices_are_assigned_where_arrays_are_in_named_tuples_too() -> None:
         assert not count.any()
     rng = np.random.default_rng(2)
     ratio = 1 + rng.random((5, 4))
-    past = remaining_budget.Past(
+    past = remaining_budget.EarlierGroups(
         rng.integers(2, 9, 5) * 1.0, np.zeros(6, np.int64), np.zeros(0, np.int32), np.zeros(0), ratio
     )
     target = remaining_budget.Target(np.array([1.0, 2.0]), np.array([2.0, 3.0]), np.array([True, False]))

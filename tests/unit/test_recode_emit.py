@@ -32,7 +32,7 @@ from reveil.table.roles import prepare
 from reveil.verify.reading import read_published
 from reveil.verify.verify import Truth, check_table, verify
 from reveil.write.emit import count_counterfeits, emit
-from reveil.write.recode import Part, Recoded, recode
+from reveil.write.recode import ColumnBlock, Recoded, recode
 
 ROWS = 300
 TOWNS = {"Berlin": "east", "Dresden": "east", "Kiel": "north", "Bremen": "north", "St. Goar, Rhein": "west"}
@@ -149,7 +149,7 @@ def test_the_verifier_finds_cells_that_are_not_true(
         def exchanged(tables: dict[str, Recoded], *rest: Any, column: str = name) -> None:
             shown, *others = tables["table"].parts
             moved = shown.cells.with_columns(pl.col(column).reverse())
-            write({"table": Recoded((Part(moved, shown.index), *others))}, *rest)
+            write({"table": Recoded((ColumnBlock(moved, shown.index), *others))}, *rest)
 
         monkeypatch.setattr(publish, "emit", exchanged)
         with pytest.raises(GuaranteeError) as refused:

@@ -23,7 +23,7 @@ from reveil.measure.risk import class_risk, risk
 from reveil.plan.loss import Loss
 from reveil.plan.plan import Plan
 from reveil.policy.policy import load_policy
-from reveil.report.content import Source, contents, policy_text
+from reveil.report.content import ReportSource, contents, policy_text
 from reveil.report.explain import entries
 from reveil.report.exposure import BOUND, exact_sizes, exposure, facts, size_risk
 from reveil.report.make import render, write_reports
@@ -199,7 +199,7 @@ def test_a_single_release_has_no_series_section(tmp_path: Path) -> None:
 # --- direct: what planners, judges and certificates may bring -------------------------------------------------
 
 
-def source(**changes: Any) -> Source:
+def source(**changes: Any) -> ReportSource:
     """A release of 60 rows in 12 groups, with a secret in every free text there is."""
     frame = people(60).drop("notes of the ward")
     policy = load_policy(POLICY)
@@ -226,7 +226,7 @@ def source(**changes: Any) -> Source:
         verification, policy, release=None, rows=64, reasons=plan.reasons, hashes={"table.csv": "ab" * 32}
     )
     assumptions = (*certificate.assumptions, "Only Lupwurz is protected.", "Nobody knows 'ab'.")
-    base = Source(
+    base = ReportSource(
         frame=frame,
         table=table,
         certificate=replace(certificate, assumptions=assumptions),

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 from oracle import utility as oracle
 from reveil.base.errors import InputError
-from reveil.measure.risk import Attack, Threshold, class_risk, risk
+from reveil.measure.risk import Attacker, Threshold, class_risk, risk
 
 POLICY = {"columns": {"age": "quasi", "sex": "quasi"}, "guarantee": {"k": 2}}
 thresholds = st.sampled_from(["0.05", "0.09", "1/11", "0.2", "1/3", "0.5", "1"])
 
 
-def attack(found: tuple[Fraction, Fraction, Fraction]) -> Attack:
-    return Attack(*found)
+def attack(found: tuple[Fraction, Fraction, Fraction]) -> Attacker:
+    return Attacker(*found)
 
 
 @given(st.lists(st.tuples(st.integers(1, 30), st.integers(0, 40)), min_size=1, max_size=12), thresholds)

@@ -13,7 +13,7 @@ import polars as pl
 from reveil.audit.audit import Audit, adversary_for, audit
 from reveil.audit.input.knowledge import person_priors
 from reveil.audit.input.observed import Observed
-from reveil.audit.input.series import REMEDY, Source, observe_series, sources_of, truth_of
+from reveil.audit.input.series import REMEDY, PublishedRelease, observe_series, sources_of, truth_of
 from reveil.audit.settings import AuditSettings
 from reveil.base.errors import Fault, GuaranteeError, InputError, TamperedError
 from reveil.base.progress import Progress, silent
@@ -122,7 +122,7 @@ def insist(
     progress: Progress,
 ) -> None:
     """Refuse a staged release if, with all earlier ones, it exposes anybody or breaks the promise."""
-    sources = sources_of(ledger, Source(public, members, codebooks))
+    sources = sources_of(ledger, PublishedRelease(public, members, codebooks))
     for column in policy.named("sensitive"):
         seen = observe_series(sources, column)
         truth = truth_of(sources, column, seen)

@@ -21,7 +21,7 @@ from reveil.audit.model.model import Model, build
 from reveil.audit.model.options import count_of, having
 from reveil.audit.result.attacks import Attack, attacks
 from reveil.audit.result.outcome import Audit
-from reveil.audit.result.reasons import Explanation, explain
+from reveil.audit.result.reasons import Reasoning, explain
 from reveil.audit.result.score import Score, score
 from reveil.audit.settings import AuditSettings
 from reveil.base.arrays import I64, Bools
@@ -80,7 +80,7 @@ class Job:
             tuple(people or ()), terms,
         )  # fmt: skip
 
-    def _explained(self, found: Inference, scored: Score) -> tuple[Explanation, ...]:
+    def _explained(self, found: Inference, scored: Score) -> tuple[Reasoning, ...]:
         """The worst cases in words; leaving groups out to see what is needed takes as long as many small audits."""
         told = []
         for done, app in enumerate(cases := scored.exposed_apps[: self.settings.worst]):

@@ -22,7 +22,17 @@ from reveil.base.errors import CommitUnknownError, Fault, InputError, ReveilErro
 from reveil.ledger import store
 from reveil.ledger.folder import Folders
 from reveil.ledger.protocols import Bulk, Catalog
-from reveil.ledger.record import GENESIS, Head, Identity, Record, Snapshot, State, canonical, chain_id, release_name
+from reveil.ledger.record import (
+    GENESIS,
+    Head,
+    Identity,
+    Record,
+    ReleaseState,
+    Snapshot,
+    canonical,
+    chain_id,
+    release_name,
+)
 from reveil.ledger.sqlite import SqliteCatalog
 
 if TYPE_CHECKING:
@@ -176,7 +186,7 @@ class Ledger:
             number, made = on.number + 1, datetime.now(UTC).isoformat(timespec="seconds")
             self._refuse_occupied(number)
             link = chain_id(identity, on.id, number, made, plain, manifest)
-            record = Record(number, link, on.id, made, plain, manifest, State.RECORDED, token)
+            record = Record(number, link, on.id, made, plain, manifest, ReleaseState.RECORDED, token)
             self._catalog.append(record, on, identity)
         except CommitUnknownError:
             self._bulk.let_go(token)  # it is the next `settle` that decides, in whatever process
@@ -199,7 +209,7 @@ class Ledger:
             recover.reveal(self._catalog, self._bulk, record)
         elif self._bulk.mine(record.token):  # another process has settled it
             self._bulk.let_go(record.token)
-        self._known[number] = replace(record, state=State.REVEALED)
+        self._known[number] = replace(record, state=ReleaseState.REVEALED)
         return self.path(number)
 
     def _own(self, staged: Path) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from reveil.ledger.record import Difference, Head, Identity, Manifest, Record, Snapshot, State
+from reveil.ledger.record import Difference, Head, Identity, Manifest, Record, ReleaseState, Snapshot
 
 
 class Catalog(Protocol):
@@ -41,7 +41,7 @@ class Catalog(Protocol):
         """Compare and swap: enter a record if the head is still `on`. The first one fixes the policy."""
         ...
 
-    def set_state(self, number: int, state: State) -> None:
+    def set_state(self, number: int, state: ReleaseState) -> None:
         """Note how far a recorded release has come."""
         ...
 

@@ -19,7 +19,7 @@ class Entry(TypedDict):
 Manifest = dict[str, Entry]
 
 
-class State(StrEnum):
+class ReleaseState(StrEnum):
     """How far a release has come. A staged one is in no catalog: until it is recorded, it does not exist.
 
     Catalogs keep the word, so a further state (submitted, signed, handed over, discarded) needs no new layout.
@@ -53,7 +53,7 @@ class Record:
     made: str
     facts: dict[str, Any] = field(repr=False)
     manifest: Manifest = field(repr=False)
-    state: State
+    state: ReleaseState
     token: str = field(repr=False)  # names the staged files until the release is revealed
 
     @property
@@ -62,7 +62,7 @@ class Record:
 
     @property
     def revealed(self) -> bool:
-        return self.state is State.REVEALED
+        return self.state is ReleaseState.REVEALED
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from reveil.base.errors import Fault, InputError, TamperedError
 from reveil.ledger.protocols import Bulk, Catalog
-from reveil.ledger.record import Record, State
+from reveil.ledger.record import Record, ReleaseState
 from reveil.ledger.store import reason
 
 
@@ -38,7 +38,7 @@ def reveal(catalog: Catalog, bulk: Bulk, record: Record) -> None:
         message = f"it is recorded, but could not be moved into releases/: {reason(error)}"
         remedy = "look after the home folder; the next command finishes the release"
         raise InputError(Fault("R509", f"release {record.number}", message, remedy)) from error
-    catalog.set_state(record.number, State.REVEALED)
+    catalog.set_state(record.number, ReleaseState.REVEALED)
     bulk.forget(record)
 
 

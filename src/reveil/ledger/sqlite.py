@@ -19,7 +19,7 @@ from pathlib import Path
 
 from reveil.base.errors import CommitUnknownError, ConflictError, Fault, InputError, ReveilError, TamperedError
 from reveil.ledger.layouts import NEWEST, create, layout_of, migrate, new_key, show_as_newest
-from reveil.ledger.record import GENESIS, Head, Identity, Manifest, Record, Snapshot, State, canonical
+from reveil.ledger.record import GENESIS, Head, Identity, Manifest, Record, ReleaseState, Snapshot, canonical
 
 WAIT_SECONDS = 30
 _RECORDS = "SELECT number, id, previous, made, facts, manifest, state, token FROM releases WHERE series = ?"
@@ -140,7 +140,7 @@ class SqliteCatalog:
             )
         ) from failure
 
-    def set_state(self, number: int, state: State) -> None:
+    def set_state(self, number: int, state: ReleaseState) -> None:
         with self._writing() as connection:
             entry = self._entry(connection)
             key = "" if entry is None else entry[0]
@@ -249,7 +249,7 @@ def _record(
     files: Manifest = {
         path: {"sha256": str(entry["sha256"]), "size": int(entry["size"])} for path, entry in listed.items()
     }
-    return Record(number, link, previous, made, told, files, State(state), token)
+    return Record(number, link, previous, made, told, files, ReleaseState(state), token)
 
 
 def _moved_on(on: Head, head: Head) -> Fault:

@@ -16,7 +16,7 @@ from reveil.base.words import some
 from reveil.history.history import History
 from reveil.plan.loss import loss_of
 from reveil.plan.methods import method
-from reveil.policy.method import SCHEMES, Method, scheme_faults
+from reveil.policy.method import SCHEMES, MethodSection, scheme_faults
 from reveil.policy.policy import Policy, PolicyLike, load_policy
 from reveil.publish import usable
 from reveil.table.encode import encode
@@ -134,7 +134,7 @@ def _with_scheme(policy: Policy, scheme: str) -> Policy:
     only = {"cuts": "mondrian", "loss": "full-domain"}
     given = {name: getattr(policy.method, name) for name in policy.method.model_fields_set - {"name"}}
     kept = {name: value for name, value in given.items() if only.get(name, scheme) == scheme}
-    return policy.model_copy(update={"method": Method.model_validate({**kept, "name": scheme})})
+    return policy.model_copy(update={"method": MethodSection.model_validate({**kept, "name": scheme})})
 
 
 def _plan(frame: Any, policy: Policy, background: Background, seed: int) -> Trial:

@@ -27,7 +27,7 @@ ROWS = 1 << 16  # people of the population that are held as bits at once
 
 
 @dataclass(frozen=True)
-class Attack:
+class Attacker:
     """One attacker: the most exposed row, the average, and the share of rows above the threshold."""
 
     maximum: Fraction
@@ -83,8 +83,8 @@ class Risk:
     smallest: int
     unique: int  # rows that are alone in their class
     threshold: Threshold
-    prosecutor: Attack
-    journalist: Attack | None
+    prosecutor: Attacker
+    journalist: Attacker | None
     marketer: Fraction  # expected share of rows that are linked correctly
 
     def to_dict(self) -> dict[str, Any]:
@@ -125,7 +125,7 @@ def class_risk(
 
     >>> risk = class_risk(np.array([2, 4]), "0.25", population=np.array([10, 4]))
     >>> risk.prosecutor
-    Attack(maximum=Fraction(1, 2), average=Fraction(1, 3), above=Fraction(1, 3))
+    Attacker(maximum=Fraction(1, 2), average=Fraction(1, 3), above=Fraction(1, 3))
     >>> risk.journalist.maximum, risk.marketer
     (Fraction(1, 4), Fraction(1, 5))
     """
@@ -175,11 +175,11 @@ def _linked(f: I64, big: I64) -> Fraction:
     return total / int(f.sum()) if len(f) else Fraction(0)
 
 
-def _attack(f: I64, big: I64, bound: Fraction, average: Fraction) -> Attack:
+def _attack(f: I64, big: I64, bound: Fraction, average: Fraction) -> Attacker:
     """`big` are the sizes that decide a row's risk. 1/F > bound is decided in integers."""
     over = np.array([size * bound.numerator < bound.denominator for size in big.tolist()], dtype=bool)
     maximum = _share(1, int(big.min())) if len(big) else Fraction(0)
-    return Attack(maximum, average, _share(int(f[over].sum()), int(f.sum())))
+    return Attacker(maximum, average, _share(int(f[over].sum()), int(f.sum())))
 
 
 def risk(

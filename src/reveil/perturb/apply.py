@@ -18,7 +18,7 @@ from reveil.perturb.condensation import condense
 from reveil.perturb.microaggregation import chosen, group_means, group_rows
 from reveil.perturb.noise import add_noise, least_rows
 from reveil.perturb.pram import MOST, draw, invariant_of, keeping
-from reveil.perturb.steps import NUMERIC, Recipe, Step
+from reveil.perturb.steps import NUMERIC, PerturbStep, Recipe
 from reveil.perturb.swapping import full_pairs, rank_distance, swap_pairs, swap_ranks
 from reveil.table.roles import first_rows
 
@@ -55,7 +55,7 @@ def faults_of(frame: pl.DataFrame, recipe: Recipe) -> list[Fault]:
     return faults
 
 
-def _pair_faults(where: str, step: Step, frame: pl.DataFrame) -> list[Fault]:
+def _pair_faults(where: str, step: PerturbStep, frame: pl.DataFrame) -> list[Fault]:
     """Why a swap would leave everything where it is: no pair to make, or only pairs of equal values."""
     sizes = np.bincount(_strata(frame, step.within))
     among = f" alike in {', '.join(step.within)}" if step.within else ""
@@ -85,7 +85,7 @@ def unchanged(frame: pl.DataFrame, changed: pl.DataFrame, recipe: Recipe) -> lis
     ]
 
 
-def _column_faults(where: str, step: Step, column: pl.Series, recipe: Recipe) -> list[Fault]:
+def _column_faults(where: str, step: PerturbStep, column: pl.Series, recipe: Recipe) -> list[Fault]:
     text = column.dtype == pl.String
     if step.method in NUMERIC:
         if text:
@@ -99,7 +99,7 @@ def _column_faults(where: str, step: Step, column: pl.Series, recipe: Recipe) ->
     return []
 
 
-def _number_faults(where: str, step: Step, column: pl.Series) -> list[Fault]:
+def _number_faults(where: str, step: PerturbStep, column: pl.Series) -> list[Fault]:
     faults = []
     if column.null_count() and (step.method != "noise" or len(step.columns) > 1):
         remedy = "fill them in, or leave those rows out"
@@ -120,7 +120,7 @@ def _number_faults(where: str, step: Step, column: pl.Series) -> list[Fault]:
     return faults
 
 
-def _order_faults(where: str, column: pl.Series, order: tuple[str, ...] | None, step: Step) -> list[Fault]:
+def _order_faults(where: str, column: pl.Series, order: tuple[str, ...] | None, step: PerturbStep) -> list[Fault]:
     if column.dtype == pl.String and order is None:
         remedy = "state its order in [columns], or use swap"
         return [Fault("R231", where, "is text without an order, so it has no ranks", remedy, column.len())]
@@ -140,7 +140,7 @@ def _order_faults(where: str, column: pl.Series, order: tuple[str, ...] | None, 
     return faults
 
 
-def _category_faults(where: str, step: Step, column: pl.Series) -> list[Fault]:
+def _category_faults(where: str, step: PerturbStep, column: pl.Series) -> list[Fault]:
     values = [plain_text(value) for value in _distinct(column)]
     if len(values) > MOST:
         message = f"has {len(values):,} different values; a matrix holds up to {MOST:,}"
@@ -164,12 +164,12 @@ def _category_faults(where: str, step: Step, column: pl.Series) -> list[Fault]:
     return faults
 
 
-def apply(frame: pl.DataFrame, step: Step, recipe: Recipe, rng: np.random.Generator) -> Done:
+def apply(frame: pl.DataFrame, step: PerturbStep, recipe: Recipe, rng: np.random.Generator) -> Done:
     """The step on a table without faults."""
     return APPLY[step.method](frame, step, recipe, rng)
 
 
-def _swap(frame: pl.DataFrame, step: Step, recipe: Recipe, rng: np.random.Generator) -> Done:
+def _swap(frame: pl.DataFrame, step: PerturbStep, recipe: Recipe, rng: np.random.Generator) -> Done:
     strata = _strata(frame, step.within)
     sources = [swap_pairs(strata, step.share, rng) for _ in step.columns[: 1 if step.together else None]]
     if step.together:
@@ -188,7 +188,7 @@ def _strata(frame: pl.DataFrame, within: tuple[str, ...]) -> NDArray[np.int64]:
     return found.cast(pl.Int64).to_numpy()
 
 
-def _rank_swap(frame: pl.DataFrame, step: Step, recipe: Recipe, rng: np.random.Generator) -> Done:
+def _rank_swap(frame: pl.DataFrame, step: PerturbStep, recipe: Recipe, rng: np.random.Generator) -> Done:
     assert step.percent is not None
     columns, orders = {}, {}
     for name in step.columns:
@@ -204,7 +204,7 @@ def _rank_swap(frame: pl.DataFrame, step: Step, recipe: Recipe, rng: np.random.G
     return Done(columns, {"orders": orders})
 
 
-def _pram(frame: pl.DataFrame, step: Step, recipe: Recipe, rng: np.random.Generator) -> Done:
+def _pram(frame: pl.DataFrame, step: PerturbStep, recipe: Recipe, rng: np.random.Generator) -> Done:
     columns, matrices, values = {}, {}, {}
     for name in step.columns:
         distinct = _distinct(frame[name])
@@ -224,7 +224,7 @@ def _distinct(column: pl.Series) -> pl.Series:
     return column.unique().sort(nulls_last=False)
 
 
-def _matrix(step: Step, values: pl.Series, counts: NDArray[np.int64]) -> Floats:
+def _matrix(step: PerturbStep, values: pl.Series, counts: NDArray[np.int64]) -> Floats:
     if step.keep is not None:
         return keeping(counts, float(step.keep), step.invariant)
     assert step.matrix is not None
@@ -233,7 +233,7 @@ def _matrix(step: Step, values: pl.Series, counts: NDArray[np.int64]) -> Floats:
     return invariant_of(stated, counts) if step.invariant else stated
 
 
-def _noise(frame: pl.DataFrame, step: Step, recipe: Recipe, rng: np.random.Generator) -> Done:
+def _noise(frame: pl.DataFrame, step: PerturbStep, recipe: Recipe, rng: np.random.Generator) -> Done:
     assert step.amount is not None
     known = frame.select(pl.all_horizontal(pl.col(step.columns).is_not_null())).to_series().to_numpy()
     values = _numbers(frame, step)[known]
@@ -243,17 +243,17 @@ def _noise(frame: pl.DataFrame, step: Step, recipe: Recipe, rng: np.random.Gener
     return _published(frame, step, noisy, {})
 
 
-def _microaggregate(frame: pl.DataFrame, step: Step, recipe: Recipe, rng: np.random.Generator) -> Done:
+def _microaggregate(frame: pl.DataFrame, step: PerturbStep, recipe: Recipe, rng: np.random.Generator) -> Done:
     values, groups, details = _grouped(frame, step)
     return _published(frame, step, group_means(values, groups), details)
 
 
-def _condense(frame: pl.DataFrame, step: Step, recipe: Recipe, rng: np.random.Generator) -> Done:
+def _condense(frame: pl.DataFrame, step: PerturbStep, recipe: Recipe, rng: np.random.Generator) -> Done:
     values, groups, details = _grouped(frame, step)
     return _published(frame, step, condense(values, groups, rng), details)
 
 
-def _grouped(frame: pl.DataFrame, step: Step) -> tuple[Floats, NDArray[np.int64], dict[str, Any]]:
+def _grouped(frame: pl.DataFrame, step: PerturbStep) -> tuple[Floats, NDArray[np.int64], dict[str, Any]]:
     assert step.k is not None
     values = _numbers(frame, step)
     algorithm = chosen(step.algorithm, *values.shape)
@@ -263,12 +263,12 @@ def _grouped(frame: pl.DataFrame, step: Step) -> tuple[Floats, NDArray[np.int64]
     return values, groups, {"groups": groups, **figures}
 
 
-def _numbers(frame: pl.DataFrame, step: Step) -> Floats:
+def _numbers(frame: pl.DataFrame, step: PerturbStep) -> Floats:
     columns = frame.select(pl.col(step.columns).to_physical().cast(pl.Float64).fill_null(np.nan))
     return np.ascontiguousarray(columns.to_numpy())
 
 
-def _published(frame: pl.DataFrame, step: Step, values: Floats, details: Mapping[str, Any]) -> Done:
+def _published(frame: pl.DataFrame, step: PerturbStep, values: Floats, details: Mapping[str, Any]) -> Done:
     """Numbers as they are shown: whole where the column is whole, unless `digits` says otherwise."""
     stop_if(_range_faults(frame, step, values))
     columns, units = {}, {}
@@ -284,7 +284,7 @@ def _published(frame: pl.DataFrame, step: Step, values: Floats, details: Mapping
     return Done(columns, {**details, "units": units})
 
 
-def _range_faults(frame: pl.DataFrame, step: Step, values: Floats) -> list[Fault]:
+def _range_faults(frame: pl.DataFrame, step: PerturbStep, values: Floats) -> list[Fault]:
     """Columns that the step took to where there are no dates, or no exact whole numbers."""
     faults = []
     for name, numbers in zip(step.columns, values.T, strict=True):
@@ -298,7 +298,7 @@ def _range_faults(frame: pl.DataFrame, step: Step, values: Floats) -> list[Fault
     return faults
 
 
-APPLY: dict[str, Callable[[pl.DataFrame, Step, Recipe, np.random.Generator], Done]] = {
+APPLY: dict[str, Callable[[pl.DataFrame, PerturbStep, Recipe, np.random.Generator], Done]] = {
     "swap": _swap,
     "rank-swap": _rank_swap,
     "pram": _pram,

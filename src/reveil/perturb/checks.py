@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from reveil.base.text import plain_text
 from reveil.base.words import agree, some
-from reveil.perturb.steps import Recipe, Step
+from reveil.perturb.steps import PerturbStep, Recipe
 from reveil.published.format import PACKAGE, TABLE
 from reveil.published.reader import read_tables
 from reveil.verify.verify import Check
@@ -62,7 +62,7 @@ def check(public: Path, original: pl.DataFrame, recipe: Recipe, made: Made) -> l
     return found
 
 
-def _changed(step: Step, before: pl.Series, after: pl.Series) -> Check:
+def _changed(step: PerturbStep, before: pl.Series, after: pl.Series) -> Check:
     """How many rows differ from the original. Averaging equal values changes nothing and still is what was asked."""
     changed = int(before.cast(after.dtype).ne_missing(after).sum())
     finding = f"{changed:,} of {len(before):,}, {1 - changed / len(before):.1%} are as they were"
@@ -83,7 +83,7 @@ def _same_values(name: str, before: pl.Series, after: pl.Series) -> Check:
     return Check(f"values of {name!r}", same, "each value as often as before")
 
 
-def _swap(step: Step, original: pl.DataFrame, back: pl.DataFrame, details: Mapping[str, Any]) -> list[Check]:
+def _swap(step: PerturbStep, original: pl.DataFrame, back: pl.DataFrame, details: Mapping[str, Any]) -> list[Check]:
     found = [_same_values(name, original[name], back[name]) for name in step.columns]
     alike = list(step.within)
     wholes = [step.columns] if step.together else [(name,) for name in step.columns]
@@ -96,7 +96,7 @@ def _swap(step: Step, original: pl.DataFrame, back: pl.DataFrame, details: Mappi
     return found
 
 
-def _swapped(step: Step, whole: tuple[str, ...], original: pl.DataFrame, back: pl.DataFrame) -> Check:
+def _swapped(step: PerturbStep, whole: tuple[str, ...], original: pl.DataFrame, back: pl.DataFrame) -> Check:
     """Whether as many rows changed as `share` draws, pairs of equal values apart.
 
     A random pair of a stratum of n rows differs with chance 1 - sum of c (c - 1) / (n (n - 1)) over the counts c of its
@@ -119,7 +119,9 @@ def _swapped(step: Step, whole: tuple[str, ...], original: pl.DataFrame, back: p
     return Check(f"share of {', '.join(whole)}", proper and bool(changed >= least), finding)
 
 
-def _strata_by_size(step: Step, whole: tuple[str, ...], original: pl.DataFrame, back: pl.DataFrame) -> pl.DataFrame:
+def _strata_by_size(
+    step: PerturbStep, whole: tuple[str, ...], original: pl.DataFrame, back: pl.DataFrame
+) -> pl.DataFrame:
     """For each size of strata: their number, ordered pairs of equal rows, strata with such, most rows that differ."""
     alike = [pl.lit(0).alias("within"), *(pl.col(name).alias(f"within {i}") for i, name in enumerate(step.within))]
     values = [pl.col(name).alias(f"value {i}") for i, name in enumerate(whole)]
@@ -139,7 +141,9 @@ def _differs(whole: tuple[str, ...], original: pl.DataFrame, back: pl.DataFrame)
     return found
 
 
-def _rank_swap(step: Step, original: pl.DataFrame, back: pl.DataFrame, details: Mapping[str, Any]) -> list[Check]:
+def _rank_swap(
+    step: PerturbStep, original: pl.DataFrame, back: pl.DataFrame, details: Mapping[str, Any]
+) -> list[Check]:
     found = []
     for name in step.columns:
         before, after = original[name], back[name].cast(original[name].dtype)
@@ -168,7 +172,7 @@ def _least_rank_distance(first: NDArray[Any], second: NDArray[Any]) -> int:
     return int(np.max(np.where(low == high, 0, apart), initial=0))
 
 
-def _pram(step: Step, original: pl.DataFrame, back: pl.DataFrame, details: Mapping[str, Any]) -> list[Check]:
+def _pram(step: PerturbStep, original: pl.DataFrame, back: pl.DataFrame, details: Mapping[str, Any]) -> list[Check]:
     found = []
     for name in step.columns:
         matrix = details["matrices"][name]
@@ -192,7 +196,7 @@ def _pram(step: Step, original: pl.DataFrame, back: pl.DataFrame, details: Mappi
     return found
 
 
-def _stated(step: Step, values: pl.Series, counts: NDArray[np.int64]) -> Floats:
+def _stated(step: PerturbStep, values: pl.Series, counts: NDArray[np.int64]) -> Floats:
     """The matrix that the policy asks for, entry by entry."""
     size, share = len(values), counts / counts.sum()
     same = np.arange(size)[:, None] == np.arange(size)
@@ -236,7 +240,7 @@ def _least_chance(moves: NDArray[np.int64], matrix: Floats) -> float:
     return float(np.exp(-np.max(rows * np.maximum(divergence, 0.0), initial=0.0)))
 
 
-def _noise(step: Step, original: pl.DataFrame, back: pl.DataFrame, details: Mapping[str, Any]) -> list[Check]:
+def _noise(step: PerturbStep, original: pl.DataFrame, back: pl.DataFrame, details: Mapping[str, Any]) -> list[Check]:
     known = original.select(step.columns).select(pl.all_horizontal(pl.all().is_not_null())).to_series()
     before, after = _matrix(original, step, known), _matrix(back, step, known)
     assert step.amount is not None
@@ -253,7 +257,9 @@ def _noise(step: Step, original: pl.DataFrame, back: pl.DataFrame, details: Mapp
     ]
 
 
-def _moments(step: Step, before: Floats, after: Floats, wanted: Floats, details: Mapping[str, Any]) -> list[Check]:
+def _moments(
+    step: PerturbStep, before: Floats, after: Floats, wanted: Floats, details: Mapping[str, Any]
+) -> list[Check]:
     """Means as before and covariances as promised, up to the rounding of published numbers."""
     half = np.array([details["units"][name] / 2 for name in step.columns])
     spread = np.sqrt(np.diag(wanted))
@@ -272,7 +278,9 @@ def _moments(step: Step, before: Floats, after: Floats, wanted: Floats, details:
     ]
 
 
-def _microaggregate(step: Step, original: pl.DataFrame, back: pl.DataFrame, details: Mapping[str, Any]) -> list[Check]:
+def _microaggregate(
+    step: PerturbStep, original: pl.DataFrame, back: pl.DataFrame, details: Mapping[str, Any]
+) -> list[Check]:
     names = list(step.columns)
     combined = pl.concat(
         [back.select(pl.struct(names).alias("\0shown")), original.select(pl.col(names))], how="horizontal"
@@ -297,7 +305,7 @@ def _microaggregate(step: Step, original: pl.DataFrame, back: pl.DataFrame, deta
     ]
 
 
-def _condense(step: Step, original: pl.DataFrame, back: pl.DataFrame, details: Mapping[str, Any]) -> list[Check]:
+def _condense(step: PerturbStep, original: pl.DataFrame, back: pl.DataFrame, details: Mapping[str, Any]) -> list[Check]:
     everyone = pl.repeat(True, original.height, dtype=pl.Boolean, eager=True)
     before, after = _matrix(original, step, everyone), _matrix(back, step, everyone)
     groups = details["groups"]
@@ -335,12 +343,12 @@ def _products(values: Floats, groups: NDArray[np.int64]) -> Floats:
     return _by_group(np.column_stack(flat), groups).reshape(-1, width, width)
 
 
-def _matrix(table: pl.DataFrame, step: Step, known: pl.Series) -> Floats:
+def _matrix(table: pl.DataFrame, step: PerturbStep, known: pl.Series) -> Floats:
     physical = table.select(pl.col(step.columns).to_physical().cast(pl.Float64))
     return physical.filter(known).to_numpy()
 
 
-def _names(step: Step) -> str:
+def _names(step: PerturbStep) -> str:
     return ", ".join(step.columns)
 
 

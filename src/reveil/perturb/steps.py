@@ -28,7 +28,7 @@ PUBLISHED = ("quasi", "sensitive", "insensitive")
 IDLE = ("hierarchy", "widths", "cuts", "prefixes", "levels", "weight")  # ways to generalise, which nothing does here
 
 
-class Step(Section):
+class PerturbStep(Section):
     """One method on one or more columns."""
 
     method: MethodName
@@ -48,7 +48,7 @@ class Step(Section):
     digits: Annotated[int, Field(ge=0, le=12)] | None = None  # decimals to publish
 
     @model_validator(mode="after")
-    def _consistent(self) -> Step:
+    def _consistent(self) -> PerturbStep:
         needed, allowed = PARAMETERS[self.method]
         given = self.model_fields_set - {"method", "columns"}
         faults = [f'method "{self.method}" needs {name}' for name in needed if getattr(self, name) is None]
@@ -75,7 +75,7 @@ class Step(Section):
 class Recipe(Publication):
     """A whole policy for `reveil perturb`."""
 
-    perturb: Annotated[tuple[Step, ...], Field(min_length=1)]
+    perturb: Annotated[tuple[PerturbStep, ...], Field(min_length=1)]
 
     @model_validator(mode="after")
     def _consistent(self) -> Recipe:

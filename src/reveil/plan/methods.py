@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from reveil.plan.plan import Method
+from reveil.plan.plan import Planner
 from reveil.policy.policy import Policy
 
 METHODS: dict[str, str] = {  # method.name -> module:function
@@ -24,9 +24,9 @@ METHODS: dict[str, str] = {  # method.name -> module:function
 }
 
 
-def method(policy: Policy) -> Method:
+def method(policy: Policy) -> Planner:
     """The planner that the policy names, or the one that fits its guarantee."""
     name = policy.guarantee.methods[0] if policy.method.name == "auto" else policy.method.name
     module, function = METHODS[name].split(":")
-    found: Method = getattr(import_module(f"reveil.plan.{module}"), function)
+    found: Planner = getattr(import_module(f"reveil.plan.{module}"), function)
     return found

@@ -70,7 +70,7 @@ class Plan:
         return len(self.counterfeit_groups)
 
 
-class Method(Protocol):
+class Planner(Protocol):
     """A planner: rows and past in, plan out. It may refuse (InfeasibleError), it never half-plans."""
 
     def __call__(

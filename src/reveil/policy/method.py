@@ -15,7 +15,7 @@ SCHEMES = CUTTING[1:]
 GLOBAL_SCHEMES = SCHEMES[:3]  # these recode every instance of a value alike
 
 
-class Method(Section):
+class MethodSection(Section):
     """How to keep the promise with the least loss."""
 
     name: Literal[
@@ -42,7 +42,7 @@ class Method(Section):
     suppress: Share = Fraction(0)
 
 
-def scheme_faults(method: Method, guarantee: Guarantee) -> list[str]:
+def scheme_faults(method: MethodSection, guarantee: Guarantee) -> list[str]:
     """What generalisation schemes and suppression go together with."""
     faults, scheme = [], method.name
     if method.loss != "ncp" and scheme != "full-domain":
@@ -63,7 +63,7 @@ def scheme_faults(method: Method, guarantee: Guarantee) -> list[str]:
     return faults
 
 
-def _keepers(method: Method, guarantee: Guarantee) -> list[str]:
+def _keepers(method: MethodSection, guarantee: Guarantee) -> list[str]:
     """Conditions that the method, where one is named, does not keep."""
     name = method.name
     if name == "auto":

@@ -20,7 +20,7 @@ from reveil.base.errors import Fault, InputError
 from reveil.base.sections import MARK, TABLE, TEXT, ContradictionError, Exact, Section, Share, one_of
 from reveil.policy.agreement import disagreements
 from reveil.policy.guarantee import RECORDED, USUAL, Guarantee, Values, form
-from reveil.policy.method import Method
+from reveil.policy.method import MethodSection
 
 Role = Literal["identifier", "quasi", "sensitive", "insensitive", "drop"]
 ColumnType = Literal["auto", "number", "category", "date"]
@@ -89,7 +89,7 @@ def _column(value: object) -> object:
     return {"role": value} if isinstance(value, str) else value
 
 
-class Series(Section):
+class SeriesSection(Section):
     name: Annotated[str, Field(min_length=1)] = "series"
 
 
@@ -120,7 +120,7 @@ class AuditSection(Section):
 class Publication(Section):
     """What every kind of policy says: the columns, how tables are read and written, and where files are (`folder`)."""
 
-    series: Series = Series()
+    series: SeriesSection = SeriesSection()
     columns: dict[str, Annotated[Column, BeforeValidator(_column)]]
     output: Output = Output()
     input: Input = Input()
@@ -155,7 +155,7 @@ class Policy(Publication):
 
     values: Values = Values()
     guarantee: Guarantee
-    method: Method = Method()
+    method: MethodSection = MethodSection()
     audit: AuditSection = AuditSection()
 
     @model_validator(mode="after")
@@ -266,7 +266,7 @@ def recorded_policy(fixed: Mapping[str, Any], given: Policy) -> Policy:
     >>> recorded_policy(policy.fixed(), load_policy({"columns": {"sex": "quasi"}, "guarantee": {"k": 2}})) == policy
     True
     """
-    parts: dict[str, type[Section]] = {"series": Series, "values": Values, "method": Method}
+    parts: dict[str, type[Section]] = {"series": SeriesSection, "values": Values, "method": MethodSection}
     content: dict[str, Any] = {name: _stated(part, fixed[name]) for name, part in parts.items()}
     content["guarantee"] = _unlike({"model": USUAL, **RECORDED}, fixed["guarantee"])
     content["columns"] = {name: _stated(Column, spec) for name, spec in fixed["columns"].items()}

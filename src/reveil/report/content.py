@@ -98,7 +98,7 @@ class Content:
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class ReportSource:
     """What both reports are made from."""
 
     frame: pl.DataFrame  # the prepared input
@@ -127,14 +127,14 @@ class Source:
         return known | {value for name in names for value in found[name].item()}
 
 
-def contents(source: Source) -> tuple[Content, Content]:
+def contents(source: ReportSource) -> tuple[Content, Content]:
     """The internal and the external content; what is costly is computed once."""
     found = exposure(source.frame, source.verification.sizes, source.plan, source.policy, source.background.population)
     trend = trend_of(source)
     return _internal(source, found, trend), _external(source, found, trend)
 
 
-def _internal(source: Source, found: Exposure, trend: Trend | None) -> Content:
+def _internal(source: ReportSource, found: Exposure, trend: Trend | None) -> Content:
     certificate, policy = source.certificate, source.policy
     warnings, limits = _sorted_limits(certificate.limits, policy)
     return Content(
@@ -161,7 +161,7 @@ def _internal(source: Source, found: Exposure, trend: Trend | None) -> Content:
     )
 
 
-def _external(source: Source, found: Exposure, trend: Trend | None) -> Content:
+def _external(source: ReportSource, found: Exposure, trend: Trend | None) -> Content:
     certificate, policy = source.certificate, source.policy
     raw = discreet.raw_values(source.texts, policy)
     names = discreet.public_columns(policy)
@@ -259,7 +259,7 @@ def _sorted_limits(limits: Sequence[str], policy: Policy) -> tuple[tuple[str, ..
     return (*named, ANATOMY) if policy.method.publish == "anatomy" else named, rest
 
 
-def _columns(source: Source, names: Sequence[str], *, internal: bool) -> tuple[ColumnLine, ...]:
+def _columns(source: ReportSource, names: Sequence[str], *, internal: bool) -> tuple[ColumnLine, ...]:
     policy, schema = source.policy, source.frame.schema
     labels = source.verification.labels
     lines = []
@@ -278,7 +278,7 @@ def _columns(source: Source, names: Sequence[str], *, internal: bool) -> tuple[C
     return tuple(lines)
 
 
-def trend_of(source: Source) -> Trend | None:
+def trend_of(source: ReportSource) -> Trend | None:
     """The releases before this one, from the history, and this one. None when there are none before."""
     number, sums = source.certificate.release, source.history.sums()
     if number is None or sums.is_empty():

@@ -16,7 +16,7 @@ from typing import Any
 import polars as pl
 
 from reveil.guarantees.catalog import descriptors
-from reveil.policy.method import GLOBAL_SCHEMES, Method
+from reveil.policy.method import GLOBAL_SCHEMES, MethodSection
 from reveil.policy.policy import Column, Policy
 
 PUBLISHED = ("quasi", "sensitive", "insensitive")
@@ -133,7 +133,7 @@ def technique(spec: Column, dtype: pl.DataType | None, policy: Policy, *, intern
     return text
 
 
-def _generalised(spec: Column, way: str | None, dtype: pl.DataType | None, method: Method) -> str:
+def _generalised(spec: Column, way: str | None, dtype: pl.DataType | None, method: MethodSection) -> str:
     kept = "kept, or suppressed as * (cell suppression)"
     if method.recode == "suppress":
         whole = "kept in all rows, or suppressed as * in all (column suppression)"

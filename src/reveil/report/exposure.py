@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from reveil.guarantees.k_anonymity import KAnonymity
-from reveil.measure.risk import Attack, Risk, Threshold, class_risk
+from reveil.measure.risk import Attacker, Risk, Threshold, class_risk
 from reveil.plan.plan import Plan
 from reveil.policy.policy import Policy
 
@@ -100,7 +100,7 @@ def size_risk(sizes: Sizes, suppressed: int) -> Risk:
         smallest=smallest,
         unique=int((sizes == 1).sum()),
         threshold=threshold,
-        prosecutor=Attack(highest, average, _below(sizes, threshold.strict)),
+        prosecutor=Attacker(highest, average, _below(sizes, threshold.strict)),
         journalist=None,
         marketer=average,
     )
@@ -151,7 +151,7 @@ def facts(found: Exposure) -> list[tuple[str, Any, Any]]:
     return lines
 
 
-def _attack(name: str, before: Attack, after: Attack) -> list[tuple[str, Any, Any]]:
+def _attack(name: str, before: Attacker, after: Attacker) -> list[tuple[str, Any, Any]]:
     return [
         (f"{name}: highest risk", before.maximum, after.maximum),
         (f"{name}: average risk", before.average, after.average),

@@ -64,13 +64,13 @@ def write_reports(
     `frame` is the prepared input, `table` what is published; `losses` are the mean losses of earlier releases by
     number, for the trend; the seed is printed in the internal report only, as a secret.
     """
-    from reveil.report.content import Source, contents  # with its template engine, too slow for `reveil --help`
+    from reveil.report.content import ReportSource, contents  # with its template engine, too slow for `reveil --help`
 
     write_json(private / "certificate.json", certificate.to_dict())
     write_json(private / "plan.json", {"loss": loss.to_dict(), **plan.to_dict()})
     today = datetime.datetime.now(datetime.UTC).date()
     made = f"{today.day} {today:%B %Y}"
-    source = Source(
+    source = ReportSource(
         frame, table, certificate, plan, loss, verification, policy, background, history, losses or {}, seed, made
     )
     for content, name in zip(contents(source), ("report.html", "report-external.html"), strict=True):

@@ -26,7 +26,7 @@ RANGES: dict[tuple[type, float, float], str] = {
 }
 
 
-class Step(NamedTuple):
+class HeadCounts(NamedTuple):
     """Exact head counts of one release: all are settled before anything is drawn."""
 
     stayed: int
@@ -103,9 +103,9 @@ class Scenario:
         size = self.diameter or min(count, 4 if self.shape == "hospital" else 10)
         return np.array_split(np.arange(count), min(-(-count // size), count // 2))
 
-    def steps(self, releases: int | None = None) -> list[Step]:
+    def steps(self, releases: int | None = None) -> list[HeadCounts]:
         """Head counts of the second and all later releases; none after a release of more than MOST_ROWS."""
-        steps, present, away = list[Step](), self.rows, 0
+        steps, present, away = list[HeadCounts](), self.rows, 0
         while len(steps) < (releases or self.releases) - 1 and present <= MOST_ROWS:
             left = _count(self.leave, self.leave_rows, 0.1, present)
             came = _count(self.arrive, self.arrive_rows, 0.1, present)
@@ -113,7 +113,7 @@ class Scenario:
             updated = _count(self.update, self.update_rows, 0.05, stayed + returned)
             if self.values != "transitions":
                 updated = 0
-            steps.append(Step(stayed, left, came, returned, updated))
+            steps.append(HeadCounts(stayed, left, came, returned, updated))
             present, away = steps[-1].rows, away + left - returned
         return steps
 

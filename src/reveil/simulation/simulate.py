@@ -19,7 +19,7 @@ import polars as pl
 from reveil.base.errors import Fault, InputError
 from reveil.base.words import some
 from reveil.simulation.populations import DIAGNOSES, OLDEST, RARE, REGIONS, SHAPES, Array, Traits, draw, text, zipf
-from reveil.simulation.scenario import Scenario, Step
+from reveil.simulation.scenario import HeadCounts, Scenario
 
 POLICY = """# A simulated series: nobody in it exists.
 [series]
@@ -83,7 +83,7 @@ def iterate(scenario: Scenario) -> Iterator[pl.DataFrame]:
     [100, 110, 121]
     """
     shape, weights, who = SHAPES[scenario.shape], _value_weights(scenario), Traits()
-    for release, step in enumerate([Step(0, 0, scenario.rows, 0, 0), *scenario.steps()]):
+    for release, step in enumerate([HeadCounts(0, 0, scenario.rows, 0, 0), *scenario.steps()]):
         if release:
             known = _leave_and_return(scenario, release, step, who)
             _move(scenario, release, who, known)
@@ -97,7 +97,7 @@ def iterate(scenario: Scenario) -> Iterator[pl.DataFrame]:
         yield _table(scenario, release, who)
 
 
-def _leave_and_return(s: Scenario, release: int, step: Step, who: Traits) -> Array:
+def _leave_and_return(s: Scenario, release: int, step: HeadCounts, who: Traits) -> Array:
     """Settle who of the people seen before is here now. Nobody leaves and returns in the same step."""
     here, away = np.flatnonzero(who["here"]), np.flatnonzero(~who["here"])
     who["here"][s.random(release, "leave").choice(here, step.left, replace=False, shuffle=False)] = False
@@ -121,7 +121,7 @@ def _move(s: Scenario, release: int, who: Traits, known: Array) -> None:
     shape.move(rng, who, rng.choice(able, count, replace=False, shuffle=False))
 
 
-def _change_values(s: Scenario, release: int, step: Step, who: Traits, known: Array, weights: Array) -> None:
+def _change_values(s: Scenario, release: int, step: HeadCounts, who: Traits, known: Array, weights: Array) -> None:
     rng = s.random(release, "value")
     if s.values == "freely":
         people = _pick(who, known)

@@ -24,7 +24,7 @@ from reveil.base.words import some
 from reveil.guarantees.descriptor import TRANSITIONS
 from reveil.hierarchies import scales
 from reveil.hierarchies.tree import Hierarchy
-from reveil.policy.method import GLOBAL_SCHEMES, Method
+from reveil.policy.method import GLOBAL_SCHEMES, MethodSection
 from reveil.policy.policy import Column, Policy
 from reveil.table.roles import first_rows
 
@@ -108,7 +108,7 @@ def encode(
     )
 
 
-def _as_published(hierarchy: Hierarchy, method: Method) -> Hierarchy:
+def _as_published(hierarchy: Hierarchy, method: MethodSection) -> Hierarchy:
     """What the method may publish of a hierarchy: nothing between value and `*`, nodes only, or all of it."""
     if method.recode == "suppress":
         return hierarchy.flat()

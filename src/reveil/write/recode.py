@@ -27,7 +27,7 @@ from reveil.table.encode import Codes, Encoded, Sensitive
 
 
 @dataclass(frozen=True)
-class Part:
+class ColumnBlock:
     """Neighbouring columns of a published table: what they show, once, and which of it each row shows."""
 
     cells: pl.DataFrame
@@ -41,7 +41,7 @@ class Part:
 class Recoded:
     """A published table in parts. Cells of a group or a value are the same in all its rows, and written together."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[ColumnBlock, ...]
 
     @cached_property
     def table(self) -> pl.DataFrame:
@@ -66,15 +66,15 @@ def recode(
         if spec.role == "quasi":
             shown.append(labels[name].alias(name))
         elif spec.role in ("sensitive", "insensitive"):
-            parts += [Part(pl.DataFrame(shown), groups)] if shown else []
+            parts += [ColumnBlock(pl.DataFrame(shown), groups)] if shown else []
             shown = []
         if spec.role == "sensitive":
             number = [column.name for column in encoded.sensitive].index(name)
             codes = np.concatenate([encoded.codes[kept, number], _fake_codes(plan, number)])[shuffled]
             parts.append(decode(encoded.sensitive[number], codes, frame[name].dtype))
         elif spec.role == "insensitive":
-            parts.append(Part(frame.select(name), lent))
-    parts += [Part(pl.DataFrame(shown), groups)] if shown else []
+            parts.append(ColumnBlock(frame.select(name), lent))
+    parts += [ColumnBlock(pl.DataFrame(shown), groups)] if shown else []
     return Recoded(tuple(parts))
 
 
@@ -89,7 +89,7 @@ def part(
     return rows.select(GROUP, *shown)[rng.permutation(len(kept))], values
 
 
-def decode(column: Sensitive, codes: NDArray[np.int32], dtype: pl.DataType) -> Part:
+def decode(column: Sensitive, codes: NDArray[np.int32], dtype: pl.DataType) -> ColumnBlock:
     """The values that belong to codes, in the type that they have in this release.
 
     Earlier releases may have had other numbers than whole ones; they matter only where counterfeits repeat them.
@@ -100,7 +100,7 @@ def decode(column: Sensitive, codes: NDArray[np.int32], dtype: pl.DataType) -> P
         dtype = pl.Float64()
     place = np.zeros(len(column.values), dtype=np.int64)
     place[used] = np.arange(len(used))
-    return Part(pl.DataFrame([pl.Series(column.name, values, dtype=dtype, strict=False)]), place[codes])
+    return ColumnBlock(pl.DataFrame([pl.Series(column.name, values, dtype=dtype, strict=False)]), place[codes])
 
 
 def _fake_codes(plan: Plan, number: int) -> Codes:

@@ -55,7 +55,7 @@ class Exact:
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class CountingProblem:
     """One component: its chains and their paths, rows free in each cell, and what each group must be left with."""
 
     chains: tuple[Chain, ...]
@@ -137,7 +137,7 @@ def _walk(
     return walk(0, None, one)
 
 
-def problem_of(state: State, chains: Sequence[Chain], limits: Limits) -> Problem | None:
+def problem_of(state: State, chains: Sequence[Chain], limits: Limits) -> CountingProblem | None:
     """The component of these chains (all with an open choice), or None if one may go too many ways."""
     m, o = state.model, state.model.observed
     paths = []
@@ -161,7 +161,7 @@ def problem_of(state: State, chains: Sequence[Chain], limits: Limits) -> Problem
         for a in m.factor_apps[m.factor_start[f] : m.factor_start[f + 1]]:
             if int(a) not in inside:
                 _take(state, int(a), free)
-    return Problem(tuple(chains), tuple(paths), free, {g: n for g, n in left.items() if n >= 0})
+    return CountingProblem(tuple(chains), tuple(paths), free, {g: n for g, n in left.items() if n >= 0})
 
 
 def _take(state: State, app: int, free: dict[int, int]) -> None:
@@ -207,7 +207,7 @@ def order_sets(cells: Sequence[frozenset[int]]) -> list[int]:
 class _Frontier:
     """States as whole numbers: each open cell has a few bits that say how many of its rows are left."""
 
-    def __init__(self, problem: Problem, order: Sequence[int]) -> None:
+    def __init__(self, problem: CountingProblem, order: Sequence[int]) -> None:
         self.bits = {c: max(1, n.bit_length()) for c, n in problem.free.items()}
         place, self.shift = 0, {}
         for c in problem.free:
@@ -235,7 +235,7 @@ def solve(state: State, chains: Sequence[Chain], limits: Limits = Limits()) -> E
     return None if problem is None else count(problem, state.model, limits)
 
 
-def count(problem: Problem, m: Model, limits: Limits) -> Exact | None:
+def count(problem: CountingProblem, m: Model, limits: Limits) -> Exact | None:
     """Forward and backward over the frontier."""
     if hopeless(problem, limits):
         return None
@@ -267,14 +267,14 @@ def count(problem: Problem, m: Model, limits: Limits) -> Exact | None:
     return Exact(posterior, ever, Fraction(total, scale), work)
 
 
-def hopeless(problem: Problem, limits: Limits) -> bool:
+def hopeless(problem: CountingProblem, limits: Limits) -> bool:
     """Many people who each link many groups: the frontier would be too wide, so counting is not begun."""
     links = sum(max(len(path.cells) for path in options) for options in problem.paths)
     return len(problem.paths) > 40 and links > limits.open_factors * len(problem.paths)
 
 
 def _place(
-    problem: Problem, frontier: _Frontier, layer: dict[int, int], number: int, person: int, scale: int
+    problem: CountingProblem, frontier: _Frontier, layer: dict[int, int], number: int, person: int, scale: int
 ) -> list[tuple[int, int, int, int]]:
     """All ways to place one person in every state of the layer."""
     clear = 0
@@ -298,7 +298,7 @@ def _place(
     return step
 
 
-def _settled(problem: Problem, frontier: _Frontier, m: Model, state: int) -> bool:
+def _settled(problem: CountingProblem, frontier: _Frontier, m: Model, state: int) -> bool:
     """Every group is left with its counterfeits."""
     if not problem.left:
         return True
@@ -311,7 +311,7 @@ def _settled(problem: Problem, frontier: _Frontier, m: Model, state: int) -> boo
 
 
 def _beliefs(
-    problem: Problem,
+    problem: CountingProblem,
     order: Sequence[int],
     layers: list[dict[int, int]],
     moves: list[list[tuple[int, int, int, int]]],
@@ -337,7 +337,7 @@ def _beliefs(
 
 
 def _credit(
-    problem: Problem, person: int, share: list[int], total: int, m: Model, posterior: Belief, ever: Belief
+    problem: CountingProblem, person: int, share: list[int], total: int, m: Model, posterior: Belief, ever: Belief
 ) -> None:
     chain = problem.chains[person]
     who = int(m.observed.app_person[chain[0]])

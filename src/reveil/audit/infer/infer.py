@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from reveil.audit.infer.certain import State, no_world
-from reveil.audit.infer.exact import Belief, Chain, Exact, Limits, Path, Problem, chains_of, count, problem_of
+from reveil.audit.infer.exact import Belief, Chain, CountingProblem, Exact, Limits, Path, chains_of, count, problem_of
 from reveil.audit.infer.filters import SEARCH
 from reveil.audit.infer.linear import equalities, ready
 from reveil.audit.infer.lumped import count_lumped, lump
-from reveil.audit.infer.search import Found, search
+from reveil.audit.infer.search import SearchResult, search
 from reveil.audit.infer.uniform import Floats, enter_uniform
 from reveil.audit.infer.worlds import EFFORT, compiled, lasting_choices
 from reveil.audit.model.model import Model
@@ -282,7 +282,7 @@ def _exclude(state: State, chains: Sequence[Chain], possible: set[tuple[int, int
 
 def _search(found: Inference, factors: list[int], chains: list[Chain], end: float, settled: Bools) -> None:
     left = end - time.process_time()
-    result: Found | None = search(found.state, chains, min(left, 20.0)) if left > 0 else None
+    result: SearchResult | None = search(found.state, chains, min(left, 20.0)) if left > 0 else None
     found.pending.append(factors)
     if result is not None and result.finished:
         _count(found, "search")
@@ -330,7 +330,7 @@ def solve_cached(state: State, chains: Sequence[Chain], limits: Limits, cache: d
     )
 
 
-def _shape(problem: Problem) -> tuple[Any, dict[int, int]]:
+def _shape(problem: CountingProblem) -> tuple[Any, dict[int, int]]:
     """The component with cells and values numbered by first use."""
     cell: dict[int, int] = {}
     value: dict[int, int] = {}
@@ -345,7 +345,7 @@ def _shape(problem: Problem) -> tuple[Any, dict[int, int]]:
 
 
 def _relative(
-    found: Exact, problem: Problem, number: dict[int, int], m: Model
+    found: Exact, problem: CountingProblem, number: dict[int, int], m: Model
 ) -> tuple[dict[tuple[int, int, int], Fraction], dict[tuple[int, int], Fraction]]:
     """Beliefs by place in the component instead of by name."""
     place = {app: (c, i) for c, chain in enumerate(problem.chains) for i, app in enumerate(chain)}

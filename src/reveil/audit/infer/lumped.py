@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from reveil.audit.infer.exact import Belief, Exact, Limits, Problem, order_sets
+from reveil.audit.infer.exact import Belief, CountingProblem, Exact, Limits, order_sets
 from reveil.audit.model.model import Model
 
 Vector = tuple[int, ...]  # rows left of one value in each factor
@@ -34,7 +34,7 @@ class Lumped:
     weights: tuple[dict[int, int], ...]  # of each chain: class -> weight, scaled to whole numbers
 
 
-def lump(problem: Problem, m: Model) -> Lumped | None:
+def lump(problem: CountingProblem, m: Model) -> Lumped | None:
     """The component by classes, or None where values are not lasting or all are different."""
     if m.change != "never" or problem.left or any(None in p.values for options in problem.paths for p in options):
         return None
@@ -70,7 +70,7 @@ def kind(lumped: Lumped, n: int) -> Any:
 
 
 def count_lumped(
-    problem: Problem, lumped: Lumped, m: Model, limits: Limits, cache: dict[Any, Any] | None = None
+    problem: CountingProblem, lumped: Lumped, m: Model, limits: Limits, cache: dict[Any, Any] | None = None
 ) -> Exact | None:
     """As `count`, over lumped states. `cache` remembers components that are alike."""
     kinds = [kind(lumped, n) for n in range(len(problem.chains))]
@@ -161,7 +161,9 @@ def _backward(
     return found
 
 
-def _by_name(problem: Problem, lumped: Lumped, kinds: list[Any], found: tuple[Shares, int, int], m: Model) -> Exact:
+def _by_name(
+    problem: CountingProblem, lumped: Lumped, kinds: list[Any], found: tuple[Shares, int, int], m: Model
+) -> Exact:
     """Beliefs by appearance (those in groups that say something of their own) and person."""
     shares, total, work = found
     posterior: Belief = {}

@@ -39,7 +39,7 @@ class World(NamedTuple):
     dead: Bools
 
 
-class Trail(NamedTuple):
+class MoveTrail(NamedTuple):
     """The moves of a search that is under way."""
 
     locked: Bools  # who keeps to their choice
@@ -51,7 +51,7 @@ class Trail(NamedTuple):
 
 
 @kernel
-def explore(who: I64, placing: bool, puzzle: Puzzle, world: World, trail: Trail, most: int) -> int:
+def explore(who: I64, placing: bool, puzzle: Puzzle, world: World, trail: MoveTrail, most: int) -> int:
     """Try the open choices of these people. Placing: give each one; NONE if somebody can have none."""
     chosen, seen, dead, frames = world.chosen, world.seen, world.dead, trail.frames
     owner, start, token, kind = puzzle.owner, puzzle.start, puzzle.token, puzzle.kind
@@ -85,7 +85,7 @@ def spread(i: int, mark: Bools, owner: I64, start: I64, token: I64, kind: I64) -
 
 
 @kernel
-def reach(wanted: int, puzzle: Puzzle, world: World, trail: Trail, most: int) -> int:
+def reach(wanted: int, puzzle: Puzzle, world: World, trail: MoveTrail, most: int) -> int:
     """A world with this choice, found by moving others out of its way; everything is put back if none is found."""
     frames, at, user_start = trail.frames, trail.at, puzzle.user_start
     chosen, load, path_start, path = world.chosen, world.load, puzzle.path_start, puzzle.path
@@ -119,7 +119,7 @@ def reach(wanted: int, puzzle: Puzzle, world: World, trail: Trail, most: int) ->
 
 
 @kernel
-def advance(puzzle: Puzzle, world: World, trail: Trail) -> bool:
+def advance(puzzle: Puzzle, world: World, trail: MoveTrail) -> bool:
     """The next way to relieve the cell of the last frame; False if all were tried.
 
     Who was tried in all ways stays for the rest of the frame: locked, if leaving the cell means choosing differently.
@@ -144,7 +144,7 @@ def advance(puzzle: Puzzle, world: World, trail: Trail) -> bool:
 
 
 @kernel
-def move(p: int, new: int, puzzle: Puzzle, world: World, trail: Trail) -> None:
+def move(p: int, new: int, puzzle: Puzzle, world: World, trail: MoveTrail) -> None:
     """Somebody chooses differently, and keeps to it; cells with too many takers are noted."""
     chosen, load, frames, at = world.chosen, world.load, trail.frames, trail.at
     path_start, path, rows = puzzle.path_start, puzzle.path, puzzle.rows
@@ -192,7 +192,7 @@ def put_back(f: int, path_start: I64, path: I32, chosen: I64, load: I64, frames:
 
 
 @kernel
-def tightest(puzzle: Puzzle, world: World, trail: Trail) -> int:
+def tightest(puzzle: Puzzle, world: World, trail: MoveTrail) -> int:
     """Of the cells with too many takers, the one that leaves the least choice of who must go; -1 if there is none."""
     owner, users, user_start, rows = puzzle.owner, puzzle.users, puzzle.user_start, puzzle.rows
     chosen, load, locked = world.chosen, world.load, trail.locked

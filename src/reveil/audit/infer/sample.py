@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from reveil.audit.infer.exact import Chain, chains_of
 from reveil.audit.infer.infer import Inference
-from reveil.audit.infer.walk import Component, Scratch, States, walk
+from reveil.audit.infer.walk import Component, States, WalkScratch, walk
 from reveil.audit.result.attacks import wilson
 from reveil.base.arrays import I64, offsets_of
 from reveil.base.progress import Progress, silent
@@ -180,7 +180,7 @@ class _Rows:
         people, groups = len(self.chain_start) - 1, len(self.group_start) - 1
         blank, none = np.zeros((LEVELS, people)), np.zeros((LEVELS, people), dtype=np.int64)
         states = States(holders, row_of, blank, none, np.zeros(LEVELS, dtype=np.int64))
-        scratch = Scratch(
+        scratch = WalkScratch(
             np.empty(len(self.holders), dtype=np.int64), np.zeros(people, dtype=bool), np.zeros(groups, dtype=bool),
             np.empty(groups, dtype=np.int64),
         )  # fmt: skip

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reveil.audit.infer.certain import State
-from reveil.audit.infer.exact import Chain, Limits, Problem, problem_of
+from reveil.audit.infer.exact import Chain, CountingProblem, Limits, problem_of
 from reveil.audit.infer.worlds import problem_choices
 
 Fact = tuple[int, int]  # appearance, value (-1 absent)
@@ -19,7 +19,7 @@ PATHS = 60_000  # of a whole component
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """What a search showed: facts that some world has, and whether the others are excluded."""
 
     possible: frozenset[Fact]
@@ -31,7 +31,7 @@ class Found:
         return self.facts - self.possible if self.finished else frozenset()
 
 
-def search(state: State, chains: Sequence[Chain], seconds: float) -> Found | None:
+def search(state: State, chains: Sequence[Chain], seconds: float) -> SearchResult | None:
     """Look for worlds until everything is shown or excluded; None if the component cannot be written down."""
     problem = problem_of(state, chains, Limits(paths=2_000))
     if problem is None or sum(map(len, problem.paths)) > PATHS:
@@ -39,7 +39,7 @@ def search(state: State, chains: Sequence[Chain], seconds: float) -> Found | Non
     return sweep(problem, state, time.process_time() + seconds)
 
 
-def sweep(problem: Problem, state: State, end: float) -> Found:
+def sweep(problem: CountingProblem, state: State, end: float) -> SearchResult:
     facts = [
         [_facts(chain, path.values) for path in paths]
         for chain, paths in zip(problem.chains, problem.paths, strict=True)
@@ -47,19 +47,19 @@ def sweep(problem: Problem, state: State, end: float) -> Found:
     everything = frozenset(fact for paths in facts for path in paths for fact in path)
     possible, left = (set[Fact](), everything) if problem.left else _by_moves(problem, facts, end)
     if not left - possible:
-        return Found(frozenset(possible), everything, True)
+        return SearchResult(frozenset(possible), everything, True)
     while possible != everything and (seconds := end - time.process_time()) > 0:
         status, world = _world(problem, state, facts, possible, seconds)
         if status == "none":
-            return Found(frozenset(possible), everything, True)
+            return SearchResult(frozenset(possible), everything, True)
         if status == "unknown":
             break
         for paths, chosen in zip(facts, world, strict=True):
             possible |= set(paths[chosen])
-    return Found(frozenset(possible), everything, possible == everything)
+    return SearchResult(frozenset(possible), everything, possible == everything)
 
 
-def _by_moves(problem: Problem, facts: list[list[list[Fact]]], end: float) -> tuple[set[Fact], frozenset[Fact]]:
+def _by_moves(problem: CountingProblem, facts: list[list[list[Fact]]], end: float) -> tuple[set[Fact], frozenset[Fact]]:
     """Facts that worlds near one another have, and all that may still be possible."""
     choices = problem_choices(problem)
     if choices.place(end):
@@ -74,7 +74,7 @@ def _facts(chain: Chain, values: Sequence[int | None]) -> list[Fact]:
 
 
 def _world(
-    problem: Problem, state: State, facts: list[list[list[Fact]]], possible: set[Fact], seconds: float
+    problem: CountingProblem, state: State, facts: list[list[list[Fact]]], possible: set[Fact], seconds: float
 ) -> tuple[str, tuple[int, ...]]:
     """A world with something new, as much as can be had soon."""
     from ortools.sat.python import cp_model

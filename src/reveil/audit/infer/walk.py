@@ -37,7 +37,7 @@ class States(NamedTuple):
     misfit: I64
 
 
-class Scratch(NamedTuple):
+class WalkScratch(NamedTuple):
     block: I64  # rows to exchange, in pairs
     touched: Bools  # people that they are about
     seen: Bools  # groups met
@@ -45,7 +45,9 @@ class Scratch(NamedTuple):
 
 
 @kernel
-def walk(c: Component, states: States, scratch: Scratch, ladder: Floats, steps: int, seed: int, tally: Floats) -> I64:
+def walk(
+    c: Component, states: States, scratch: WalkScratch, ladder: Floats, steps: int, seed: int, tally: Floats
+) -> I64:
     """Parallel tempering; tallies the coldest level when nothing misfits there. The first fifth is not counted."""
     np.random.seed(seed)
     levels, rows = states.holders.shape
@@ -115,7 +117,7 @@ def trade(low: int, states: States) -> None:
 
 
 @kernel
-def kempe(r: int, s: int, level: int, c: Component, states: States, scratch: Scratch) -> int:
+def kempe(r: int, s: int, level: int, c: Component, states: States, scratch: WalkScratch) -> int:
     """Pairs of rows with the values of r and s, to exchange in all groups that these values connect; 0 if some group
     has not as many rows of one as of the other."""
     a, b = c.row_value[r], c.row_value[s]
@@ -174,7 +176,7 @@ def exchange(size: int, level: int, states: States, block: I64) -> None:
 
 
 @kernel
-def try_exchange(size: int, level: int, penalty: float, c: Component, states: States, scratch: Scratch) -> None:
+def try_exchange(size: int, level: int, penalty: float, c: Component, states: States, scratch: WalkScratch) -> None:
     """Exchange the pairs of rows, or put them back, by the Metropolis rule."""
     block, touched, holders = scratch.block, scratch.touched, states.holders[level]
     value, wrong, row_of = states.value[level], states.wrong[level], states.row_of[level]

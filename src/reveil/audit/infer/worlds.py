@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reveil.audit.infer.certain import State
-from reveil.audit.infer.exact import Problem
-from reveil.audit.infer.moves import DEEPEST, FIELDS, FOUND, NONE, UNKNOWN, Puzzle, Trail, World, explore
+from reveil.audit.infer.exact import CountingProblem
+from reveil.audit.infer.moves import DEEPEST, FIELDS, FOUND, NONE, UNKNOWN, MoveTrail, Puzzle, World, explore
 from reveil.base.arrays import I32, I64, Bools, offsets_of
 from reveil.base.kernels import kernel
 
@@ -110,9 +110,9 @@ class Choices:
         return FOUND
 
 
-def fresh_trail(people: int, tokens: int, longest: int) -> Trail:
+def fresh_trail(people: int, tokens: int, longest: int) -> MoveTrail:
     """Room for a search in which a choice takes at most so many cells."""
-    return Trail(
+    return MoveTrail(
         np.zeros(people, dtype=bool),
         np.zeros(tokens, dtype=np.int64),
         np.empty(people + 1, dtype=np.int64),
@@ -188,7 +188,7 @@ def _fresh(
     return Choices(person, start, label, path_start, path, rows, single, token, kind, nobody, blank, blank.copy())
 
 
-def problem_choices(problem: Problem) -> Choices:
+def problem_choices(problem: CountingProblem) -> Choices:
     """One component as it is counted: a choice is a path, labelled by its number in the whole component."""
     cells = {c: n for n, c in enumerate(problem.free)}
     paths = [path for options in problem.paths for path in options]

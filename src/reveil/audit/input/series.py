@@ -28,7 +28,7 @@ REMEDY = "restore the home from a backup; do not rely on audits of it"
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class PublishedRelease:
     """One release: its public folder, who is in which group (and their codes), and the values of the codes."""
 
     public: Path
@@ -36,10 +36,10 @@ class Source:
     books: Mapping[str, Sequence[Any]]  # by sensitive column
 
 
-def sources_of(ledger: Ledger, staged: Source | None = None) -> list[Source]:
+def sources_of(ledger: Ledger, staged: PublishedRelease | None = None) -> list[PublishedRelease]:
     """The releases of a series, and one that is staged on top."""
     found = [
-        Source(
+        PublishedRelease(
             ledger.path(record.number) / PUBLIC,
             ledger.memory(record.number, "members"),
             {name: list(map(_unpacked, book)) for name, book in record.facts["codebook"].items()},
@@ -56,7 +56,7 @@ def _unpacked(value: Any) -> Any:
     return value["date"] if isinstance(value, dict) else value
 
 
-def observe_series(sources: Sequence[Source], column: str) -> Observed:
+def observe_series(sources: Sequence[PublishedRelease], column: str) -> Observed:
     """The attacker's view of the releases of a series."""
     shown, fakes, members, base = [], [], [], 0
     texts: dict[Any, str] = {}  # a number that is whole in one release and not in another is one value
@@ -123,7 +123,7 @@ def _refuse(number: int, wrong: int, what: str, message: str) -> None:
         raise TamperedError(Fault("R733", where, f"{wrong:,} {what} {message}", REMEDY, wrong))
 
 
-def truth_of(sources: Sequence[Source], column: str, observed: Observed) -> I64:
+def truth_of(sources: Sequence[PublishedRelease], column: str, observed: Observed) -> I64:
     """The true value (its code) of each appearance; one that the person's own group does not show is refused."""
     code = {value: n for n, value in enumerate(observed.values)}
     frames = []

@@ -33,7 +33,7 @@ from reveil.base.progress import Progress, silent
 
 
 @dataclass(frozen=True, eq=False)
-class Cohorts:
+class LinkedGroups:
     """Groups that share people. `closed`: one group of one size per release, and nobody but the founders, who stay
     until they leave for good. `refilled`: the same, but for newcomers."""
 
@@ -42,7 +42,7 @@ class Cohorts:
     refilled: Bools
 
 
-def cohorts_of(o: Observed) -> Cohorts:
+def cohorts_of(o: Observed) -> LinkedGroups:
     """The cohorts of a series in which everybody's group is known."""
     group, groups = o.cand_group, len(o.group_release)
     count, label = linked(o)
@@ -63,10 +63,10 @@ def cohorts_of(o: Observed) -> Cohorts:
     good[mine[until - since != end[there] - start[there]]] = False
     fresh = np.zeros(count, dtype=bool)
     fresh[mine[since > 0]] = True
-    return Cohorts(label, good & ~fresh, good & fresh)
+    return LinkedGroups(label, good & ~fresh, good & fresh)
 
 
-def with_places(o: Observed, cohorts: Cohorts) -> tuple[Observed, Bools]:
+def with_places(o: Observed, cohorts: LinkedGroups) -> tuple[Observed, Bools]:
     """The series with the places of closed cohorts that nobody holds, and which appearances are of people."""
     shown = pl.DataFrame(
         {"cohort": cohorts.of_group, "group": np.arange(len(o.group_release)), "release": o.group_release}
@@ -139,7 +139,7 @@ def _infer_places(
 
 
 def _without_places(
-    found: Inference, model: Model, real: Bools, cohorts: Cohorts, even: Bools, taken: Bools, end: float
+    found: Inference, model: Model, real: Bools, cohorts: LinkedGroups, even: Bools, taken: Bools, end: float
 ) -> Inference:
     """What follows for people alone. `even`: cohorts in which each row is everybody's with the same chance; `taken`:
     those with newcomers in which it is not, of people who are looked at."""

@@ -15,8 +15,8 @@ import polars as pl
 from markupsafe import Markup
 
 from reveil.audit.audit import Audit
-from reveil.audit.result.reasons import Explanation, words
-from reveil.audit.result.score import Standing
+from reveil.audit.result.reasons import Reasoning, words
+from reveil.audit.result.score import PersonBelief
 from reveil.base.words import agree, some, some_people
 from reveil.report.plots import Bar, bars, line
 
@@ -104,7 +104,7 @@ def _attack_lines(found: Audit) -> list[str]:
     return out
 
 
-def titled(found: Audit) -> Iterator[tuple[Explanation, str]]:
+def titled(found: Audit) -> Iterator[tuple[Reasoning, str]]:
     """The worst cases, each with who, when, what, and since when that is certain."""
     for told, person in zip(found.explanations, found.score.exposed_people, strict=False):
         since = found.exposed_first.get(int(person))
@@ -133,7 +133,7 @@ def ever_text(found: Audit, person: int) -> str:
     return f"{text}."
 
 
-def standing_text(s: Standing) -> str:
+def standing_text(s: PersonBelief) -> str:
     """What is believed of one person, in a sentence."""
     where = f"{s.person}, {'release' if len(s.releases) == 1 else 'releases'} {words(s.releases)}"
     value, best = s.beliefs[0]
@@ -270,14 +270,14 @@ def _advice(found: Audit) -> Markup:
     return Markup("<p>{}</p>").format(text)
 
 
-def _case(found: Audit, told: Explanation, title: str) -> Markup:
+def _case(found: Audit, told: Reasoning, title: str) -> Markup:
     reasons = Markup("").join(Markup("<li>{}</li>").format(sentence) for sentence in told.sentences)
     return Markup("<h3>{}</h3>{}<ol>{}</ol><p class='soft'>{}</p>").format(
         title, picture(found, told), reasons, " ".join(filter(None, (told.caveat, told.change)))
     )
 
 
-def picture(found: Audit, told: Explanation) -> Markup:
+def picture(found: Audit, told: Reasoning) -> Markup:
     """The groups that a story speaks of, release by release, those of the person marked: their path."""
     o, m = found.observed, found.inference.model
     person = o.persons.cast(str).to_list().index(told.person)

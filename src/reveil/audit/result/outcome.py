@@ -17,8 +17,8 @@ from reveil.audit.infer.sample import Sampled
 from reveil.audit.input.knowledge import Adversary
 from reveil.audit.input.observed import Observed
 from reveil.audit.result.attacks import Attack, classes
-from reveil.audit.result.reasons import Explanation, explain
-from reveil.audit.result.score import Score, Standing
+from reveil.audit.result.reasons import Reasoning, explain
+from reveil.audit.result.score import PersonBelief, Score
 from reveil.base.errors import Fault, InputError
 from reveil.base.words import agree, some, some_people
 from reveil.policy.policy import Policy
@@ -37,7 +37,7 @@ class Audit:
     draws: tuple[int, ...] = ()  # people certain, in each draw of compromised people
     trend: tuple[dict[str, Any], ...] = ()
     sampled: tuple[Sampled, ...] = ()
-    explanations: tuple[Explanation, ...] = ()  # the worst cases in words: certain, though they were not known
+    explanations: tuple[Reasoning, ...] = ()  # the worst cases in words: certain, though they were not known
     exposed_first: Mapping[int, str] = field(default_factory=dict)  # person's number -> release
     policy: Policy | None = None
     asked: tuple[int, ...] = ()  # people who were asked about, by number
@@ -119,11 +119,11 @@ class Audit:
         return tuple(classes(self.score))
 
     @cached_property
-    def standings(self) -> tuple[Standing, ...]:
+    def standings(self) -> tuple[PersonBelief, ...]:
         """What is believed of each person who was asked about, also where nothing is certain."""
         return tuple(standing for person in self.asked for standing in self.score.standings(person))
 
-    def explain(self, person: object) -> Explanation:
+    def explain(self, person: object) -> Reasoning:
         """Why this person's value is certain, at the first release where it is."""
         o = self.observed
         names = o.persons.cast(pl.String).to_list()

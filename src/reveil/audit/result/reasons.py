@@ -18,7 +18,7 @@ MOST_STEPS = 400  # followed back
 
 
 @dataclass(frozen=True)
-class Explanation:
+class Reasoning:
     """A chain of reasons for one inference; `groups` are those it speaks of, by number.
 
     `enough`: the value follows from these groups by themselves. Where too many are involved, that is not shown."""
@@ -50,7 +50,7 @@ class Explanation:
         }
 
 
-def explain(found: Inference, app: int, who: Adversary) -> Explanation:
+def explain(found: Inference, app: int, who: Adversary) -> Reasoning:
     """Why the value of this appearance is certain to this adversary."""
     o = found.model.observed
     (value,) = found.state.values_of(app)
@@ -61,7 +61,7 @@ def explain(found: Inference, app: int, who: Adversary) -> Explanation:
     change = smallest_change(found, app, value, told.groups, who)
     groups = tuple(dict.fromkeys(told.groups))
     release = o.releases[o.app_release[app]]
-    return Explanation(name, release, str(o.values[value]), tuple(told.sentences), groups, change, not told.partial)
+    return Reasoning(name, release, str(o.values[value]), tuple(told.sentences), groups, change, not told.partial)
 
 
 @dataclass

@@ -19,7 +19,7 @@ from reveil.base.arrays import I64, Bools
 
 
 @dataclass(frozen=True)
-class Standing:
+class PersonBelief:
     """What is believed of one person in some releases, likeliest values first (None: no belief was computed)."""
 
     person: str
@@ -116,12 +116,12 @@ class Score:
         frame = self._named(shown["app"].to_numpy(), shown["value"].to_numpy())
         return frame.with_columns(shown["p"].fill_nan(None).alias("probability"))
 
-    def standings(self, person: int) -> list[Standing]:
+    def standings(self, person: int) -> list[PersonBelief]:
         """What is believed of one person, releases with the same beliefs together."""
         m, o = self.inference.model, self.inference.model.observed
         first, last = int(o.person_start[person]), int(o.person_start[person + 1])
         shown = self.options.filter(pl.col("app").is_between(first, last - 1))
-        found: list[Standing] = []
+        found: list[PersonBelief] = []
         for app in range(first, last):
             mine = shown.filter(pl.col("app") == app).sort("p", descending=True, maintain_order=True, nulls_last=True)
             beliefs = tuple(
@@ -129,7 +129,7 @@ class Score:
                 for v, p in mine.select("value", "p").iter_rows()
             )
             settled, release = bool(self.inference.decided[app]), o.releases[o.app_release[app]]
-            new = Standing(str(o.persons[person]), (release,), person in m.known, settled, beliefs)
+            new = PersonBelief(str(o.persons[person]), (release,), person in m.known, settled, beliefs)
             if found and replace(found[-1], releases=(release,)) == new:
                 found[-1] = replace(new, releases=(*found[-1].releases, release))
             else:

@@ -9,7 +9,7 @@ import numpy as np
 
 from reveil.base.arrays import F64, I64
 from reveil.base.kernels import allocating_kernel, bare_kernel
-from reveil.plan.budgets.remaining_budget import Purse, smallest
+from reveil.plan.budgets.remaining_budget import RemainingBudget, smallest
 from reveil.plan.cutting.candidates import (
     EXACT_BELOW,
     Scratch,
@@ -28,14 +28,14 @@ DEALT = 16  # segments of so many times the rows that somebody needs for one occ
 
 
 @bare_kernel
-def affords(purse: Purse, rows: Rows, order: Order, s: int, t: int, count: I64, work: I64) -> bool:
+def affords(remaining: RemainingBudget, rows: Rows, order: Order, s: int, t: int, count: I64, work: I64) -> bool:
     """Whether everybody in rows s..t can bear every value that occurs there."""
     size = t - s
     worst = 0.0
     for i in range(s, t):
-        worst = max(worst, purse.worst[order[i]])
-    for c in range(len(purse.column)):
-        column, base = purse.column[c], purse.first_code[c]
+        worst = max(worst, remaining.worst[order[i]])
+    for c in range(len(remaining.column)):
+        column, base = remaining.column[c], remaining.first_code[c]
         touched = 0
         for i in range(s, t):
             code = rows[i, column]
@@ -45,30 +45,30 @@ def affords(purse: Purse, rows: Rows, order: Order, s: int, t: int, count: I64, 
             count[code] += 1
         good = True
         for j in range(touched):
-            slot = purse.slot[base + work[j]]
+            slot = remaining.slot[base + work[j]]
             share = (size - count[work[j]]) / size
             count[work[j]] = 0
             if good and slot >= 0 and share < worst:
-                good = all_bear(purse, order, s, t, slot, share)
+                good = all_bear(remaining, order, s, t, slot, share)
         if not good:
             return False
     return True
 
 
 @bare_kernel
-def all_bear(purse: Purse, order: Order, s: int, t: int, slot: int, share: float) -> bool:
+def all_bear(remaining: RemainingBudget, order: Order, s: int, t: int, slot: int, share: float) -> bool:
     """Whether nobody in rows s..t needs more than this share to be without the value of a slot."""
     for i in range(s, t):
         row = order[i]
-        if purse.worst[row] > share and purse.need[purse.line[row], slot] > share:
+        if remaining.worst[row] > share and remaining.need[remaining.line[row], slot] > share:
             return False
     return True
 
 
-def room_for(purse: Purse, tests: Tests, trees: Trees, rows: Rows) -> Scratch:
+def room_for(remaining: RemainingBudget, tests: Tests, trees: Trees, rows: Rows) -> Scratch:
     """Scratch memory that is also enough for the codes of all sensitive columns."""
     scratch = scratch_for(trees, tests, rows)
-    codes = max(len(scratch.tally), int(np.diff(purse.first_code).max(initial=0)) + 1)
+    codes = max(len(scratch.tally), int(np.diff(remaining.first_code).max(initial=0)) + 1)
     return scratch._replace(tally=np.zeros(codes, dtype=np.int64), touched=np.zeros(codes, dtype=np.int64))
 
 
@@ -82,21 +82,29 @@ class Spare(NamedTuple):
 
 
 def split(
-    trees: Trees, tests: Tests, purse: Purse, rows: Rows, order: Order, start: int, end: int, stop: int, relaxed: bool
+    trees: Trees,
+    tests: Tests,
+    remaining: RemainingBudget,
+    rows: Rows,
+    order: Order,
+    start: int,
+    end: int,
+    stop: int,
+    relaxed: bool,
 ) -> I64:
     """Cut rows start..end into groups, top down, where they have more than `stop` rows. Returns where groups begin."""
     size = end - start
     starts, ends, place = (np.empty(size + 1, dtype=np.int64) for _ in range(3))
     spare = Spare(np.empty_like(rows[start:end]), np.empty_like(order[start:end]), place, np.empty(size))
-    scratch = room_for(purse, tests, trees, rows)
-    groups = split_into(trees, tests, purse, rows, order, start, end, stop, relaxed, scratch, spare, starts, ends)
+    scratch = room_for(remaining, tests, trees, rows)
+    groups = split_into(trees, tests, remaining, rows, order, start, end, stop, relaxed, scratch, spare, starts, ends)
     return starts[:groups].copy()
 
 
 @bare_kernel
 def split_into(
-    trees: Trees, tests: Tests, purse: Purse, rows: Rows, order: Order, start: int, end: int, stop: int, relaxed: bool,
-    scratch: Scratch, spare: Spare, starts: I64, ends: I64,
+    trees: Trees, tests: Tests, remaining: RemainingBudget, rows: Rows, order: Order, start: int, end: int, stop: int,
+    relaxed: bool, scratch: Scratch, spare: Spare, starts: I64, ends: I64,
 ) -> int:  # fmt: skip
     """The loop of `split`: fills `starts`, returns the number of groups."""
     groups, s = 0, start
@@ -105,11 +113,11 @@ def split_into(
         t = ends[depth - 1]
         cut = s
         if t - s > stop and t - s >= 2 * tests.least:
-            cut = cut_segment(trees, tests, purse, rows, order, s, t, scratch)
+            cut = cut_segment(trees, tests, remaining, rows, order, s, t, scratch)
             if cut == s and relaxed:
-                cut = cut_by_need(trees, tests, purse, rows, order, s, t, scratch, spare)
+                cut = cut_by_need(trees, tests, remaining, rows, order, s, t, scratch, spare)
             if cut == s and relaxed:
-                cut = deal_in_two(trees, tests, purse, rows, order, s, t, scratch, spare)
+                cut = deal_in_two(trees, tests, remaining, rows, order, s, t, scratch, spare)
         if cut > s:
             ends[depth] = cut
             depth += 1
@@ -122,41 +130,43 @@ def split_into(
 
 
 @bare_kernel
-def fits(tests: Tests, purse: Purse, rows: Rows, order: Order, s: int, cut: int, t: int, scratch: Scratch) -> bool:
+def fits(
+    tests: Tests, remaining: RemainingBudget, rows: Rows, order: Order, s: int, cut: int, t: int, scratch: Scratch
+) -> bool:
     """Whether both sides of a cut may be published."""
     count, work = scratch.tally, scratch.touched
     return (
         min(cut - s, t - cut) >= tests.least
-        and affords(purse, rows, order, s, cut, count, work)
-        and affords(purse, rows, order, cut, t, count, work)
+        and affords(remaining, rows, order, s, cut, count, work)
+        and affords(remaining, rows, order, cut, t, count, work)
         and admits(tests, rows, order, s, cut, count, work)
         and admits(tests, rows, order, cut, t, count, work)
     )
 
 
 @bare_kernel
-def hopeful(purse: Purse, rows: Rows, order: Order, s: int, t: int, c: int, a: int, b: int) -> bool:
+def hopeful(remaining: RemainingBudget, rows: Rows, order: Order, s: int, t: int, c: int, a: int, b: int) -> bool:
     """Whether both sides of a cut at positions a..b of column c are large enough for everybody's own value."""
     inside = 0
     most_inside = most_outside = 0
     for i in range(s, t):
         if a <= rows[i, c] <= b:
             inside += 1
-            most_inside = max(most_inside, purse.least[order[i]])
+            most_inside = max(most_inside, remaining.least[order[i]])
         else:
-            most_outside = max(most_outside, purse.least[order[i]])
+            most_outside = max(most_outside, remaining.least[order[i]])
     return most_inside <= inside and most_outside <= t - s - inside
 
 
 @bare_kernel
 def cut_segment(
-    trees: Trees, tests: Tests, purse: Purse, rows: Rows, order: Order, s: int, t: int, scratch: Scratch
+    trees: Trees, tests: Tests, remaining: RemainingBudget, rows: Rows, order: Order, s: int, t: int, scratch: Scratch
 ) -> int:
     """Cut rows s..t in two where that loses least, in place. Returns where; s when no cut can be afforded."""
     size, best = t - s, scratch.best
     bound = 2**30
     for i in range(s, t):
-        bound = min(bound, purse.least[order[i]])
+        bound = min(bound, remaining.least[order[i]])
     if 2 * bound > size:
         return s
     least = max(tests.least, bound)
@@ -169,16 +179,24 @@ def cut_segment(
             return s
         best[c, j] = 0.0
         a, b = cut_range(trees, rows, s, t, c, j, scratch)
-        if not hopeful(purse, rows, order, s, t, c, a, b):
+        if not hopeful(remaining, rows, order, s, t, c, a, b):
             continue
         cut = partition(rows, order, s, t, c, a, b)
-        if fits(tests, purse, rows, order, s, cut, t, scratch):
+        if fits(tests, remaining, rows, order, s, cut, t, scratch):
             return cut
 
 
 @bare_kernel
 def deal_in_two(
-    trees: Trees, tests: Tests, purse: Purse, rows: Rows, order: Order, s: int, t: int, scratch: Scratch, spare: Spare
+    trees: Trees,
+    tests: Tests,
+    remaining: RemainingBudget,
+    rows: Rows,
+    order: Order,
+    s: int,
+    t: int,
+    scratch: Scratch,
+    spare: Spare,
 ) -> int:
     """Cut rows s..t in the middle of a column, for each sensitive value on its own. Returns where, s for not at all.
 
@@ -186,7 +204,7 @@ def deal_in_two(
     chance will have it, which people with little left cannot bear unless groups are very large.
     """
     size = t - s
-    if size < DEALT * smallest(lowest_need(purse, order, s, t)) or len(purse.column) == 0:
+    if size < DEALT * smallest(lowest_need(remaining, order, s, t)) or len(remaining.column) == 0:
         return s
     for c in range(len(trees.form)):
         low, high = bounds_of(rows, s, t, c)
@@ -200,28 +218,36 @@ def deal_in_two(
         if scratch.loss[c] <= 0:
             return s
         scratch.loss[c] = 0.0
-        cut = deal(trees, purse, rows, order, s, t, c, scratch, spare)
+        cut = deal(trees, remaining, rows, order, s, t, c, scratch, spare)
         after = (cut - s) * segment_cost(trees, rows, s, cut, scratch.rows_at)
         after += (t - cut) * segment_cost(trees, rows, cut, t, scratch.rows_at)
-        if after < before - 1e-9 and fits(tests, purse, rows, order, s, cut, t, scratch):
+        if after < before - 1e-9 and fits(tests, remaining, rows, order, s, cut, t, scratch):
             return cut
     return s
 
 
 @bare_kernel
-def lowest_need(purse: Purse, order: Order, s: int, t: int) -> float:
-    need = purse.worst[order[s]]
+def lowest_need(remaining: RemainingBudget, order: Order, s: int, t: int) -> float:
+    need = remaining.worst[order[s]]
     for i in range(s, t):
-        need = min(need, purse.worst[order[i]])
+        need = min(need, remaining.worst[order[i]])
     return need
 
 
 @bare_kernel
 def deal(
-    trees: Trees, purse: Purse, rows: Rows, order: Order, s: int, t: int, c: int, scratch: Scratch, spare: Spare
+    trees: Trees,
+    remaining: RemainingBudget,
+    rows: Rows,
+    order: Order,
+    s: int,
+    t: int,
+    c: int,
+    scratch: Scratch,
+    spare: Spare,
 ) -> int:
     """Bring the lower half of every value's rows, by column c, to the front of s..t. Returns where they end."""
-    column, base, size = purse.column[0], trees.first_leaf[c], t - s
+    column, base, size = remaining.column[0], trees.first_leaf[c], t - s
     held, at = scratch.tally, scratch.rows_at
     # Two counting sorts: places by position, then rows by value, which keeps the order of positions within a value.
     for i in range(s, t):
@@ -238,7 +264,7 @@ def deal(
         at[base + p] = 0
     # `held` counts down while rows are dealt: of 2k or 2k + 1 rows of a value, k or k + 1 go to the front, in turn.
     extra, front, back = 0, 0, 0
-    codes = purse.first_code[1] - purse.first_code[0]
+    codes = remaining.first_code[1] - remaining.first_code[0]
     for code in range(codes):
         odd = held[code] % 2
         scratch.touched[code] = held[code] // 2 + (odd if extra else 0)
@@ -275,12 +301,12 @@ def copy_back(rows: Rows, order: Order, s: int, t: int, spare: Spare) -> None:
 
 
 @bare_kernel
-def order_by_need(purse: Purse, rows: Rows, order: Order, s: int, t: int, spare: Spare) -> bool:
+def order_by_need(remaining: RemainingBudget, rows: Rows, order: Order, s: int, t: int, spare: Spare) -> bool:
     """Put rows s..t in order of need, the largest first. Returns whether needs differ at all."""
     size = t - s
-    low = high = purse.worst[order[s]]
+    low = high = remaining.worst[order[s]]
     for i in range(size):
-        need = purse.worst[order[s + i]]
+        need = remaining.worst[order[s + i]]
         low, high = min(low, need), max(high, need)
         spare.need[i] = -need
         spare.place[i] = i
@@ -297,7 +323,15 @@ def order_by_need(purse: Purse, rows: Rows, order: Order, s: int, t: int, spare:
 
 @bare_kernel
 def cut_by_need(
-    trees: Trees, tests: Tests, purse: Purse, rows: Rows, order: Order, s: int, t: int, scratch: Scratch, spare: Spare
+    trees: Trees,
+    tests: Tests,
+    remaining: RemainingBudget,
+    rows: Rows,
+    order: Order,
+    s: int,
+    t: int,
+    scratch: Scratch,
+    spare: Spare,
 ) -> int:
     """Part those who need large groups from those who do not. Returns where, s for not at all.
 
@@ -305,38 +339,38 @@ def cut_by_need(
     It is done where it lowers the loss at once, or leaves the others more than two groups to cut.
     """
     size = t - s
-    if not order_by_need(purse, rows, order, s, t, spare):
+    if not order_by_need(remaining, rows, order, s, t, spare):
         return s
     before = size * segment_cost(trees, rows, s, t, scratch.rows_at)
     for part in (1, 4, 8, 16, 24, 32, 40, 48):  # in 64ths: as few of the tight ones as can bear each other
         cut = s + max(1, size * part // 64)
-        while cut < t and purse.worst[order[cut]] == purse.worst[order[cut - 1]]:
+        while cut < t and remaining.worst[order[cut]] == remaining.worst[order[cut - 1]]:
             cut += 1
-        if t - cut < tests.least or not large_enough(purse, order, s, cut, t):
+        if t - cut < tests.least or not large_enough(remaining, order, s, cut, t):
             continue
-        if not fits(tests, purse, rows, order, s, cut, t, scratch):
+        if not fits(tests, remaining, rows, order, s, cut, t, scratch):
             continue
         after = (cut - s) * segment_cost(trees, rows, s, cut, scratch.rows_at)
         after += (t - cut) * segment_cost(trees, rows, cut, t, scratch.rows_at)
-        if after < before - 1e-9 or t - cut > 2 * smallest(purse.worst[order[cut]]):
+        if after < before - 1e-9 or t - cut > 2 * smallest(remaining.worst[order[cut]]):
             return cut
     return s
 
 
 @bare_kernel
-def large_enough(purse: Purse, order: Order, s: int, cut: int, t: int) -> bool:
+def large_enough(remaining: RemainingBudget, order: Order, s: int, cut: int, t: int) -> bool:
     """Whether rows s..cut and cut..t are enough for everybody's own value."""
     good = True
     for i in range(s, t):
-        good = good and purse.least[order[i]] <= (cut - s if i < cut else t - cut)
+        good = good and remaining.least[order[i]] <= (cut - s if i < cut else t - cut)
     return good
 
 
 def refine(
-    trees: Trees, tests: Tests, purse: Purse, rows: Rows, order: Order, bounds: I64, relaxed: bool
+    trees: Trees, tests: Tests, remaining: RemainingBudget, rows: Rows, order: Order, bounds: I64, relaxed: bool
 ) -> tuple[I64, float, float]:
     """Cut groups further, in place. Returns where they begin now, and the loss of all rows before and after."""
-    starts = [split(trees, tests, purse, rows, order, int(s), int(t), 0, relaxed) for s, t in pairwise(bounds)]
+    starts = [split(trees, tests, remaining, rows, order, int(s), int(t), 0, relaxed) for s, t in pairwise(bounds)]
     finer = np.concatenate(starts)
     ends = np.append(finer, bounds[-1])
     return finer, total_cost(trees, rows, bounds), total_cost(trees, rows, ends)

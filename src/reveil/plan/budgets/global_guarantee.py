@@ -28,8 +28,8 @@ from reveil.guarantees.global_guarantee import Global
 from reveil.history.history import History
 from reveil.plan.budgets import budget, budget_cuts, statement
 from reveil.plan.budgets.remaining_budget import (
-    Past,
-    Purse,
+    EarlierGroups,
+    RemainingBudget,
     Target,
     fill_least,
     fill_needs,
@@ -57,17 +57,17 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     _refuse_unknown(encoded, policy)
     progress(compiling() or "adding up the past", 0.0)
     pace = pace_of(policy)
-    (purse, left), tests = purse_of(encoded, history, policy, pace), _tests(encoded, policy)
+    (remaining, left), tests = remaining_budgets(encoded, history, policy, pace), _tests(encoded, policy)
     rows, order = rows_of(encoded)
-    keep = publishable(encoded, history, purse, pace, policy)
+    keep = publishable(encoded, history, remaining, pace, policy)
     rows, order = rows[keep], order[keep]
     _refuse_conditions(tests, rows, order, encoded, policy)
     trees, relaxed = lay_end_to_end(encoded, policy), policy.method.cuts == "relaxed"
-    starts = _Affordable(trees, tests, purse, rows, order, relaxed).starts(progress)
+    starts = _Affordable(trees, tests, remaining, rows, order, relaxed).starts(progress)
     groups = np.full(encoded.rows, -1, dtype=np.int32)
     groups[order] = np.repeat(np.arange(len(starts), dtype=np.int32), np.diff(starts, append=len(order)))
     withheld = int((~keep).sum())
-    alone = statement.standing_alone(trees, tests, purse, rows, order, starts, float(pace.floor), relaxed)
+    alone = statement.standing_alone(trees, tests, remaining, rows, order, starts, float(pace.floor), relaxed)
     return Plan(
         groups=groups,
         method="budget, " + ("cuts by need too" if relaxed else "strict cuts"),
@@ -119,9 +119,9 @@ def _refuse_unknown(encoded: Encoded, policy: Policy) -> None:
         raise InputError(faults)
 
 
-def purse_of(
+def remaining_budgets(
     encoded: Encoded, history: History, policy: Policy, pace: budget.Pace
-) -> tuple[Purse, NDArray[np.float64]]:
+) -> tuple[RemainingBudget, NDArray[np.float64]]:
     """What the rows of this table may still be exposed to, and the lowest survival of each so far."""
     domains = [len(column.values) for column in encoded.sensitive]
     first_code = np.cumsum([0, *domains], dtype=np.int64)
@@ -145,7 +145,7 @@ def purse_of(
         for job in jobs:
             job.result()
     index = _index(encoded, line, lines)
-    purse = Purse(
+    remaining = RemainingBudget(
         line=index,
         need=need,
         worst=worst[index],
@@ -154,9 +154,9 @@ def purse_of(
         first_code=first_code,
         slot=slot,
     )
-    fill_least(purse, encoded.codes)
+    fill_least(remaining, encoded.codes)
     left = np.minimum(1.0, (target.top / target.bottom)[kinds] / worst)[index]
-    return purse, left
+    return remaining, left
 
 
 def _slots(encoded: Encoded, policy: Policy) -> tuple[NDArray[np.int64], int]:
@@ -247,11 +247,11 @@ def _targets(visits: NDArray[np.int32], pace: budget.Pace) -> tuple[NDArray[np.i
 
 def _past(
     encoded: Encoded, history: History, slot: NDArray[np.int64], offsets: NDArray[np.int64], *, shared: bool
-) -> Past:
+) -> EarlierGroups:
     """What was published in each group. Values that share a slot count as the most frequent of them there."""
     if history.groups.is_empty():
         nothing = np.empty(0, dtype=np.int32)
-        return Past(np.empty(0), np.zeros(1, dtype=np.int64), nothing, np.empty(0), np.empty((0, 0)))
+        return EarlierGroups(np.empty(0), np.zeros(1, dtype=np.int64), nothing, np.empty(0), np.empty((0, 0)))
     place = offsets[history.groups["release"].to_numpy()] + history.groups["group"].to_numpy()
     size = np.zeros(history.groups.height)
     size[place] = history.groups["rows"].to_numpy()
@@ -271,7 +271,7 @@ def _past(
     return past._replace(table=tabulate(past, slots)) if dense else past
 
 
-def _merged(past: Past) -> Past:
+def _merged(past: EarlierGroups) -> EarlierGroups:
     """One entry for each group and slot: the largest."""
     group = np.repeat(np.arange(len(past.size)), np.diff(past.first))
     entries = pl.DataFrame({"group": group, "slot": past.slot, "ratio": past.ratio})
@@ -281,7 +281,7 @@ def _merged(past: Past) -> Past:
 
 
 def publishable(
-    encoded: Encoded, history: History, purse: Purse, pace: budget.Pace, policy: Policy
+    encoded: Encoded, history: History, remaining: RemainingBudget, pace: budget.Pace, policy: Policy
 ) -> NDArray[np.bool_]:
     """Which rows can be published together as one group; if not all, the others are withheld or the table is refused.
 
@@ -290,36 +290,36 @@ def publishable(
     rest; then the same is done as if it were a little more frequent than it is, in a few fixed steps.
     """
     everybody = np.ones(encoded.rows, dtype=bool)
-    escapes = _escapes(encoded, purse, everybody)
+    escapes = _escapes(encoded, remaining, everybody)
     for allowance in ALLOWANCES if encoded.rows else ():
-        keep = ~_too_poor(purse, escapes - (1 - escapes) * allowance, everybody)
-        rest = _too_poor(purse, _escapes(encoded, purse, keep), keep)
+        keep = ~_too_poor(remaining, escapes - (1 - escapes) * allowance, everybody)
+        rest = _too_poor(remaining, _escapes(encoded, remaining, keep), keep)
         if keep.any() and not rest.any():
             if keep.all() or policy.method.infeasible == "withhold":
                 return keep
             break
-    poor = _too_poor(purse, escapes, everybody)
+    poor = _too_poor(remaining, escapes, everybody)
     if poor.any():
-        raise InfeasibleError(statement.faults(encoded, history, purse, pace, np.flatnonzero(poor)))
+        raise InfeasibleError(statement.faults(encoded, history, remaining, pace, np.flatnonzero(poor)))
     return everybody
 
 
-def _too_poor(purse: Purse, escapes: NDArray[np.float64], among: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _too_poor(remaining: RemainingBudget, escapes: NDArray[np.float64], among: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Who cannot be in a group where these shares of the rows do not have the value of a slot."""
-    poor = among & (purse.worst > escapes.min(initial=1.0))
+    poor = among & (remaining.worst > escapes.min(initial=1.0))
     rows = np.flatnonzero(poor)
-    poor[rows] = (purse.need[purse.line[rows]] > escapes).any(axis=1)
+    poor[rows] = (remaining.need[remaining.line[rows]] > escapes).any(axis=1)
     return poor
 
 
-def _escapes(encoded: Encoded, purse: Purse, keep: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _escapes(encoded: Encoded, remaining: RemainingBudget, keep: NDArray[np.bool_]) -> NDArray[np.float64]:
     """For each slot, the share of the kept rows without its most frequent value. Two if the value does not occur."""
     rows = max(1, int(keep.sum()))
-    escapes = np.full(purse.need.shape[1], 2.0)
-    for number, (a, b) in enumerate(pairwise(purse.first_code)):
+    escapes = np.full(remaining.need.shape[1], 2.0)
+    for number, (a, b) in enumerate(pairwise(remaining.first_code)):
         counts = np.bincount(encoded.codes[keep, number], minlength=b - a)
-        here = (counts > 0) & (purse.slot[a:b] >= 0)
-        np.minimum.at(escapes, purse.slot[a:b][here], (rows - counts[here]) / rows)
+        here = (counts > 0) & (remaining.slot[a:b] >= 0)
+        np.minimum.at(escapes, remaining.slot[a:b][here], (rows - counts[here]) / rows)
     return escapes
 
 
@@ -338,13 +338,15 @@ def _refuse_conditions(tests: Tests, rows: Rows, order: Order, encoded: Encoded,
 class _Affordable(Work):
     """Cutting that respects what people have left; people of unlike needs are parted in the smallest segments only."""
 
-    def __init__(self, trees: Trees, tests: Tests, purse: Purse, rows: Rows, order: Order, relaxed: bool) -> None:
+    def __init__(
+        self, trees: Trees, tests: Tests, remaining: RemainingBudget, rows: Rows, order: Order, relaxed: bool
+    ) -> None:
         super().__init__(trees, tests, (rows, order), False, 0)
-        self.purse, self.by_need = purse, relaxed
+        self.remaining, self.by_need = remaining, relaxed
 
     def split(self, s: int, t: int, stop: int, allowance: int) -> tuple[NDArray[Any], NDArray[Any]]:
         by_need = self.by_need and stop == 0
-        starts = budget_cuts.split(self.trees, self.tests, self.purse, self.rows, self.order, s, t, stop, by_need)
+        starts = budget_cuts.split(self.trees, self.tests, self.remaining, self.rows, self.order, s, t, stop, by_need)
         return starts, np.zeros(len(starts), dtype=np.int32)
 
     def starts(self, progress: Progress) -> NDArray[np.int64]:

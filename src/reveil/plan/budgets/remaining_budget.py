@@ -21,7 +21,7 @@ EXACT = 2.0**44
 ROUNDING = 4e-16  # more than three roundings, for each release of the past and four more
 
 
-class Purse(NamedTuple):
+class RemainingBudget(NamedTuple):
     """What the rows of a table may still be exposed to."""
 
     line: I64  # which line of `need` belongs to a row of the table; newcomers share one
@@ -33,7 +33,7 @@ class Purse(NamedTuple):
     slot: I64  # of each code; -1 where the value is not protected
 
 
-class Past(NamedTuple):
+class EarlierGroups(NamedTuple):
     """Earlier groups, numbered through over all releases, and what was published in them."""
 
     size: F64
@@ -60,7 +60,7 @@ def place_visits(person: Ints, release: Ints, group: Ints, line: I64, offset: I6
 
 
 @allocating_kernel
-def shelve(release: Ints, group: Ints, code: Ints, held: Ints, slot: I64, offset: I64, size: F64) -> Past:
+def shelve(release: Ints, group: Ints, code: Ints, held: Ints, slot: I64, offset: I64, size: F64) -> EarlierGroups:
     """The protected values of each group, side by side, from one line for each value of each group."""
     first = np.zeros(len(size) + 2, dtype=np.int64)
     for i in range(len(group)):
@@ -78,11 +78,11 @@ def shelve(release: Ints, group: Ints, code: Ints, held: Ints, slot: I64, offset
             slots[place] = slot[code[i]]
             ratio[place] = size[g] / free if free > 0 else np.inf
             first[g + 1] += 1
-    return Past(size, first[: len(size) + 1], slots, ratio, np.empty((0, 0)))
+    return EarlierGroups(size, first[: len(size) + 1], slots, ratio, np.empty((0, 0)))
 
 
 @allocating_kernel
-def tabulate(past: Past, slots: int) -> F64:
+def tabulate(past: EarlierGroups, slots: int) -> F64:
     """The ratios of all groups as a table: faster to multiply by where groups have many values."""
     table = np.ones((len(past.size), slots))
     for g in range(len(past.size)):
@@ -93,7 +93,7 @@ def tabulate(past: Past, slots: int) -> F64:
 
 @bare_kernel
 def fill_needs(
-    visits: I32, past: Past, target: Target, kind: I64, begin: int, end: int, rows: int, need: F64, worst: F64
+    visits: I32, past: EarlierGroups, target: Target, kind: I64, begin: int, end: int, rows: int, need: F64, worst: F64
 ) -> None:
     """The needs of people begin..end, who were in the groups visits[:, i] (-1: not in this release)."""
     for i in range(begin, end):
@@ -123,15 +123,15 @@ def fill_needs(
 
 
 @bare_kernel
-def fill_least(purse: Purse, codes: I32) -> None:
+def fill_least(remaining: RemainingBudget, codes: I32) -> None:
     """A lower bound for the size of each row's group: its own value occurs there."""
     for i in range(len(codes)):
         least = 1.0
         for c in range(codes.shape[1]):
-            slot = purse.slot[purse.first_code[c] + codes[i, c]]
+            slot = remaining.slot[remaining.first_code[c] + codes[i, c]]
             if slot >= 0:
-                least = max(least, smallest(purse.need[purse.line[i], slot]))
-        purse.least[i] = least
+                least = max(least, smallest(remaining.need[remaining.line[i], slot]))
+        remaining.least[i] = least
 
 
 @bare_kernel

@@ -16,7 +16,7 @@ from reveil.base.words import some, some_people
 from reveil.guarantees.global_guarantee import Global
 from reveil.history.history import History
 from reveil.plan.budgets import budget, budget_cuts
-from reveil.plan.budgets.remaining_budget import Purse, smallest
+from reveil.plan.budgets.remaining_budget import RemainingBudget, smallest
 from reveil.plan.cutting.trees import Trees
 from reveil.plan.cutting.values import Order, Rows, Tests
 from reveil.policy.policy import Policy
@@ -67,7 +67,7 @@ def _most_frequent(encoded: Encoded, policy: Policy) -> tuple[Any, Fraction]:
 def standing_alone(
     trees: Trees,
     tests: Tests,
-    purse: Purse,
+    remaining: RemainingBudget,
     rows: Rows,
     order: Order,
     starts: NDArray[np.int64],
@@ -81,11 +81,11 @@ def standing_alone(
     bounds = np.append(starts, len(order))
     bounds = bounds[: max(2, int(np.searchsorted(bounds, SAMPLE, side="right")))]
     end, groups = int(bounds[-1]), len(bounds) - 1
-    alone = purse._replace(
-        line=np.zeros_like(purse.line),
-        need=np.full((1, purse.need.shape[1]), floor),
-        worst=np.full_like(purse.worst, floor),
-        least=np.minimum(purse.least, np.int32(smallest(floor))),
+    alone = remaining._replace(
+        line=np.zeros_like(remaining.line),
+        need=np.full((1, remaining.need.shape[1]), floor),
+        worst=np.full_like(remaining.worst, floor),
+        least=np.minimum(remaining.least, np.int32(smallest(floor))),
     )
     finer, before, after = budget_cuts.refine(
         trees, tests, alone, rows[:end].copy(), order[:end].copy(), bounds, relaxed
@@ -106,7 +106,7 @@ def standing_alone(
 def faults(
     encoded: Encoded,
     history: History,
-    purse: Purse,
+    remaining: RemainingBudget,
     pace: budget.Pace,
     poor: NDArray[np.int64],
 ) -> list[Fault]:
@@ -116,10 +116,10 @@ def faults(
     for number, column in enumerate(encoded.sensitive):
         counts = np.bincount(encoded.codes[:, number], minlength=len(column.values))
         for code in np.argsort(-counts, kind="stable").tolist():
-            slot = int(purse.slot[purse.first_code[number] + code])
+            slot = int(remaining.slot[remaining.first_code[number] + code])
             if slot < 0 or not counts[code]:
                 continue
-            needs = purse.need[purse.line[poor], slot]
+            needs = remaining.need[remaining.line[poor], slot]
             tight = int((needs > (rows - counts[code]) / rows).sum())
             if tight:
                 row = int(poor[needs.argmax()])

@@ -33,7 +33,7 @@ from reveil.plan.persistent import vacancies
 from reveil.plan.persistent.closed_cohorts import Standing, found_cohorts, outlook, refill_places, statistics_of
 from reveil.plan.persistent.eligible import TOO_FREQUENT, group_size, keep_eligible, largest_share
 from reveil.plan.persistent.guesses import allowed_guess, lowest_guess, repeats
-from reveil.plan.persistent.past import Past, group_offsets, read_past, sort_by
+from reveil.plan.persistent.past import CohortPast, group_offsets, read_past, sort_by
 from reveil.plan.plan import Plan
 from reveil.policy.guarantee import Guarantee
 from reveil.policy.policy import Policy
@@ -101,7 +101,7 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     )
 
 
-def _last_shown(past: Past, history: History, column: str) -> Cohorts:
+def _last_shown(past: CohortPast, history: History, column: str) -> Cohorts:
     if not past.cohorts:
         none = np.empty(0, dtype=np.int64)
         return Cohorts(none, np.zeros(1, dtype=np.int64), none, np.empty(0, dtype=bool))
@@ -123,7 +123,7 @@ def _last_shown(past: Past, history: History, column: str) -> Cohorts:
 
 
 def _go_on(
-    past: Past,
+    past: CohortPast,
     cohorts: Cohorts,
     encoded: Encoded,
     history: History,

@@ -27,10 +27,10 @@ from reveil.plan.persistent import vacancies
 from reveil.plan.persistent.degree import degree
 from reveil.plan.persistent.eligible import OFTEN_ENOUGH, TOO_FREQUENT, group_size, keep_eligible
 from reveil.plan.persistent.forecast import AHEAD, trade_offs
-from reveil.plan.persistent.past import Past, read_past, sort_by
+from reveil.plan.persistent.past import CohortPast, read_past, sort_by
 from reveil.plan.plan import Plan
 from reveil.policy.guarantee import Guarantee
-from reveil.policy.method import Method
+from reveil.policy.method import MethodSection
 from reveil.policy.policy import Policy
 from reveil.table.encode import Encoded
 
@@ -82,7 +82,9 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     )
 
 
-def _who(past: Past, persons: I64, policy: Policy) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
+def _who(
+    past: CohortPast, persons: I64, policy: Policy
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
     """Of each row: published before, lost their place, published as often as allowed."""
     cohort = past.cohort[persons]
     known = cohort >= 0
@@ -93,7 +95,7 @@ def _who(past: Past, persons: I64, policy: Policy) -> tuple[NDArray[np.bool_], N
     return known, lost, often
 
 
-def _standing(past: Past, encoded: Encoded, rows: I64) -> Standing:
+def _standing(past: CohortPast, encoded: Encoded, rows: I64) -> Standing:
     assert encoded.persons is not None
     cohort = past.cohort[encoded.persons[rows]]
     by_cohort, starts = sort_by(cohort, past.cohorts)
@@ -120,7 +122,7 @@ def least_refill(headline: Parameters) -> int:
 
 
 def refill_places(
-    past: Past,
+    past: CohortPast,
     standing: Standing,
     encoded: Encoded,
     newcomers: I64,
@@ -170,7 +172,7 @@ def refill_places(
     return home
 
 
-def _nobody_late_left(past: Past, standing: Standing, encoded: Encoded) -> NDArray[np.bool_]:
+def _nobody_late_left(past: CohortPast, standing: Standing, encoded: Encoded) -> NDArray[np.bool_]:
     """Cohorts whose later members are all present.
 
     With two people known, a place handed on twice gives away who had it in between. So nobody who came by a refill may
@@ -193,7 +195,7 @@ def found_cohorts(encoded: Encoded, rows: I64, trees: Trees, policy: Policy, siz
     wanted = policy.model_copy(
         update={
             "guarantee": Guarantee.of("alpha-k", k=size, alpha=Fraction(1, size)),
-            "method": Method(cuts=policy.method.cuts, recode=policy.method.recode),
+            "method": MethodSection(cuts=policy.method.cuts, recode=policy.method.recode),
         }
     )
     regions = mondrian.plan(part, History(), wanted, seed=seed, progress=silent).groups
@@ -204,7 +206,7 @@ def found_cohorts(encoded: Encoded, rows: I64, trees: Trees, policy: Policy, siz
     return cohorts
 
 
-def outlook(past: Past, history: History, known: NDArray[np.bool_], policy: Policy) -> dict[str, Any]:
+def outlook(past: CohortPast, history: History, known: NDArray[np.bool_], policy: Policy) -> dict[str, Any]:
     """What this and other settings will cost in the long run, if people go on leaving as they did."""
     terms = policy.guarantee.find(CohortTerms)
     if terms is None:

@@ -28,7 +28,7 @@ class Shown:
 
 
 @dataclass(frozen=True, eq=False)
-class Past(Shown):
+class CohortPast(Shown):
     """The same with cohorts, numbered in the order in which they were first published."""
 
     times: I32  # per person: how often published
@@ -65,19 +65,19 @@ def times_published(history: History, people: int) -> I64:
     return np.bincount(person[group >= 0], minlength=people)
 
 
-def read_past(history: History, people: int, column: str) -> Past:
+def read_past(history: History, people: int, column: str) -> CohortPast:
     """The past of everybody whose number is below `people`."""
     if history.groups.is_empty():
         none, never = np.empty(0, dtype=np.int32), np.full(people, -1, dtype=np.int32)
         zeros, late = np.zeros(people, dtype=np.int32), np.zeros(people, dtype=bool)
-        return Past(np.zeros(1, dtype=np.int64), frozen(none), never, zeros, never, zeros, late, none, none, none)
+        return CohortPast(np.zeros(1, dtype=np.int64), frozen(none), never, zeros, never, zeros, late, none, none, none)
     offsets, count = group_offsets(history)
     first, codes = _codes(_values(history, column), offsets, count)
     bounds, person, group = _by_release(history)
     found = follow(bounds, person, group, offsets, count, max(people, history.persons.height))
     latest, times, cohort, seen, late, shown, refilled, joined, cohorts = found
     groups = (shown[:cohorts], refilled[:cohorts], joined[:cohorts])
-    return Past(first, codes, latest, times, cohort, seen, late, *groups)
+    return CohortPast(first, codes, latest, times, cohort, seen, late, *groups)
 
 
 def _values(history: History, column: str) -> pl.DataFrame:

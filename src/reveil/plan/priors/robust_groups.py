@@ -47,14 +47,14 @@ Rows = NDArray[np.int64]
 
 def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progress: Progress) -> Plan:
     """Group by kinds first, cut each kind for least loss, then place what is left over."""
-    work = _Work(encoded, policy, seed)
+    work = _Grouping(encoded, policy, seed)
     work.by_kind(progress)
     return work.finish("signatures", progress)
 
 
 def plan_linkage(encoded: Encoded, history: History, policy: Policy, *, seed: int, progress: Progress) -> Plan:
     """Merge rows from the bottom up by likeness of odds, then place what is left over."""
-    work = _Work(encoded, policy, seed)
+    work = _Grouping(encoded, policy, seed)
     work.bring_near(progress)
     progress("linking", 0.0)
     work.link(work.order)
@@ -124,7 +124,7 @@ def _coordinates(tables: list[NDArray[np.float64]]) -> NDArray[np.float64]:
     return np.ascontiguousarray(points[:, ::-1][:, :COORDINATES])
 
 
-class _Work:
+class _Grouping:
     """One run over a table."""
 
     def __init__(self, encoded: Encoded, policy: Policy, seed: int) -> None:

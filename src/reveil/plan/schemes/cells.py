@@ -38,7 +38,7 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     """Group the rows of one table, however they lie."""
     first = mondrian.plan(encoded, history, policy, seed=seed, progress=progress)
     kept = np.flatnonzero(first.groups >= 0)
-    work = _Work(encoded, policy, admit.tests(encoded, policy, kept), kept, seed)
+    work = _CellSearch(encoded, policy, admit.tests(encoded, policy, kept), kept, seed)
     before = work.loss(first.groups[kept])
     found = work.improved(first.groups[kept], progress)
     if len(kept) <= SMALL:
@@ -49,7 +49,7 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     return Plan(groups=groups, method="cell", reasons=first.reasons, statistics=statistics)
 
 
-class _Work:
+class _CellSearch:
     """The rows and their groups between passes."""
 
     def __init__(self, encoded: Encoded, policy: Policy, tests: Tests, kept: NDArray[np.int64], seed: int) -> None:

@@ -30,7 +30,7 @@ class Checked:
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class RecodingProblem:
     """The rows to recode and what every class must satisfy."""
 
     encoded: Encoded
@@ -42,7 +42,7 @@ class Problem:
     withheld: int  # rows of too frequent values, withheld before
 
     @classmethod
-    def of(cls, encoded: Encoded, policy: Policy, seed: int) -> Problem:
+    def of(cls, encoded: Encoded, policy: Policy, seed: int) -> RecodingProblem:
         """The problem of a policy, or a refusal where no recoding can solve it."""
         (rows, order), tests, withheld = admissible(encoded, policy, seed)
         width = len(encoded.quasi) + (encoded.codes.shape[1] if len(tests.kind) else 0)

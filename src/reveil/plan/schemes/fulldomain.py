@@ -21,7 +21,7 @@ from reveil.base.progress import Progress
 from reveil.history.history import History
 from reveil.plan.cutting import infeasible
 from reveil.plan.plan import Plan
-from reveil.plan.schemes.counted import Checked, Problem
+from reveil.plan.schemes.counted import Checked, RecodingProblem
 from reveil.plan.schemes.lattice import Lattice, Levels
 from reveil.policy.guarantee import Guarantee
 from reveil.policy.policy import Policy
@@ -32,7 +32,7 @@ EFFORT = 2_000_000_000  # rows of tallies that may be counted before the search 
 
 
 @dataclass(frozen=True)
-class Found:
+class BestNode:
     """The best node found, and a loss that no node can be below."""
 
     levels: Levels
@@ -42,7 +42,7 @@ class Found:
 
 def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progress: Progress) -> Plan:
     """Group the rows of one table by the full-domain recoding that loses least."""
-    problem = Problem.of(encoded, policy, seed)
+    problem = RecodingProblem.of(encoded, policy, seed)
     lattice, found = best_levels(problem, progress)
     geometric = policy.method.loss == "geometric"
     loss, bound = (float(np.expm1(x)) if geometric else x for x in (found.checked.loss, found.bound))
@@ -57,7 +57,7 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     return problem.plan(lattice.at(found.levels), statistics)
 
 
-def best_levels(problem: Problem, progress: Progress) -> tuple[Lattice, Found]:
+def best_levels(problem: RecodingProblem, progress: Progress) -> tuple[Lattice, BestNode]:
     """The best node of the lattice, or the best that was found where the lattice is too large."""
     lattice = Lattice(problem)
     falls = falling(problem.policy.guarantee, problem.allowance)
@@ -74,7 +74,7 @@ def falling(guarantee: Guarantee, allowance: int) -> bool:
     return all(condition.growing for condition in guarantee.conditions)
 
 
-def search(lattice: Lattice, falls: bool, progress: Progress) -> Found | None:
+def search(lattice: Lattice, falls: bool, progress: Progress) -> BestNode | None:
     """Branch and bound over the whole lattice; None where no node can be published.
 
     Nodes are taken at a rank of their bounds that follows the answers: lower after a success, higher after a failure.
@@ -101,7 +101,7 @@ def search(lattice: Lattice, falls: bool, progress: Progress) -> Found | None:
         progress("searching the lattice", 1 - len(left) / lattice.size)
     if best is None:
         return None
-    return Found(*best, bound=min(limit, float(bound.min())))
+    return BestNode(*best, bound=min(limit, float(bound.min())))
 
 
 def _rule_out(lattice: Lattice, bound: Any, least: Any, levels: Levels, checked: Checked) -> None:
@@ -115,7 +115,7 @@ def _rule_out(lattice: Lattice, bound: Any, least: Any, levels: Levels, checked:
     bound[block] = np.where(raised, np.maximum(bound[block], lattice.bounds(least[block], levels)), bound[block])
 
 
-def survey(lattice: Lattice, falls: bool, progress: Progress) -> Found | None:
+def survey(lattice: Lattice, falls: bool, progress: Progress) -> BestNode | None:
     """A lattice too large to search: go down from the top while that helps, and bound the loss from below.
 
     What is feasible stays so when some columns are fully generalised. So the columns are divided into parts, each is
@@ -132,7 +132,7 @@ def survey(lattice: Lattice, falls: bool, progress: Progress) -> Found | None:
         progress("searching the lattice", 1 - sum(levels) / sum(lattice.top))
     if best.loss == inf:
         return None
-    return Found(levels, best, _bound_by_parts(lattice, progress) if falls else lattice.bottom_bound)
+    return BestNode(levels, best, _bound_by_parts(lattice, progress) if falls else lattice.bottom_bound)
 
 
 def _bound_by_parts(lattice: Lattice, progress: Progress) -> float:

@@ -16,7 +16,7 @@ import numpy as np
 from reveil.base.arrays import F64, I32
 from reveil.hierarchies.tree import Hierarchy
 from reveil.plan.schemes.classes import Recoding, Tally, recoding
-from reveil.plan.schemes.counted import Checked, Problem
+from reveil.plan.schemes.counted import Checked, RecodingProblem
 
 Levels = tuple[int, ...]
 TALLIES = 64  # how many counted nodes are kept to count coarser ones from
@@ -25,7 +25,7 @@ TALLIES = 64  # how many counted nodes are kept to count coarser ones from
 class Lattice:
     """All full-domain recodings of some rows, each checked on demand. Columns not in `use` are fully generalised."""
 
-    def __init__(self, problem: Problem, use: Sequence[int] | None = None) -> None:
+    def __init__(self, problem: RecodingProblem, use: Sequence[int] | None = None) -> None:
         self.problem, quasi, method = problem, problem.encoded.quasi, problem.policy.method
         used = range(len(quasi)) if use is None else use
         self.nodes = [h.levels[0 if c in used else -1 :] for c, h in enumerate(quasi)]
@@ -79,7 +79,7 @@ class Lattice:
         return [self.nodes[c][level] for c, level in enumerate(levels)]
 
 
-def weights(problem: Problem) -> F64:
+def weights(problem: RecodingProblem) -> F64:
     """How much each column counts; together 1. Where all are 0, nothing that is lost counts."""
     given = np.array([problem.policy.columns[h.name].weight for h in problem.encoded.quasi])
     return given / (given.sum() or 1.0)

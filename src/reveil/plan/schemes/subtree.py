@@ -17,7 +17,7 @@ from reveil.base.progress import Progress
 from reveil.history.history import History
 from reveil.plan.plan import Plan
 from reveil.plan.schemes.classes import recoding
-from reveil.plan.schemes.counted import Checked, Problem
+from reveil.plan.schemes.counted import Checked, RecodingProblem
 from reveil.plan.schemes.fulldomain import best_levels
 from reveil.plan.schemes.lattice import weights
 from reveil.policy.policy import Policy
@@ -29,9 +29,9 @@ Nodes = list[I32]  # for each column the node that each leaf shows
 
 def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progress: Progress) -> Plan:
     """Group the rows of one table by a recoding of single columns, refined node by node."""
-    problem = Problem.of(encoded, policy, seed)
+    problem = RecodingProblem.of(encoded, policy, seed)
     lattice, found = best_levels(problem, progress)
-    search = _Search(problem, policy.method.name == "sibling", progress)
+    search = _Refinements(problem, policy.method.name == "sibling", progress)
     best = search.refined(lattice.at(found.levels))
     best = min(best, search.refined([np.zeros(len(h), dtype=np.int32) for h in encoded.quasi]), key=lambda r: r.loss)
     while (other := search.elsewhere(best)) is not None:
@@ -40,10 +40,10 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     return problem.plan(best.nodes, statistics)
 
 
-class _Search:
+class _Refinements:
     """Refinements from several beginnings. One is left by generalising a column and refining the others first."""
 
-    def __init__(self, problem: Problem, sibling: bool, progress: Progress) -> None:
+    def __init__(self, problem: RecodingProblem, sibling: bool, progress: Progress) -> None:
         self.problem, self.sibling, self.progress = problem, sibling, progress
         self.tried = 0
 
@@ -73,7 +73,7 @@ class _Search:
 class Refinement:
     """A recoding that is refined where that loses least; what fails once fails later too, and is not tried again."""
 
-    def __init__(self, problem: Problem, nodes: Nodes, spread: bool) -> None:
+    def __init__(self, problem: RecodingProblem, nodes: Nodes, spread: bool) -> None:
         self.problem, self.nodes, self.spread = problem, [column.copy() for column in nodes], spread
         self.weight = weights(problem)
         self.now = self.check(self.nodes)

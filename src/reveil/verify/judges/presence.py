@@ -226,7 +226,7 @@ def matches(view: View, people: pl.DataFrame, background: Background) -> tuple[I
         labels.append(label)
         truths.append(truth)
         covers.append(table)
-    search = _Search.over(labels, truths, covers)
+    search = _BoxSearch.over(labels, truths, covers)
     found = list(search.run(people.height)) if len(classes) else []
     person = np.concatenate([np.zeros(0, dtype=np.int64), *(one for one, _ in found)])
     group = np.concatenate([np.zeros(0, dtype=np.int64), *(classes[search.order[one]] for _, one in found)])
@@ -234,7 +234,7 @@ def matches(view: View, people: pl.DataFrame, background: Background) -> tuple[I
 
 
 @dataclass(frozen=True, eq=False)
-class _Search:
+class _BoxSearch:
     """Column after column, each person goes on to the beginnings of boxes that cover their values so far.
 
     So most classes are ruled out long before the last column. Classes are sorted by their cells; the
@@ -248,7 +248,7 @@ class _Search:
     covers: list[NDArray[np.bool_]]  # per column: cell x value
 
     @classmethod
-    def over(cls, labels: list[I64], truths: list[I64], covers: list[NDArray[np.bool_]]) -> _Search:
+    def over(cls, labels: list[I64], truths: list[I64], covers: list[NDArray[np.bool_]]) -> _BoxSearch:
         order = np.lexsort(labels[::-1])
         begins = np.zeros(len(order), dtype=np.bool_)
         earlier = np.zeros(1, dtype=np.int64)  # where each beginning starts among the classes
