@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from fractions import Fraction
 from pathlib import Path
 
@@ -24,7 +23,6 @@ spec = importlib.util.spec_from_file_location(
     "cohort_bounds_oracle", Path(__file__).parents[1] / "oracle" / "cohort_bounds.py"
 )
 assert spec is not None and spec.loader is not None
-oracle = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(oracle)
 
 TERMS = [

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 from fractions import Fraction
-from math import exp, log
+from math import log
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +22,6 @@ from reveil.verify.judges.likeness import BetaLikenessJudge, gains, within_logar
 
 spec = importlib.util.spec_from_file_location("likeness_oracle", Path(__file__).parents[1] / "oracle" / "likeness.py")
 assert spec is not None and spec.loader is not None
-oracle = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(oracle)
 
 BETAS = st.fractions("1/8", 4, max_denominator=8)
@@ -78,8 +76,8 @@ def test_a_union_of_classes_that_keep_it_keeps_it(classes, beta, enhanced, chanc
 def test_logarithms_are_never_on_the_wrong_side(x, y):
     assert within_logarithm(x, y) == (oracle.power_is_at_most(x, y) if x else True)
     below = logarithm_below(y)
-    assert below <= log(y) * (1 + 1e-15) and log(y) - below < 1e-12
     assert below == 0 or oracle.power_is_at_most(below, y)
+    assert not oracle.power_is_at_most(below + Fraction(1, 2**140), y)
 
 
 def test_a_tie_that_floats_cannot_tell():
@@ -125,7 +123,6 @@ def test_the_enhanced_form_holds_frequent_values_back():
     assert judged(classes, Fraction(1), False).holds
     verdict = judged(classes, Fraction(1), True)
     assert not verdict.holds and verdict.worst == Fraction(4, 5)
-    assert (1 + log(2)) / 2 < 0.9 < exp(0)
 
 
 def test_a_loss_never_counts():

@@ -8,7 +8,6 @@ from __future__ import annotations
 import csv
 import itertools
 import json
-import sys
 import tempfile
 from fractions import Fraction
 from pathlib import Path
@@ -19,15 +18,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reveil
+from oracle import taxonomy
 from reveil.background.loading import load_background
 from reveil.base.errors import InputError
 from reveil.plan.cutting.admit import heights
 from reveil.policy.policy import load_policy
 from reveil.published.notation import parse_cell
-
-sys.path[:0] = [str(Path(__file__).parents[1] / "oracle")]
-
-import taxonomy  # noqa: E402
 
 
 @st.composite

@@ -13,10 +13,11 @@ from reveil.background.loading import Background
 from reveil.base.errors import Fault, InfeasibleError, InputError, stop_if
 from reveil.base.progress import Progress, silent
 from reveil.base.words import some
+from reveil.guarantees.catalog import descriptors
 from reveil.history.history import History
 from reveil.plan.loss import loss_of
 from reveil.plan.methods import method
-from reveil.policy.method import SCHEMES, MethodSection, scheme_faults
+from reveil.policy.method import GLOBAL_SCHEMES, SCHEMES, MethodSection, scheme_faults
 from reveil.policy.policy import Policy, PolicyLike, load_policy
 from reveil.publish import usable
 from reveil.table.encode import encode
@@ -123,7 +124,10 @@ def _refuse(policy: Policy, schemes: Sequence[str]) -> None:
         message = f'schemes generalise one table, and the policy asks for "{policy.guarantee.model}"'
         if policy.method.publish == "anatomy":
             message = "schemes generalise one table, and the policy publishes an anatomy"
-        faults.append(Fault("R790", "guarantee", message, "compare under k, l, t, alpha or epsilon, generalised"))
+        planned = [one for one in descriptors().values() if one.condition is not None]
+        keys = [one.asked_by[0] for one in planned if one.kept_by is None or GLOBAL_SCHEMES[0] in one.kept_by]
+        remedy = f"compare under {', '.join(keys[:-1])} or {keys[-1]}, generalised"
+        faults.append(Fault("R790", "guarantee", message, remedy))
     known = f"use: {', '.join(COMPARED)}"
     faults += [Fault("R790", "schemes", f"{name!r} is no scheme", known) for name in schemes if name not in COMPARED]
     stop_if(faults)
