@@ -205,3 +205,8 @@ def test_texts_are_read_only_when_asked_for() -> None:
     check = f"import reveil.report.explain as e; {size}; e.entries(); {size}"
     done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["0", "1"]
+
+
+def test_an_entry_read_alone_is_the_one_in_the_whole_file() -> None:
+    for name, entry in entries().items():
+        assert explain(name) == entry

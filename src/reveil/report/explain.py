@@ -69,6 +69,8 @@ def explain(name: str) -> Explanation:
     >>> explain("QI").name, explain("(ε,m)-anonymity").name
     ('quasi-identifier', 'epsilon-m')
     """
+    if (exactly := _alone(name)) is not None:
+        return exactly
     known = _by_any_name()
     wanted = _plain(name)
     if wanted in known:
@@ -87,12 +89,25 @@ def entries() -> dict[str, Explanation]:
     >>> list(entries())[:3]
     ['k-anonymity', 'l-diversity', 't-closeness']
     """
-    found: dict[str, Explanation] = {}
-    for kind, section in _content().items():
-        for name, entry in section.items():
-            texts = {key: " ".join(entry.get(key, "").split()) for key in ("title", "plain", "exact", "limits")}
-            found[name] = Explanation(name, kind, more=tuple(entry.get("more", ())), **texts)
-    return found
+    return {
+        name: _explanation(kind, name, entry) for kind, section in _content().items() for name, entry in section.items()
+    }
+
+
+def _explanation(kind: Kind, name: str, entry: dict[str, Any]) -> Explanation:
+    texts = {key: " ".join(entry.get(key, "").split()) for key in ("title", "plain", "exact", "limits")}
+    return Explanation(name, kind, more=tuple(entry.get("more", ())), **texts)
+
+
+def _alone(name: str) -> Explanation | None:
+    """An entry by its own name, without parsing all others: a report needs one, and the file is long."""
+    header = re.search(rf"^\[(\w+)\.{re.escape(name)}\]$", _text(), re.MULTILINE)
+    if header is None:
+        return None
+    following = re.compile(r"^\[", re.MULTILINE).search(_text(), header.end())
+    content = tomllib.loads(_text()[header.start() : following.start() if following else None])
+    ((kind, section),) = content.items()
+    return _explanation(kind, name, section[name])  # type: ignore[arg-type]
 
 
 def overview() -> str:
@@ -123,9 +138,13 @@ def _by_any_name() -> dict[str, Explanation]:
 
 @cache
 def _content() -> dict[Kind, dict[str, Any]]:
-    text = files("reveil.report").joinpath("explanations.toml").read_text(encoding="utf-8")
-    content: dict[Kind, dict[str, Any]] = tomllib.loads(text)  # type: ignore[assignment]
+    content: dict[Kind, dict[str, Any]] = tomllib.loads(_text())  # type: ignore[assignment]
     return content
+
+
+@cache
+def _text() -> str:
+    return files("reveil.report").joinpath("explanations.toml").read_text(encoding="utf-8")
 
 
 def _plain(name: str) -> str:
