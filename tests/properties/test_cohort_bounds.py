@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from oracle import cohort_bounds as oracle
 from reveil.base.errors import InputError
 from reveil.guarantees.compromise_safety import CompromiseSafety
 from reveil.guarantees.historical_safety import HistoricalSafety
@@ -18,12 +18,6 @@ from reveil.plan.persistent.degree import degree
 from reveil.policy.guarantee import Guarantee
 from reveil.verify.judges import cohort_bounds
 from reveil.verify.judges.correlation import least_degree
-
-spec = importlib.util.spec_from_file_location(
-    "cohort_bounds_oracle", Path(__file__).parents[1] / "oracle" / "cohort_bounds.py"
-)
-assert spec is not None and spec.loader is not None
-spec.loader.exec_module(oracle)
 
 TERMS = [
     (m, known, refill)

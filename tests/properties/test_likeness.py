@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import log
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -13,16 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reveil
+from oracle import likeness as oracle
 from reveil.guarantees.beta_likeness import BetaLikeness
 from reveil.history.history import History
 from reveil.plan.cutting.conditions.beta_likeness import largest_share, logarithm_below
 from reveil.verify.judges.contract import View
 from reveil.verify.judges.counts import count_values
 from reveil.verify.judges.likeness import BetaLikenessJudge, gains, within_logarithm
-
-spec = importlib.util.spec_from_file_location("likeness_oracle", Path(__file__).parents[1] / "oracle" / "likeness.py")
-assert spec is not None and spec.loader is not None
-spec.loader.exec_module(oracle)
 
 BETAS = st.fractions("1/8", 4, max_denominator=8)
 CLASSES = st.lists(st.lists(st.sampled_from(["a", "b", "c", None]), min_size=1, max_size=8), min_size=1, max_size=5)
