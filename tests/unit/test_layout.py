@@ -32,9 +32,8 @@ FORBIDDEN = {  # module or package -> what it may not import, directly or throug
 
 
 def imports(path: Path, at_load: bool) -> set[str]:
-    """Modules of the package that a file imports; at load time only, or anywhere in it."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    nodes = _outside_functions(tree) if at_load else list(ast.walk(tree))
+    """Modules of the package that a file imports: at load time only, or also when its functions run."""
+    nodes = _running(ast.parse(path.read_text(encoding="utf-8")), at_load)
     found = set()
     for node in nodes:
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("reveil"):
@@ -45,13 +44,15 @@ def imports(path: Path, at_load: bool) -> set[str]:
     return found & set(MODULES)
 
 
-def _outside_functions(tree: ast.AST) -> list[ast.AST]:
-    found: list[ast.AST] = []
+def _running(tree: ast.AST, at_load: bool = True) -> list[ast.AST]:
+    """What is run when a file is loaded, or ever; never what only type checkers read."""
+    nodes: list[ast.AST] = []
     for node in ast.iter_child_nodes(tree):
         typing_only = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and not typing_only:
-            found += [node, *_outside_functions(node)]
-    return found
+        later = at_load and isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        if not typing_only and not later:
+            nodes += [node, *_running(node, at_load)]
+    return nodes
 
 
 AT_LOAD = {name: imports(path, at_load=True) - {"reveil"} for name, path in MODULES.items()}
@@ -119,7 +120,7 @@ def test_help_needs_no_heavy_library() -> None:
     assert all(name.startswith(("reveil.cli", "reveil.base")) for name in light)
     for name in light:
         tree = ast.parse(MODULES[name].read_text(encoding="utf-8"))
-        loaded = [node for node in _outside_functions(tree) if isinstance(node, ast.Import)]
+        loaded = [node for node in _running(tree) if isinstance(node, ast.Import)]
         assert not {alias.name for node in loaded for alias in node.names} & heavy
 
 
