@@ -21,6 +21,7 @@ GENERATED = {  # script and arguments; {out} is a folder of the test
     "persistent_plots figure2": "{out}/figure2.svg",
     "perturb": "300",
     "single": "--rows 300",
+    "startup": "1 30",
     "toolbox_plots": "{out}",
     "transient series": "--rows 300 --releases 2",
     "transient speed": "--rows 2000 --past 1",

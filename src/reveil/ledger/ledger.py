@@ -33,6 +33,7 @@ from reveil.ledger.record import (
     chain_id,
     release_name,
 )
+from reveil.ledger.recorded_policy import changed_keys, parsed_policy
 from reveil.ledger.sqlite import SqliteCatalog
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class Ledger:
         if found is None:
             store.lay_out(home)
             found = _found(home, series)
-        if found.policy is not None and (faults := _changes(found, Identity(series, given, found.fingerprint))):
+        if found.policy is not None and (faults := changed_keys(found, Identity(series, given, found.fingerprint))):
             raise InputError(faults)
         identity = Identity(series, given, found.fingerprint)
         return cls(home, _catalog(home), Folders(home), identity, fixed=found.policy is not None)
@@ -115,12 +116,16 @@ class Ledger:
     def policy(self) -> dict[str, Any] | None:
         """The policy that the first release fixed, as recorded; None while there is no release."""
         identity = self._recorded()
-        return None if identity is None else _parsed_policy(identity.policy or "")
+        return None if identity is None else parsed_policy(identity.policy or "")
 
     def changes(self, series: str, policy: dict[str, Any]) -> list[Fault]:
         """Where this policy is not the recorded one; nothing before the first release has fixed it."""
         recorded = self._recorded()
-        return [] if recorded is None else _changes(recorded, Identity(series, canonical(policy), recorded.fingerprint))
+        return (
+            []
+            if recorded is None
+            else changed_keys(recorded, Identity(series, canonical(policy), recorded.fingerprint))
+        )
 
     def _recorded(self) -> Identity | None:
         """The identity that the first release has fixed; None while there is no release."""
@@ -229,7 +234,7 @@ class Ledger:
         """Another process may have fixed another policy since this ledger was opened."""
         recorded = self._recorded()
         if recorded is not None:
-            faults = [] if self._identity.policy is None else _changes(recorded, self._identity)
+            faults = [] if self._identity.policy is None else changed_keys(recorded, self._identity)
             if faults:
                 raise InputError(faults)
             return recorded
@@ -340,7 +345,7 @@ def _identity(home: Path) -> Identity | None:
             )
         )
     if identity is not None and identity.policy is not None:
-        _parsed_policy(identity.policy)
+        parsed_policy(identity.policy)
     return identity
 
 
@@ -350,51 +355,6 @@ def _found(home: Path, series: str) -> Identity:
         store.catalog_file(home).chmod(0o600)
         store.sync(home)
         return identity
-
-
-def _parsed_policy(text: str) -> dict[str, Any]:
-    try:
-        policy = json.loads(text)
-    except ValueError:
-        policy = None
-    if not isinstance(policy, dict):
-        message = "the recorded policy cannot be read: the ledger was edited"
-        remedy = "restore ledger.sqlite from the newest backup of the home"
-        raise TamperedError(Fault("R521", "ledger.sqlite", message, remedy))
-    return policy
-
-
-def _changes(recorded: Identity, given: Identity) -> list[Fault]:
-    """Where a policy is not the one that the first release promised its readers. One of another kind is refused."""
-    old, new = _parsed_policy(recorded.policy or ""), _parsed_policy(given.policy or "")
-    if ("dp" in old) != ("dp" in new):
-        kind = "noisy counts (`reveil count`)" if "dp" in old else "tables (`reveil publish`)"
-        message = f"this home belongs to a series of {kind}, and the policy given is of the other kind"
-        remedy = "give another home with --home, or the policy that this series began with"
-        raise InputError(Fault("R502", f"series '{recorded.series}'", message, remedy))
-    before = _flat(old) | {"series.name": canonical(recorded.series)}
-    after = _flat(new) | {"series.name": canonical(given.series)}
-    return [
-        Fault(
-            "R502",
-            f"policy of series '{recorded.series}'",
-            f"{key}: {before.get(key, '(not set)')} -> {after.get(key, '(not set)')} (recorded -> given)",
-            "go back to the recorded value, or start a new series in a new home",
-        )
-        for key in sorted(before.keys() | after.keys())
-        if before.get(key) != after.get(key)
-    ]
-
-
-def _flat(value: dict[str, Any], prefix: str = "") -> dict[str, str]:
-    """Dotted paths to JSON texts; an empty table is a value of its own."""
-    flat: dict[str, str] = {}
-    for key, inner in value.items():
-        if isinstance(inner, dict) and inner:
-            flat |= _flat(inner, f"{prefix}{key}.")
-        else:
-            flat[f"{prefix}{key}"] = canonical(inner)
-    return flat
 
 
 def _memory_path(name: str) -> str:
