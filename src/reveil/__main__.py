@@ -14,7 +14,10 @@ def main() -> None:
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
     from reveil.cli.app import main as run
 
-    run()
+    try:
+        run()
+    finally:
+        gc.freeze()  # the end of the process looks for garbage several times: a quarter of a small `reveil publish`
 
 
 if __name__ == "__main__":
