@@ -1,5 +1,6 @@
 """What an attacker has: for each release its groups, who is (or may be) in them, and the values that they show.
 
+The audit's own layout: it is made from public bytes, and people may be in one of several groups, or in none.
 Nothing here knows anybody's value. Groups are numbered over the whole series; an *appearance* is one person in one
 release. Where matching cannot tell the group, an appearance has several candidates; where it cannot even tell whether
 the person is in the release, the appearance is not *sure*.

@@ -34,7 +34,10 @@ class RemainingBudget(NamedTuple):
 
 
 class EarlierGroups(NamedTuple):
-    """Earlier groups, numbered through over all releases, and what was published in them."""
+    """Earlier groups, numbered through over all releases, and what was published in them.
+
+    A layout of its own: budgets need the ratios of protected values only, as their kernels read them.
+    """
 
     size: F64
     first: I64  # where the values of a group start; one more entry than groups

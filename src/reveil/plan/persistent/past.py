@@ -1,6 +1,7 @@
 """What the planners of lasting values need of the past, as arrays by person, by group and by cohort.
 
-Read once from the `History` in one pass over its rows; what is kept is one entry per person ever published.
+Read once from the `History` in one pass over its rows; what is kept is one entry per person ever published. A layout of
+its own: planners ask by person and by cohort, and must not share the judges' (`verify/judges/trail.py`).
 """
 # mypy: allow-untyped-decorators
 

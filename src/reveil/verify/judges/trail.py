@@ -1,7 +1,7 @@
 """Who was published where, over a whole series: what the judges of series with lasting values look at.
 
 A *trail* puts the past and the release being judged into one set of arrays. Groups are numbered through, the
-past first.
+past first. The judges' own layout of the `History`, so that a mistake in the planner's is not repeated here.
 """
 
 from __future__ import annotations
