@@ -55,18 +55,18 @@ def load_hierarchies(policy: Policy, names: Iterable[str] | None = None) -> dict
     {'land': Hierarchy('land', 4 leaves, 6 nodes)}
     """
     faults: list[Fault] = []
-    found: dict[str, Hierarchy] = {}
+    hierarchies: dict[str, Hierarchy] = {}
     for name in policy.columns if names is None else names:
         spec = policy.columns[name]
         try:
             if spec.hierarchy is not None:
-                found[name] = stated_hierarchy(name, spec.hierarchy, policy.folder)
+                hierarchies[name] = stated_hierarchy(name, spec.hierarchy, policy.folder)
             elif spec.order is not None:
-                found[name] = scales.ordered(name, spec.order, True)[0]
+                hierarchies[name] = scales.ordered(name, spec.order, True)[0]
         except InputError as error:
             faults += error.faults
     stop_if(faults)
-    return found
+    return hierarchies
 
 
 def stated_hierarchy(name: str, source: str | Mapping[str, Any], folder: Path) -> Hierarchy:
@@ -83,12 +83,12 @@ def stated_paths(name: str, source: str | Mapping[str, Any], folder: Path) -> di
 
 def text_hierarchies(policy: Policy, people: pl.DataFrame) -> dict[str, Hierarchy]:
     """Texts of people that follow no stated hierarchy, so that a value such as ** is not taken for notation."""
-    found = {}
+    hierarchies = {}
     for name, spec in policy.columns.items():
         if name in people.columns and people[name].dtype == pl.String and not (spec.hierarchy or spec.order):
             values = people[name].unique().drop_nulls().sort().to_list()
             if spec.prefixes is not None:
-                found[name] = scales.prefixes(name, values, spec.prefixes, True)[0]
+                hierarchies[name] = scales.prefixes(name, values, spec.prefixes, True)[0]
             else:
-                found[name] = scales.flat(name, values, True)[0]
-    return found
+                hierarchies[name] = scales.flat(name, values, True)[0]
+    return hierarchies

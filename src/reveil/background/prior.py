@@ -71,10 +71,10 @@ class Prior:
         fits = np.ones((distinct.height, len(self.cells)), dtype=bool)
         for number, name in enumerate(self.attributes):
             fits &= self._covered(distinct[name], number)
-        found = fits.sum(axis=1)
+        fitting = fits.sum(axis=1)
         index = distinct.with_columns(pl.Series("\0signature", fits.argmax(axis=1), dtype=pl.Int32))
-        if (found != 1).any():
-            matches = index.with_columns(pl.Series("\0matches", found))
+        if (fitting != 1).any():
+            matches = index.with_columns(pl.Series("\0matches", fitting))
             raise InputError(self._mismatches(people, matches, fits))
         joined = people.select(self.attributes).join(
             index, on=self.attributes, how="left", nulls_equal=True, maintain_order="left"
@@ -119,16 +119,16 @@ def _shown(row: Mapping[str, Any]) -> str:
 def load(policy: Policy) -> list[Prior]:
     """Every prior of a policy, read and checked. All faults of all files at once."""
     faults: list[Fault] = []
-    found = []
+    priors = []
     for file in policy.guarantee.priors:
         try:
             path = policy.folder / file
             changed = path.stat().st_mtime_ns if path.exists() else 0
-            found.append(_read_once(path, changed, policy.named("quasi"), policy.named("sensitive")))
+            priors.append(_read_once(path, changed, policy.named("quasi"), policy.named("sensitive")))
         except InputError as error:
             faults += error.faults
     stop_if(faults)
-    return found
+    return priors
 
 
 @lru_cache(maxsize=64)
@@ -255,7 +255,7 @@ def _incomplete(prior: Prior, rows: Mapping[tuple[str, ...], Mapping[str, Fracti
 def match_priors(frame: pl.DataFrame, policy: Policy) -> Signatures:
     """The signature of each row under each prior of the policy: rows x priors. Refuses what does not fit."""
     faults: list[Fault] = []
-    found = []
+    matched = []
     for prior in load(policy):
         try:
             signatures = prior.match(frame)
@@ -263,9 +263,9 @@ def match_priors(frame: pl.DataFrame, policy: Policy) -> Signatures:
             faults += error.faults
             continue
         faults += check_values(prior, frame[prior.column], signatures)
-        found.append(signatures)
+        matched.append(signatures)
     stop_if(faults)
-    return np.ascontiguousarray(np.column_stack(found))
+    return np.ascontiguousarray(np.column_stack(matched))
 
 
 def check_values(prior: Prior, values: pl.Series, signatures: Signatures) -> list[Fault]:

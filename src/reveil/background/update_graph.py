@@ -68,16 +68,16 @@ class Risks:
 
     def above(self, bound: Fraction) -> NDArray[np.bool_]:
         """Entries whose likeliest value is likelier than the bound, decided exactly."""
-        found = self.highest > float(bound)
+        above = self.highest > float(bound)
         near = np.abs(self.highest - float(bound)) < 1e-6
         whole = np.flatnonzero(near & (self.denominator > 0))
         pairs, which = np.unique(
             np.column_stack([self.numerator, self.denominator])[whole], axis=0, return_inverse=True
         )
-        found[whole] = np.array([Fraction(n, d) > bound for n, d in pairs.tolist()], dtype=bool)[which.ravel()]
+        above[whole] = np.array([Fraction(n, d) > bound for n, d in pairs.tolist()], dtype=bool)[which.ravel()]
         for entry, chance in self._settle(near & (self.denominator == 0)):
-            found[entry] = chance > bound
-        return np.asarray(found)
+            above[entry] = chance > bound
+        return np.asarray(above)
 
     def worst(self) -> Fraction:
         """The highest chance of all, exactly: the re-publication risk of the series, whatever the true values are."""
@@ -86,13 +86,13 @@ class Risks:
         near = self.highest > self.highest.max() - 1e-9
         exact = near & (self.denominator > 0)
         pairs = np.unique(np.column_stack([self.numerator, self.denominator])[exact], axis=0)
-        found = {Fraction(n, d) for n, d in pairs.tolist()}
-        return max(found | {chance for _, chance in self._settle(near & ~exact)})
+        chances = {Fraction(n, d) for n, d in pairs.tolist()}
+        return max(chances | {chance for _, chance in self._settle(near & ~exact)})
 
     def _settle(self, entries: NDArray[np.bool_]) -> list[tuple[int, Fraction]]:
         """The chance of the likeliest value of some entries, in rationals; equal graphs are walked once."""
         known: dict[tuple[Any, ...], Chances] = {}
-        found = []
+        settled = []
         first = self.chains.first
         for entry in np.flatnonzero(entries).tolist():
             person = int(np.searchsorted(first, entry, side="right")) - 1
@@ -100,8 +100,8 @@ class Risks:
             key = tuple(tuple(sorted(c.items())) for c in own)
             if key not in known:
                 known[key] = exact_chances(own, self.relation)
-            found.append((entry, max(known[key][entry - int(first[person])].values())))
-        return found
+            settled.append((entry, max(known[key][entry - int(first[person])].values())))
+        return settled
 
 
 def walk_all(chains: Chains, relation: Relation) -> Risks:
@@ -244,18 +244,18 @@ def exact_chances(candidates: Sequence[Mapping[int, int]], relation: Relation) -
             }
         )
     back = dict.fromkeys(candidates[-1], Fraction(1))
-    found: list[dict[int, Fraction]] = []
+    layers: list[dict[int, Fraction]] = []
     for number in range(len(candidates) - 1, -1, -1):
         joint = {v: f * back[v] for v, f in forward[number].items()}
         total = sum(joint.values())
-        found.append({v: weight / total if total else Fraction(0) for v, weight in joint.items()})
+        layers.append({v: weight / total if total else Fraction(0) for v, weight in joint.items()})
         if number:
             ahead = {v: count * back[v] for v, count in candidates[number].items()}
             back = {
                 u: sum((relation.probability(u, v) * b for v, b in ahead.items()), Fraction(0))
                 for u in candidates[number - 1]
             }
-    return tuple(reversed(found))
+    return tuple(reversed(layers))
 
 
 @dataclass(frozen=True)
@@ -355,7 +355,7 @@ def graph_between(candidates: Sequence[Mapping[int, int]], relation: Relation) -
     name = relation.values
     named = [(n, name[a], name[b]) for n, a, b in edges]
     return UpdateGraph(
-        tuple({name[v]: chance for v, chance in found.items()} for found in chances),
+        tuple({name[v]: chance for v, chance in chances_of.items()} for chances_of in chances),
         tuple(edge for edge, keep in zip(named, kept, strict=True) if keep),
         tuple(edge for edge, keep in zip(named, kept, strict=True) if not keep),
     )

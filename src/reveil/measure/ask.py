@@ -109,11 +109,11 @@ def _unmet(column: pl.Series, wanted: object) -> str | None:
 
 def _matches(table: pl.DataFrame, where: Mapping[str, object]) -> pl.Series:
     """Which rows fit every condition on a column of this table."""
-    found = pl.repeat(True, table.height, dtype=pl.Boolean, eager=True)
+    matching = pl.repeat(True, table.height, dtype=pl.Boolean, eager=True)
     for name in (name for name in where if name in table.columns):
         kept = _covered(table[name], where[name])
-        found &= table[name].is_in(pl.Series(kept, dtype=table[name].dtype).implode(), nulls_equal=True)
-    return found
+        matching &= table[name].is_in(pl.Series(kept, dtype=table[name].dtype).implode(), nulls_equal=True)
+    return matching
 
 
 def _faults(opened: Published, where: Mapping[str, object]) -> list[Fault]:

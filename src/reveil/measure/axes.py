@@ -108,14 +108,14 @@ class Axis:
             return [(int(first) + offset, int(last) + offset - 1)] if first < last else []
         if cell.kind == "missing":
             return [(0, 0)] if self.missing else []
-        found = {self.place[key] for key in map(self._key, cell.values) if key in self.place}
+        ranks = {self.place[key] for key in map(self._key, cell.values) if key in self.place}
         if self.numbers is None and not cell.label and cell.text in self.place:
-            found.add(self.place[cell.text])  # a value that looks like notation may also be meant as it is
+            ranks.add(self.place[cell.text])  # a value that looks like notation may also be meant as it is
         if cell.prefix is not None or cell.kind == "interval":
-            found |= self._covered(cell)
+            ranks |= self._covered(cell)
         for part in cell.parts:
-            found |= {rank for a, b in self.ranks(part) for rank in range(a, b + 1)}
-        return _runs(sorted(found))
+            ranks |= {rank for a, b in self.ranks(part) for rank in range(a, b + 1)}
+        return _runs(sorted(ranks))
 
     def _covered(self, cell: Cell) -> set[int]:
         """The categories that a prefix or an interval covers. Sorted, those with a prefix are neighbours."""
@@ -313,7 +313,7 @@ def classes_of(
     if grouped:
         keys = keys.with_columns(published[GROUP].alias(GROUP))
     table = keys.group_by(keys.columns, maintain_order=True).len("rows").with_row_index("class")
-    found = keys.join(table, on=keys.columns, how="left", nulls_equal=True, maintain_order="left")["class"]
+    classed = keys.join(table, on=keys.columns, how="left", nulls_equal=True, maintain_order="left")["class"]
     cells = table.select(map(str, range(len(reads)))).to_numpy()
     stars = [np.array([cell.kind == "any" for cell in read.cells], dtype=bool) for read in reads]
     sizes = table["rows"].to_numpy().astype(np.int64)
@@ -323,7 +323,7 @@ def classes_of(
         sizes=sizes,
         real=sizes - _counterfeits(table, counterfeits, grouped),
         starred=np.logical_and.reduce([star[cells[:, i]] for i, star in enumerate(stars)]),
-        index=found.to_numpy().astype(np.int64),
+        index=classed.to_numpy().astype(np.int64),
     )
 
 
@@ -337,9 +337,9 @@ def _counterfeits(table: pl.DataFrame, counterfeits: pl.DataFrame | None, groupe
         remedy = "pass the published table and its counterfeits as Reveil wrote them"
         raise InputError(Fault("R704", "counterfeits", which, remedy))
     counts = counterfeits.select(pl.col(GROUP).cast(table[GROUP].dtype), pl.col(COUNT).cast(pl.Int64))
-    found = table.join(counts, on=GROUP, how="left", maintain_order="left")
-    amount = found[COUNT].fill_null(0)
-    if amount.sum() != counts[COUNT].sum() or (amount > found["rows"]).any():
+    joined = table.join(counts, on=GROUP, how="left", maintain_order="left")
+    amount = joined[COUNT].fill_null(0)
+    if amount.sum() != counts[COUNT].sum() or (amount > joined["rows"]).any():
         message = "name a group that was not published, or more rows than a group has"
         raise InputError(Fault("R704", "counterfeits", message, "pass the counterfeits of this very release"))
     return amount.to_numpy().astype(np.int64)

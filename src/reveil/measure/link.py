@@ -247,15 +247,17 @@ def _fitting(kinds: I64, cells: I64, covers: list[NDArray[np.bool_]]) -> pl.Data
     starts = np.cumsum([0, *(covers[i].size for i in order)])[:-1]
     fixed = (np.ascontiguousarray(kinds[:, order]), cells[wide][:, order].astype(np.int64), flat, starts, widths)
     counts = fitting(*fixed, np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64))
-    found = np.zeros(counts.sum(), dtype=np.int64)
-    fitting(*fixed, starts_of(counts), found)
-    looked = pl.DataFrame({KIND: np.repeat(np.arange(len(kinds)), counts), CLASS: wide[found]})
+    cells_that_fit = np.zeros(counts.sum(), dtype=np.int64)
+    fitting(*fixed, starts_of(counts), cells_that_fit)
+    looked = pl.DataFrame({KIND: np.repeat(np.arange(len(kinds)), counts), CLASS: wide[cells_that_fit]})
     joined = people.join(singles, on=columns).select(KIND, CLASS)
     return pl.concat([joined.cast(pl.Int64), looked.cast(pl.Int64)])
 
 
 @kernel
-def fitting(kinds: I64, cells: I64, flat: NDArray[np.bool_], starts: I64, widths: I64, offsets: I64, found: I64) -> I64:
+def fitting(
+    kinds: I64, cells: I64, flat: NDArray[np.bool_], starts: I64, widths: I64, offsets: I64, cells_that_fit: I64
+) -> I64:
     """The number of classes that fit each kind of person; the classes themselves go into `found`, if it has room."""
     counts = np.zeros(len(kinds), dtype=np.int64)
     for person in range(len(kinds)):
@@ -266,8 +268,8 @@ def fitting(kinds: I64, cells: I64, flat: NDArray[np.bool_], starts: I64, widths
                     fits = False
                     break
             if fits:
-                if len(found) > 0:
-                    found[offsets[person] + counts[person]] = number
+                if len(cells_that_fit) > 0:
+                    cells_that_fit[offsets[person] + counts[person]] = number
                 counts[person] += 1
     return counts
 
@@ -299,8 +301,8 @@ def _guess(values: pl.DataFrame, pairs: pl.DataFrame, kinds: int) -> list[pl.Ser
     name = next(column for column in values.columns if column not in (CLASS, WEIGHT))
     sums = pairs.join(values, on=CLASS).group_by(KIND, name).agg(pl.col(WEIGHT).sum())
     best = sums.sort(WEIGHT, name, descending=[True, False], nulls_last=True).group_by(KIND, maintain_order=True)
-    found = best.agg(pl.col(name).first(), (pl.col(WEIGHT).first() / pl.col(WEIGHT).sum()).alias(CHANCE))
-    everyone = pl.DataFrame({KIND: np.arange(kinds)}).join(found, on=KIND, how="left", maintain_order="left")
+    guesses = best.agg(pl.col(name).first(), (pl.col(WEIGHT).first() / pl.col(WEIGHT).sum()).alias(CHANCE))
+    everyone = pl.DataFrame({KIND: np.arange(kinds)}).join(guesses, on=KIND, how="left", maintain_order="left")
     return [everyone[name], everyone[CHANCE].fill_null(0.0).alias(f"{name} chance")]
 
 

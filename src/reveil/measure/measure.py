@@ -71,12 +71,12 @@ def entropy_cells(counts: I64, runs: Sequence[Runs]) -> Floats:
     terms = counts * np.log2(np.maximum(counts, 1))
     rows, sums = (np.concatenate(([0.0], np.cumsum(column))) for column in (counts, terms))
     total = np.log2(rows[-1]) - sums[-1] / rows[-1] if rows[-1] else 0.0
-    found = np.zeros(len(runs))
+    losses = np.zeros(len(runs))
     for cell, spans in enumerate(runs):
         inside = sum(rows[b + 1] - rows[a] for a, b in spans)
         if inside and total > 1e-12:
-            found[cell] = (np.log2(inside) - sum(sums[b + 1] - sums[a] for a, b in spans) / inside) / total
-    return np.clip(found, 0.0, 1.0)
+            losses[cell] = (np.log2(inside) - sum(sums[b + 1] - sums[a] for a, b in spans) / inside) / total
+    return np.clip(losses, 0.0, 1.0)
 
 
 @dataclass(frozen=True, repr=False)
@@ -168,7 +168,7 @@ def measure(
     sizes, promised = classes.sizes[kept], rules.guarantee.find(KAnonymity)
     k = None if promised is None else promised.k
     asked = Questions(classes, published, original, rules, groups) if queries else None
-    found = Utility(
+    utility = Utility(
         rows=rows,
         suppressed=suppressed,
         counterfeits=int((classes.sizes - classes.real).sum()),
@@ -182,7 +182,7 @@ def measure(
         c_avg=average_class(sizes) / k if k else None,
         queries=tuple(asked.error(queries, s, seed) for s in selectivity) if asked else (),
     )
-    return found if groups is None else _by_group(found, groups, k)
+    return utility if groups is None else _by_group(utility, groups, k)
 
 
 def _paired(published: pl.DataFrame, values: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
@@ -194,13 +194,13 @@ def _paired(published: pl.DataFrame, values: Mapping[str, pl.DataFrame]) -> pl.D
         raise InputError(Fault("R707", "anatomy", f"its tables do not fit together: {reason}", remedy)) from None
 
 
-def _by_group(found: Utility, groups: NDArray[Any], k: int | None) -> Utility:
+def _by_group(utility: Utility, groups: NDArray[Any], k: int | None) -> Utility:
     """The figures of an anatomy: its classes are its groups."""
     sizes = np.unique(groups, return_counts=True)[1]
     return replace(
-        found,
+        utility,
         classes=len(sizes),
-        discernibility=discernibility(sizes, found.suppressed, found.rows),
+        discernibility=discernibility(sizes, utility.suppressed, utility.rows),
         average_class=average_class(sizes),
         c_avg=average_class(sizes) / k if k else None,
     )

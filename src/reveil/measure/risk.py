@@ -255,7 +255,7 @@ def _exact_classes(known: pl.DataFrame, population: pl.DataFrame | None) -> tupl
 def _people(classes: Classes, population: pl.DataFrame, kept: NDArray[np.bool_]) -> I64:
     """How many people each class covers: a cell is held as the bits of its people, a class shares them."""
     cells = classes.cells[kept]
-    found = np.zeros(len(cells), dtype=np.int64)
+    people = np.zeros(len(cells), dtype=np.int64)
     for start in range(0, population.height, ROWS):
         block = population[start : start + ROWS]
         bits = [_covered(classes, i, block) for i in range(len(classes.reads))]
@@ -263,8 +263,8 @@ def _people(classes: Classes, population: pl.DataFrame, kept: NDArray[np.bool_])
             inside = bits[0][line[0]].copy()
             for table, cell in zip(bits[1:], line[1:], strict=True):
                 inside &= table[cell]
-            found[number] += int(np.bitwise_count(inside).sum())
-    return found
+            people[number] += int(np.bitwise_count(inside).sum())
+    return people
 
 
 def _covered(classes: Classes, column: int, people: pl.DataFrame) -> NDArray[np.uint64]:

@@ -184,8 +184,8 @@ def _strata(frame: pl.DataFrame, within: tuple[str, ...]) -> NDArray[np.int64]:
         return np.zeros(frame.height, dtype=np.int64)
     keys = frame.select(within)
     numbers = keys.unique(maintain_order=True).with_row_index("\0stratum")
-    found = keys.join(numbers, on=keys.columns, how="left", nulls_equal=True, maintain_order="left")["\0stratum"]
-    return found.cast(pl.Int64).to_numpy()
+    numbered = keys.join(numbers, on=keys.columns, how="left", nulls_equal=True, maintain_order="left")["\0stratum"]
+    return numbered.cast(pl.Int64).to_numpy()
 
 
 def _rank_swap(frame: pl.DataFrame, step: PerturbStep, recipe: Recipe, rng: np.random.Generator) -> Done:

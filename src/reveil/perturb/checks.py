@@ -46,20 +46,20 @@ def check(public: Path, original: pl.DataFrame, recipe: Recipe, made: Made) -> l
     table = read_tables(public)[TABLE]
     names = sorted(path.name for path in public.iterdir())
     same = resource["hash"] == f"sha256:{hashlib.sha256(file.read_bytes()).hexdigest()}"
-    found = [
+    checks = [
         Check("public files", same and names == sorted([file.name, PACKAGE]), f"{', '.join(names)}"),
         Check("published columns", table.columns == list(recipe.published), f"{', '.join(table.columns)}"),
         Check("rows", table.height == original.height, f"{table.height:,} of {some(original.height, 'row')}"),
     ]
-    if not all(item.holds for item in found):
-        return found
+    if not all(item.holds for item in checks):
+        return checks
     back = table[np.argsort(made.order)]
     exact = [name for name in recipe.untouched if not _equal(original[name], back[name])]
-    found.append(Check("columns of no step", not exact, f"{len(recipe.untouched)} published as they are"))
+    checks.append(Check("columns of no step", not exact, f"{len(recipe.untouched)} published as they are"))
     for step, details in zip(recipe.perturb, made.details, strict=True):
-        found += CHECKS[step.method](step, original, back, details)
-        found += [_changed(step, original[name], back[name]) for name in step.columns]
-    return found
+        checks += CHECKS[step.method](step, original, back, details)
+        checks += [_changed(step, original[name], back[name]) for name in step.columns]
+    return checks
 
 
 def _changed(step: PerturbStep, before: pl.Series, after: pl.Series) -> Check:
@@ -84,16 +84,16 @@ def _same_values(name: str, before: pl.Series, after: pl.Series) -> Check:
 
 
 def _swap(step: PerturbStep, original: pl.DataFrame, back: pl.DataFrame, details: Mapping[str, Any]) -> list[Check]:
-    found = [_same_values(name, original[name], back[name]) for name in step.columns]
+    checks = [_same_values(name, original[name], back[name]) for name in step.columns]
     alike = list(step.within)
     wholes = [step.columns] if step.together else [(name,) for name in step.columns]
     for whole in wholes:
         before = _counts(*original.select(*alike, *whole).iter_columns())
         after = _counts(*original.select(alike).iter_columns(), *(back[n].cast(original[n].dtype) for n in whole))
         finding = f"kept together with {', '.join(alike)}" if alike else "values that travel together are as before"
-        found.append(Check(f"combinations of {', '.join(whole)}", before.equals(after, null_equal=True), finding))
-        found.append(_swapped(step, whole, original, back))
-    return found
+        checks.append(Check(f"combinations of {', '.join(whole)}", before.equals(after, null_equal=True), finding))
+        checks.append(_swapped(step, whole, original, back))
+    return checks
 
 
 def _swapped(step: PerturbStep, whole: tuple[str, ...], original: pl.DataFrame, back: pl.DataFrame) -> Check:
@@ -135,16 +135,16 @@ def _strata_by_size(
 
 
 def _differs(whole: tuple[str, ...], original: pl.DataFrame, back: pl.DataFrame) -> pl.Series:
-    found = pl.repeat(False, original.height, dtype=pl.Boolean, eager=True)
+    differs = pl.repeat(False, original.height, dtype=pl.Boolean, eager=True)
     for name in whole:
-        found |= original[name].ne_missing(back[name].cast(original[name].dtype))
-    return found
+        differs |= original[name].ne_missing(back[name].cast(original[name].dtype))
+    return differs
 
 
 def _rank_swap(
     step: PerturbStep, original: pl.DataFrame, back: pl.DataFrame, details: Mapping[str, Any]
 ) -> list[Check]:
-    found = []
+    checks = []
     for name in step.columns:
         before, after = original[name], back[name].cast(original[name].dtype)
         order = details["orders"].get(name)
@@ -157,11 +157,11 @@ def _rank_swap(
         allowed = len(first) * step.percent.numerator // (100 * step.percent.denominator)
         finding = f"at most {apart:,} ranks apart, {allowed:,} allowed ({float(step.percent):g} % of {len(first):,})"
         in_place = bool((before.is_null() == after.is_null()).all())
-        found += [
+        checks += [
             _same_values(name, original[name], back[name]),
             Check(f"ranks of {name!r}", in_place and apart <= allowed, finding),
         ]
-    return found
+    return checks
 
 
 def _least_rank_distance(first: NDArray[Any], second: NDArray[Any]) -> int:
@@ -173,7 +173,7 @@ def _least_rank_distance(first: NDArray[Any], second: NDArray[Any]) -> int:
 
 
 def _pram(step: PerturbStep, original: pl.DataFrame, back: pl.DataFrame, details: Mapping[str, Any]) -> list[Check]:
-    found = []
+    checks = []
     for name in step.columns:
         matrix = details["matrices"][name]
         before, after = original[name], back[name].cast(original[name].dtype)
@@ -185,15 +185,15 @@ def _pram(step: PerturbStep, original: pl.DataFrame, back: pl.DataFrame, details
         proper &= bool((matrix >= 0).all()) and bool(np.allclose(matrix.sum(axis=1), 1, rtol=0, atol=TINY))
         expected = counts @ matrix
         finding = f"{len(values)} values, the matrix is that of the policy and every row sums to 1"
-        found.append(Check(f"matrix of {name!r}", proper and int(counts.sum()) == len(before), finding))
+        checks.append(Check(f"matrix of {name!r}", proper and int(counts.sum()) == len(before), finding))
         if step.invariant:
             off = float(np.abs(expected - counts).max())
             finding = f"expected counts differ from the column's by {off:.2g}"
-            found.append(Check(f"invariance of {name!r}", off <= TINY * len(before), finding))
+            checks.append(Check(f"invariance of {name!r}", off <= TINY * len(before), finding))
         chance = _least_chance(moves, stated)
         finding = f"the least likely count of a move has a chance of at least {chance:.2g}"
-        found.append(Check(f"moves of {name!r}", chance > UNLIKELY / matrix.size, finding))
-    return found
+        checks.append(Check(f"moves of {name!r}", chance > UNLIKELY / matrix.size, finding))
+    return checks
 
 
 def _stated(step: PerturbStep, values: pl.Series, counts: NDArray[np.int64]) -> Floats:
@@ -265,9 +265,9 @@ def _moments(
     spread = np.sqrt(np.diag(wanted))
     size = np.abs(before).max(axis=0, initial=0.0) + spread
     off = np.abs(after.mean(axis=0) - before.mean(axis=0))
-    found = np.cov(after.T, bias=True).reshape(len(step.columns), -1)
+    covariances = np.cov(after.T, bias=True).reshape(len(step.columns), -1)
     allowed = np.outer(spread, half) + np.outer(half, spread) + np.outer(half, half)
-    gap = np.abs(found - wanted)
+    gap = np.abs(covariances - wanted)
     return [
         Check(f"means of {_names(step)}", bool((off <= half + TINY * size).all()), f"off by {_most(off)}"),
         Check(
@@ -311,7 +311,7 @@ def _condense(step: PerturbStep, original: pl.DataFrame, back: pl.DataFrame, det
     groups = details["groups"]
     smallest = int(np.bincount(groups).min())
     assert step.k is not None
-    found = [Check(f"groups of {_names(step)}", smallest >= step.k, f"each has {smallest} rows or more")]
+    checks = [Check(f"groups of {_names(step)}", smallest >= step.k, f"each has {smallest} rows or more")]
     half = np.array([details["units"][name] / 2 for name in step.columns])
     size = np.abs(before).max(axis=0, initial=0.0)
     off = np.abs(_by_group(after, groups) - _by_group(before, groups)).max(axis=0)
@@ -321,7 +321,7 @@ def _condense(step: PerturbStep, original: pl.DataFrame, back: pl.DataFrame, det
     allowed = spread[:, :, None] * half + half[:, None] * spread[:, None, :] + np.outer(half, half)
     gap = np.abs(shared - wanted)
     return [
-        *found,
+        *checks,
         Check(f"group means of {_names(step)}", bool((off <= half + TINY * size).all()), f"off by {_most(off)}"),
         Check(
             f"group covariances of {_names(step)}",

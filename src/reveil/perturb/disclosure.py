@@ -37,18 +37,18 @@ def compare(before: pl.DataFrame, after: pl.DataFrame, rng: np.random.Generator)
 def _column(before: pl.Series, after: pl.Series) -> dict[str, Any]:
     """One column: moments and ranks of numbers, frequencies of categories."""
     changed = int((before.cast(after.dtype).ne_missing(after)).sum())
-    found: dict[str, Any] = {"column": before.name, "rows changed": changed}
+    figures: dict[str, Any] = {"column": before.name, "rows changed": changed}
     if before.dtype == pl.String:
         counts = [side.alias("value").value_counts(name="rows") for side in (before, after)]
         both = counts[0].join(counts[1], on="value", how="full", coalesce=True, nulls_equal=True, suffix="_after")
         moved = (both["rows"].fill_null(0).cast(pl.Int64) - both["rows_after"].fill_null(0).cast(pl.Int64)).abs().sum()
-        return {**found, "values": both.height, "frequencies moved": moved / (2 * before.len())}
+        return {**figures, "values": both.height, "frequencies moved": moved / (2 * before.len())}
     known = before.is_not_null() & after.is_not_null()
     first, second = (_floats(side.filter(known)) for side in (before, after))
     if len(first) == 0:
-        return found
+        return figures
     return {
-        **found,
+        **figures,
         "mean before": float(first.mean()),
         "mean after": float(second.mean()),
         "variance before": float(first.var()),

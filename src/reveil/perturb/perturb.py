@@ -61,10 +61,10 @@ class Perturbed:
         }
 
     def __repr__(self) -> str:
-        found = self.report["record linkage"]["right links"]
+        right = self.report["record linkage"]["right links"]
         return (
             f"<Perturbed: {some(self.table.height, 'row')}, "
-            f"{some(len(self.checks), 'check holds', 'checks hold')}, {found:.1%} linked by distance>"
+            f"{some(len(self.checks), 'check holds', 'checks hold')}, {right:.1%} linked by distance>"
         )
 
     def _repr_html_(self) -> str:
@@ -139,8 +139,8 @@ def _make(frame: pl.DataFrame, recipe: Recipe, seed: int, staged: Path, progress
     progress("reporting", 0.0)
     touched = [name for step in recipe.perturb for name in step.columns]
     steps = [
-        {**step.model_dump(mode="json", exclude_unset=True), **{k: v for k, v in found.items() if k in SHOWN}}
-        for step, found in zip(recipe.perturb, details, strict=True)
+        {**step.model_dump(mode="json", exclude_unset=True), **{k: v for k, v in step_details.items() if k in SHOWN}}
+        for step, step_details in zip(recipe.perturb, details, strict=True)
     ]
     figures = compare(frame.select(touched), changed.select(touched), np.random.default_rng([seed, len(details) + 1]))
     made = Perturbed(table, tuple(checks), {"steps": steps, **figures}, notes_of(recipe, figures), None)

@@ -56,5 +56,5 @@ def draw(codes: I64, matrix: Floats, rng: np.random.Generator) -> I64:
     ladder = (
         np.minimum(steps, 1.0) + np.arange(size)[:, None]
     ).ravel()  # one rising ladder: row c runs from c to c + 1
-    found = np.searchsorted(ladder, rng.random(len(codes)) + codes, side="right") - codes * size
-    return np.asarray(np.clip(found, 0, last[codes]))
+    drawn = np.searchsorted(ladder, rng.random(len(codes)) + codes, side="right") - codes * size
+    return np.asarray(np.clip(drawn, 0, last[codes]))

@@ -123,18 +123,20 @@ class ReportSource:
         stated = [name for name, spec in columns.items() if spec.hierarchy is not None]
         known = {str(leaf) for name in stated for leaf in self.background.hierarchies[name].known}
         names = [name for name in columns if name not in stated and self.frame.schema[name] == pl.String]
-        found = self.frame.select(pl.col(names).drop_nulls().unique().implode())  # all columns at the same time
-        return known | {value for name in names for value in found[name].item()}
+        distinct = self.frame.select(pl.col(names).drop_nulls().unique().implode())  # all columns at the same time
+        return known | {value for name in names for value in distinct[name].item()}
 
 
 def contents(source: ReportSource) -> tuple[Content, Content]:
     """The internal and the external content; what is costly is computed once."""
-    found = exposure(source.frame, source.verification.sizes, source.plan, source.policy, source.background.population)
+    exposed = exposure(
+        source.frame, source.verification.sizes, source.plan, source.policy, source.background.population
+    )
     trend = trend_of(source)
-    return _internal(source, found, trend), _external(source, found, trend)
+    return _internal(source, exposed, trend), _external(source, exposed, trend)
 
 
-def _internal(source: ReportSource, found: Exposure, trend: Trend | None) -> Content:
+def _internal(source: ReportSource, exposed: Exposure, trend: Trend | None) -> Content:
     certificate, policy = source.certificate, source.policy
     warnings, limits = _sorted_limits(certificate.limits, policy)
     return Content(
@@ -150,7 +152,7 @@ def _internal(source: ReportSource, found: Exposure, trend: Trend | None) -> Con
         reasons=certificate.withheld,
         columns=_columns(source, tuple(policy.columns), internal=True),
         hidden_columns=0,
-        exposure=found,
+        exposure=exposed,
         loss=source.loss,
         checks=certificate.checks,
         trend=trend,
@@ -161,7 +163,7 @@ def _internal(source: ReportSource, found: Exposure, trend: Trend | None) -> Con
     )
 
 
-def _external(source: ReportSource, found: Exposure, trend: Trend | None) -> Content:
+def _external(source: ReportSource, exposed: Exposure, trend: Trend | None) -> Content:
     certificate, policy = source.certificate, source.policy
     raw = discreet.raw_values(source.texts, policy)
     names = discreet.public_columns(policy)
@@ -181,7 +183,7 @@ def _external(source: ReportSource, found: Exposure, trend: Trend | None) -> Con
         reasons={},
         columns=_columns(source, names, internal=False),
         hidden_columns=len(policy.columns) - len(names),
-        exposure=found,
+        exposure=exposed,
         loss=source.loss,
         checks=tuple({"name": check["name"], "holds": check["holds"]} for check in certificate.checks),
         trend=trend,

@@ -41,15 +41,15 @@ def _words_of_ours() -> set[str]:
 
 def raw_values(texts: Iterable[str], policy: Policy) -> set[str]:
     """Every text that may not appear: values of text columns, and values and labels in the policy."""
-    found = set(texts)
+    raw = set(texts)
     for name, spec in policy.columns.items():
-        found.update(_texts(spec.order or ()))
-        found.update(_texts(spec.hierarchy if isinstance(spec.hierarchy, dict) else ()))
-        found.discard(name)
+        raw.update(_texts(spec.order or ()))
+        raw.update(_texts(spec.hierarchy if isinstance(spec.hierarchy, dict) else ()))
+        raw.discard(name)
     words = _words_of_ours()
     for name, value in policy.guarantee.stated.items():
-        found.update(_texts(value) if name not in words else ())
-    return found
+        raw.update(_texts(value) if name not in words else ())
+    return raw
 
 
 def _texts(value: Any) -> Iterable[str]:

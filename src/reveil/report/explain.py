@@ -76,9 +76,13 @@ def explain(name: str) -> Explanation:
     if wanted in known:
         return known[wanted]
     near = difflib.get_close_matches(wanted, known, n=6, cutoff=0.5)
-    found = list(dict.fromkeys(known[spelling].name for spelling in near))[:3]
+    suggestions = list(dict.fromkeys(known[spelling].name for spelling in near))[:3]
     guarantees = ", ".join(entry.name for entry in entries().values() if entry.kind == "guarantee")
-    remedy = f"did you mean {' or '.join(found)}" if found else f"try a code such as R201, or one of {guarantees}"
+    remedy = (
+        f"did you mean {' or '.join(suggestions)}"
+        if suggestions
+        else f"try a code such as R201, or one of {guarantees}"
+    )
     raise InputError(Fault("R291", f"name {name!r}", "is not a code, guarantee or word of Reveil", remedy))
 
 

@@ -134,9 +134,9 @@ def _published_risk(sizes: Sizes, plan: Plan) -> Risk:
     return class_risk(rows, BOUND, population=around if complete else None, suppressed=plan.withheld)
 
 
-def facts(found: Exposure) -> list[tuple[str, Any, Any]]:
+def facts(exposure: Exposure) -> list[tuple[str, Any, Any]]:
     """The lines of the risk table: what, before, after. Shares are fractions, counts whole numbers."""
-    before, after = found.before, found.after
+    before, after = exposure.before, exposure.after
     lines: list[tuple[str, Any, Any]] = [
         *_attack("Prosecutor (knows that the person is in the table)", before.prosecutor, after.prosecutor),
     ]

@@ -143,8 +143,8 @@ class Look:
     @cached_property
     def sample(self) -> pl.Series:
         """Some distinct values as text."""
-        found = self.values.drop_nulls().unique(maintain_order=True).head(SAMPLE)
-        return found.cast(pl.String)
+        distinct = self.values.drop_nulls().unique(maintain_order=True).head(SAMPLE)
+        return distinct.cast(pl.String)
 
     def shaped(self, pattern: str) -> bool:
         """Whether nearly all values look like this."""
@@ -160,10 +160,10 @@ class Look:
         if not any(self.shaped(shape) for shape in DATE_SHAPES):
             return None, None
         texts = self.values.cast(pl.String)
-        found, way, other = read_days(texts)
-        if found.null_count() > texts.null_count():
+        days, way, other = read_days(texts)
+        if days.null_count() > texts.null_count():
             return None, None
-        return found, None if other is None else f"{way} or {other}"
+        return days, None if other is None else f"{way} or {other}"
 
 
 def words(name: str) -> tuple[str, ...]:
@@ -206,9 +206,9 @@ def _facts(values: pl.Series, kind: Kind) -> Facts:
 
 def advise(look: Look) -> Advice:
     """The first rule that knows the column decides; numbers that are not read as numbers are pointed out."""
-    found = next(advice for rule in RULES if (advice := rule(look)) is not None)
+    chosen = next(advice for rule in RULES if (advice := rule(look)) is not None)
     how = about_thousands(look.sample) if look.kind == "text" and look.shaped(LOCAL_NUMBER) else None
-    return found._replace(reason=f"{found.reason} As numbers: {how}.") if how else found
+    return chosen._replace(reason=f"{chosen.reason} As numbers: {how}.") if how else chosen
 
 
 def _unusable(look: Look) -> Advice | None:

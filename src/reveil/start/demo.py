@@ -63,9 +63,9 @@ def _run(folder: Path, hospital: Scenario) -> None:
     say(str(_head(tables[0])))
     say(str(first.table.head(5)))
     say("\n$ reveil verify")
-    found = series.verify()
-    holding = sum(1 for result in found.values() if getattr(result, "holds", False))
-    say(f"  {holding} of {len(found)} releases hold, from their bytes.")
+    checked = series.verify()
+    holding = sum(1 for result in checked.values() if getattr(result, "holds", False))
+    say(f"  {holding} of {len(checked)} releases hold, from their bytes.")
     for limit in first.certificate.limits:
         say(f"Note: {limit}")
     say("\n$ reveil audit --share 0.04")
@@ -134,12 +134,12 @@ def compare(
         for p in write(Scenario(rows=rows, releases=releases, values="never", seed=seed), folder / "input")
         if "release" in p.name
     ]
-    found: list[dict[str, Any]] = []
+    lines: list[dict[str, Any]] = []
     for number, (way, share, audit) in enumerate(_attacked(folder, tables, shares, limit, seed, ways)):
         progress("comparing", number / (len(ways) * len(shares)))
         s = audit.summary
-        found += [{"way": way, "known": share, **row, "undecided": s["undecided"]} for row in s["trend"]]
-    return pl.DataFrame(found)
+        lines += [{"way": way, "known": share, **row, "undecided": s["undecided"]} for row in s["trend"]]
+    return pl.DataFrame(lines)
 
 
 def exposed_lines(table: pl.DataFrame) -> str:

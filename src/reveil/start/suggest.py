@@ -129,11 +129,11 @@ def draft_policy(suggestions: Sequence[Suggestion], name: str, hierarchies: Mapp
         *("", "[series]", f"name = {inline(name or 'series')}", "", "[columns]"),
     ]
     for role, title in SECTIONS.items():
-        found = by_role[role]
-        if not found:
+        listed = by_role[role]
+        if not listed:
             continue
-        lines += [f"# {title}", *(_many(found) if role == "quasi" else [])]
-        for suggestion in found:
+        lines += [f"# {title}", *(_many(listed) if role == "quasi" else [])]
+        for suggestion in listed:
             lines += [*_comments(suggestion, files.get(suggestion.column)), _entry(suggestion, files)]
         lines.append("")
     sensitive = [suggestion.facts for suggestion in by_role["sensitive"]]
@@ -155,11 +155,11 @@ def _refuse_without_quasi(quasi: Sequence[Suggestion], suggestions: Sequence[Sug
     raise InputError(Fault("R290", "table", message, remedy))
 
 
-def _many(found: Sequence[Suggestion]) -> list[str]:
-    if len(found) <= MOST_QUASI:
+def _many(suggestions: Sequence[Suggestion]) -> list[str]:
+    if len(suggestions) <= MOST_QUASI:
         return []
     return [
-        f"# These are {len(found)}, and each one costs detail in all others: drop what nobody needs,",
+        f"# These are {len(suggestions)}, and each one costs detail in all others: drop what nobody needs,",
         "# and make insensitive what nobody outside can know.",
     ]
 
@@ -189,13 +189,13 @@ def find_hierarchies(folder: str | Path, columns: Sequence[str]) -> Mapping[str,
     A file that cannot be read as a hierarchy is passed over. Each file serves the one column it fits best.
     """
     names = {column: "".join(words(column)) for column in columns}
-    found: dict[str, tuple[int, str]] = {}
+    best: dict[str, tuple[int, str]] = {}
     for file in sorted(Path(folder).glob("*.csv")):
         fits = [(_fit(file.stem, plain), len(plain), column) for column, plain in names.items() if plain]
         fit, _, column = max(fits, default=(0, 0, ""))
-        if fit > found.get(column, (0, ""))[0] and _is_hierarchy(file, column, min_levels=2 if fit == 1 else 1):
-            found[column] = (fit, file.name)
-    return {column: found[column][1] for column in columns if column in found}
+        if fit > best.get(column, (0, ""))[0] and _is_hierarchy(file, column, min_levels=2 if fit == 1 else 1):
+            best[column] = (fit, file.name)
+    return {column: best[column][1] for column in columns if column in best}
 
 
 def _fit(stem: str, column: str) -> int:

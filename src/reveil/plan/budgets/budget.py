@@ -105,10 +105,10 @@ def power(base: Fraction, exponent: Fraction) -> Fraction:
     with localcontext() as context:
         context.prec = DIGITS + 30
         ratio = Decimal(exponent.numerator) / Decimal(exponent.denominator)
-        found = (Decimal(base.numerator) / Decimal(base.denominator)) ** ratio
+        approximate = (Decimal(base.numerator) / Decimal(base.denominator)) ** ratio
         # The error of the power is far below 1e-50; adding that much makes the rounding a bound.
-        found = (found + Decimal("1e-50")).quantize(Decimal(1).scaleb(-DIGITS), ROUND_CEILING)
-    return min(Fraction(found), Fraction(1))
+        approximate = (approximate + Decimal("1e-50")).quantize(Decimal(1).scaleb(-DIGITS), ROUND_CEILING)
+    return min(Fraction(approximate), Fraction(1))
 
 
 def _root(number: int, degree: int) -> int | None:
@@ -143,13 +143,13 @@ def sizes(pace: Pace, releases: int, left: Fraction = Fraction(1), step: int = 1
     >>> sizes(Pace(Fraction(2), "constant-ratio", horizon=4), 4)
     [7, 6, 6, 7]
     """
-    found: list[int | None] = []
+    group_sizes: list[int | None] = []
     for now in range(step, step + releases):
         n = smallest_group(left, pace.target(now))
-        found.append(n)
+        group_sizes.append(n)
         if n is not None:
             left *= Fraction(n - 1, n)
-    return found
+    return group_sizes
 
 
 def lasts(pace: Pace, share: Fraction, most: int = 1000) -> int | None:

@@ -53,15 +53,15 @@ def outlook(
 
 
 def _most_frequent(encoded: Encoded, policy: Policy) -> tuple[Any, Fraction]:
-    promise, found, most = policy.guarantee.require(Global), None, 0
+    promise, frequent, most = policy.guarantee.require(Global), None, 0
     for number, column in enumerate(encoded.sensitive):
         counts = np.bincount(encoded.codes[:, number], minlength=len(column.values))
         for code in np.argsort(-counts, kind="stable"):
             if promise.protects(column.values[code]):
                 if counts[code] > most:
-                    found, most = column.values[code], int(counts[code])
+                    frequent, most = column.values[code], int(counts[code])
                 break
-    return found, Fraction(most, max(1, encoded.rows))
+    return frequent, Fraction(most, max(1, encoded.rows))
 
 
 def standing_alone(
@@ -111,7 +111,7 @@ def faults(
     poor: NDArray[np.int64],
 ) -> list[Fault]:
     """One fault per value that is too frequent in this table for what some people have left."""
-    found = []
+    reasons = []
     rows = encoded.rows
     for number, column in enumerate(encoded.sensitive):
         counts = np.bincount(encoded.codes[:, number], minlength=len(column.values))
@@ -127,11 +127,11 @@ def faults(
                 message = _too_frequent(
                     column.values[code], int(counts[code]), rows, tight, float(needs.max()), past, pace
                 )
-                found.append(Fault("R460", f"column {column.name!r}", message, _way_out(pace, tight < rows), tight))
-    if len(found) > SHOWN:
-        more = f"{found[SHOWN - 1].message}. {len(found) - SHOWN:,} more values are too frequent as well"
-        found[SHOWN - 1 :] = [replace(found[SHOWN - 1], message=more)]
-    return found
+                reasons.append(Fault("R460", f"column {column.name!r}", message, _way_out(pace, tight < rows), tight))
+    if len(reasons) > SHOWN:
+        more = f"{reasons[SHOWN - 1].message}. {len(reasons) - SHOWN:,} more values are too frequent as well"
+        reasons[SHOWN - 1 :] = [replace(reasons[SHOWN - 1], message=more)]
+    return reasons
 
 
 def exposures(history: History, encoded: Encoded, row: int, column: str, code: int) -> list[tuple[int, int]]:

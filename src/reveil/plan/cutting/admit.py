@@ -26,17 +26,17 @@ def tests(encoded: Encoded, policy: Policy, published: NDArray[Any] | None = Non
     """The conditions of the policy for this table, or for those of its rows that are published."""
     rows = slice(None) if published is None else published
     asked = conditions_of(policy.guarantee)
-    found = []
+    all_tests = []
     for number, column in enumerate(encoded.sensitive):
         total = np.bincount(encoded.codes[rows, number], minlength=len(column.values)).astype(np.int64)
         mine = (test for condition, parameters in asked for test in condition.tests(parameters, column, total))
-        found += [(len(encoded.quasi) + number, test) for test in mine]
-    every = [test for _, test in found]
+        all_tests += [(len(encoded.quasi) + number, test) for test in mine]
+    every = [test for _, test in all_tests]
     return Tests(
         least=min(LARGEST, max([1, *(condition.least(parameters) for condition, parameters in asked)])),
         most=presence.bounds(policy.guarantee.find(Presence)),
         kind=_ints(test.kind for test in every),
-        column=_ints(place for place, _ in found),
+        column=_ints(place for place, _ in all_tests),
         a=_ints(test.threshold.numerator for test in every),
         b=_ints(test.threshold.denominator for test in every),
         l=_ints(min(LARGEST, test.l) for test in every),

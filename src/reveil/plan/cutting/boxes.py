@@ -34,7 +34,7 @@ def distinct_runs(low: I32, high: I32, width: int) -> tuple[list[tuple[int, int]
     if largest <= 4 * len(keys):  # few possible runs: a table of them is quicker than sorting
         seen = np.zeros(largest, dtype=bool)
         seen[keys] = True
-        found, index = np.flatnonzero(seen), (np.cumsum(seen) - 1)[keys]
+        runs, index = np.flatnonzero(seen), (np.cumsum(seen) - 1)[keys]
     else:
-        found, index = np.unique(keys, return_inverse=True)
-    return [divmod(key, width) for key in found.tolist()], index
+        runs, index = np.unique(keys, return_inverse=True)
+    return [divmod(key, width) for key in runs.tolist()], index

@@ -133,22 +133,22 @@ def list_present(trees: Trees, c: int, rows: Rows, s: int, t: int, scratch: Scra
     """Put the positions of column c that occur into `present`, in order. Returns how many they are."""
     base, low, high = trees.first_leaf[c], int(scratch.low[c]), int(scratch.high[c])
     count, present = scratch.rows_at, scratch.present
-    found = ZERO
+    listed = ZERO
     if high - low <= 8 * (t - s):
         for p in range(low, high + 1):
-            present[found] = p
-            found += count[base + p] > 0
-        return found
+            present[listed] = p
+            listed += count[base + p] > 0
+        return listed
     for i in range(s, t):  # a negative count says that the position is on the list
         p = rows[i, c]
         if count[base + p] > 0:
             count[base + p] = -count[base + p]
-            present[found] = p
-            found += 1
-    sort_by(present, found, trees.leaf_node, base)  # nodes are numbered in the order of their leaves
-    for j in range(found):
+            present[listed] = p
+            listed += 1
+    sort_by(present, listed, trees.leaf_node, base)  # nodes are numbered in the order of their leaves
+    for j in range(listed):
         count[base + present[j]] = -count[base + present[j]]
-    return found
+    return listed
 
 
 @bare_kernel
@@ -180,13 +180,13 @@ def thrift(inside: int, size: int, least: int) -> float:
 
 
 @bare_kernel
-def run_cuts(trees: Trees, c: int, found: int, size: int, least: int, loose: bool, scratch: Scratch) -> None:
+def run_cuts(trees: Trees, c: int, count: int, size: int, least: int, loose: bool, scratch: Scratch) -> None:
     """The best cuts of a column whose runs are published: positions up to some value against the others."""
     base, present = trees.first_leaf[c], scratch.present
-    low, high = present[0], present[found - 1]
+    low, high = present[0], present[count - 1]
     before = size * scratch.loss[c]
     left, kept = 0, ZERO
-    for j in range(found - 1):
+    for j in range(count - 1):
         left += scratch.rows_at[base + present[j]]
         short = min(left, size - left) < least
         if short and not loose:
@@ -201,12 +201,12 @@ def run_cuts(trees: Trees, c: int, found: int, size: int, least: int, loose: boo
 
 
 @bare_kernel
-def node_cuts(trees: Trees, c: int, found: int, size: int, least: int, loose: bool, scratch: Scratch) -> None:
+def node_cuts(trees: Trees, c: int, present: int, size: int, least: int, loose: bool, scratch: Scratch) -> None:
     """The best cuts of a column with a taxonomy: positions under one node against the others."""
     base, node, below, nodes, weight = trees.first[c], trees.node, scratch.below, scratch.nodes, trees.weight[c]
     top = smallest_node(trees, c, scratch.low[c], scratch.high[c])
     listed, children, sum_costs = 0, 0, 0.0  # of the children of `top`
-    for j in range(found):
+    for j in range(present):
         p = scratch.present[j]
         v = trees.leaf_node[trees.first_leaf[c] + p]
         while v != top:
@@ -227,7 +227,7 @@ def node_cuts(trees: Trees, c: int, found: int, size: int, least: int, loose: bo
         if short and not loose:
             continue
         if trees.form[c] == SET:
-            mine, others = (below[1, v] - 1) * trees.step[c], (found - below[1, v] - 1) * trees.step[c]
+            mine, others = (below[1, v] - 1) * trees.step[c], (present - below[1, v] - 1) * trees.step[c]
         else:  # without one of two children only the other is left
             alone = children == 2 and node[base + v, 2] == top
             mine = weight * trees.cost[base + v]
@@ -252,16 +252,16 @@ def find_cuts(trees: Trees, rows: Rows, s: int, t: int, least: int, loose: bool,
             scratch.best[c, j] = 0.0
         if scratch.low[c] == scratch.high[c]:
             continue
-        found = list_present(trees, c, rows, s, t, scratch)
+        present = list_present(trees, c, rows, s, t, scratch)
         if trees.form[c] == SET:
-            scratch.loss[c] = (found - 1) * trees.step[c]
+            scratch.loss[c] = (present - 1) * trees.step[c]
         else:
             scratch.loss[c] = run_loss(trees, c, scratch.low[c], scratch.high[c])
         now += scratch.loss[c]
         if trees.form[c] == RUN or trees.form[c] == RUN_BUT_MISSING:
-            run_cuts(trees, c, found, t - s, least, loose, scratch)
+            run_cuts(trees, c, present, t - s, least, loose, scratch)
         else:
-            node_cuts(trees, c, found, t - s, least, loose, scratch)
+            node_cuts(trees, c, present, t - s, least, loose, scratch)
     clear_counts(trees, rows, s, t, scratch.rows_at)
     return now
 

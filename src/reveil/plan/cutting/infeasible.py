@@ -21,15 +21,15 @@ from reveil.table.encode import Encoded
 def faults(encoded: Encoded, policy: Policy) -> list[Fault]:
     """One fault per condition that not even the whole table as one group satisfies."""
     asked = conditions_of(policy.guarantee)
-    found = [fault for condition, parameters in asked for fault in condition.table_faults(parameters, encoded)]
+    reasons = [fault for condition, parameters in asked for fault in condition.table_faults(parameters, encoded)]
     for number, column in enumerate(encoded.sensitive):
         counts = np.bincount(encoded.codes[:, number], minlength=len(column.values))
         seen = Spread(column, counts, encoded.rows, policy.method.infeasible == "withhold")
-        found += [fault for condition, parameters in asked for fault in condition.column_faults(parameters, seen)]
-    if not found:
+        reasons += [fault for condition, parameters in asked for fault in condition.column_faults(parameters, seen)]
+    if not reasons:
         message = "the whole table as one group does not satisfy all conditions together"
-        found.append(Fault("R401", "guarantee", message, "relax the strictest condition", encoded.rows))
-    return found
+        reasons.append(Fault("R401", "guarantee", message, "relax the strictest condition", encoded.rows))
+    return reasons
 
 
 def without_excess(tests: values.Tests, rows: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np.bool_]:

@@ -163,11 +163,11 @@ def entropy_ties(a: int, b: int, count: I64, work: I64, touched: int, size: int)
 @bare_kernel
 def times(n: int, p: int) -> int:
     """How often p divides n."""
-    found = 0
+    count = 0
     while n % p == 0:
         n //= p
-        found += 1
-    return found
+        count += 1
+    return count
 
 
 @bare_kernel

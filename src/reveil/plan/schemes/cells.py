@@ -40,12 +40,12 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     kept = np.flatnonzero(first.groups >= 0)
     work = _CellSearch(encoded, policy, admit.tests(encoded, policy, kept), kept, seed)
     before = work.loss(first.groups[kept])
-    found = work.improved(first.groups[kept], progress)
+    improved = work.improved(first.groups[kept], progress)
     if len(kept) <= SMALL:
-        found = min(found, work.improved(work.joined(), progress), key=lambda pair: pair[0])
+        improved = min(improved, work.improved(work.joined(), progress), key=lambda pair: pair[0])
     groups = np.full(encoded.rows, -1, dtype=np.int32)
-    groups[kept] = found[1]
-    statistics = {"loss saved by regrouping": 0.0 if before == 0 else 1 - found[0] / before}
+    groups[kept] = improved[1]
+    statistics = {"loss saved by regrouping": 0.0 if before == 0 else 1 - improved[0] / before}
     return Plan(groups=groups, method="cell", reasons=first.reasons, statistics=statistics)
 
 
@@ -127,11 +127,11 @@ class _CellSearch:
         blocks = np.append(old[::block], len(order))
         rows, again = self.rows[order], order.copy()
         starts, gone, ends = (np.empty(len(order) + 1, dtype=np.int32) for _ in range(3))
-        scratch, found, cut = scratch_for(self.trees, self.tests, rows), [], rows.copy()
+        scratch, pieces, cut = scratch_for(self.trees, self.tests, rows), [], rows.copy()
         for s, t in pairwise(blocks.tolist()):
             count = cuts.split_into(self.trees, self.tests, cut, again, s, t, 0, True, 0, scratch, starts, gone, ends)
-            found.append(starts[:count].copy())
-        new = np.concatenate(found)
+            pieces.append(starts[:count].copy())
+        new = np.concatenate(pieces)
         before, after = self._losses(rows, old, blocks), self._losses(cut, new, blocks)
         better = after < before - 1e-9
         mine = np.repeat(better, np.diff(blocks))

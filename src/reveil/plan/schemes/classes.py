@@ -48,10 +48,10 @@ class Recoding:
 
 def recoding(labels: Sequence[NDArray[Any]]) -> Recoding:
     """Any labels of the positions of each column, renumbered without gaps."""
-    found = [np.unique(column, return_index=True, return_inverse=True) for column in labels]
+    distinct = [np.unique(column, return_index=True, return_inverse=True) for column in labels]
     return Recoding(
-        tuple(inverse.astype(np.int64) for _, _, inverse in found),
-        tuple(first.astype(np.int64) for _, first, _ in found),
+        tuple(inverse.astype(np.int64) for _, _, inverse in distinct),
+        tuple(first.astype(np.int64) for _, first, _ in distinct),
     )
 
 
@@ -105,12 +105,12 @@ def tally(rows: Rows, weight: I64 | None, how: Recoding, sensitive: int) -> Tall
     The positions of a tally are stand-ins: any coarser recoding maps them as it maps the originals.
     """
     ids, count = number(rows, how)
-    found = np.empty((count, rows.shape[1]), dtype=rows.dtype)
-    found[ids] = rows
+    examples = np.empty((count, rows.shape[1]), dtype=rows.dtype)
+    examples[ids] = rows
     for c in range(rows.shape[1] - sensitive):
-        found[:, c] = how.stand_in[c][how.label[c][found[:, c]]]
+        examples[:, c] = how.stand_in[c][how.label[c][examples[:, c]]]
     weights = np.bincount(ids, minlength=count) if weight is None else np.bincount(ids, weight, minlength=count)
-    return Tally(found, weights.astype(np.int64))
+    return Tally(examples, weights.astype(np.int64))
 
 
 def failing(counted: Tally, ids: I32, count: int, tests: Tests) -> tuple[Flags, I64]:

@@ -43,28 +43,28 @@ class BestNode:
 def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progress: Progress) -> Plan:
     """Group the rows of one table by the full-domain recoding that loses least."""
     problem = RecodingProblem.of(encoded, policy, seed)
-    lattice, found = best_levels(problem, progress)
+    lattice, best = best_levels(problem, progress)
     geometric = policy.method.loss == "geometric"
-    loss, bound = (float(np.expm1(x)) if geometric else x for x in (found.checked.loss, found.bound))
+    loss, bound = (float(np.expm1(x)) if geometric else x for x in (best.checked.loss, best.bound))
     statistics = {
-        "levels": {h.name: level for h, level in zip(encoded.quasi, found.levels, strict=True)},
+        "levels": {h.name: level for h, level in zip(encoded.quasi, best.levels, strict=True)},
         "nodes checked": lattice.checks,
         "nodes of the lattice": lattice.size,
         "loss": loss,
         "no node can lose less than": bound,
-        "proved best": found.bound >= found.checked.loss,
+        "proved best": best.bound >= best.checked.loss,
     }
-    return problem.plan(lattice.at(found.levels), statistics)
+    return problem.plan(lattice.at(best.levels), statistics)
 
 
 def best_levels(problem: RecodingProblem, progress: Progress) -> tuple[Lattice, BestNode]:
     """The best node of the lattice, or the best that was found where the lattice is too large."""
     lattice = Lattice(problem)
     falls = falling(problem.policy.guarantee, problem.allowance)
-    found = search(lattice, falls, progress) if lattice.size <= LARGEST else survey(lattice, falls, progress)
-    if found is None:
+    best = search(lattice, falls, progress) if lattice.size <= LARGEST else survey(lattice, falls, progress)
+    if best is None:
         raise InfeasibleError(infeasible.faults(problem.encoded, problem.policy))
-    return lattice, found
+    return lattice, best
 
 
 def falling(guarantee: Guarantee, allowance: int) -> bool:
@@ -138,9 +138,9 @@ def survey(lattice: Lattice, falls: bool, progress: Progress) -> BestNode | None
 def _bound_by_parts(lattice: Lattice, progress: Progress) -> float:
     total = 0.0
     for part in _parts(lattice.shape):
-        found = search(Lattice(lattice.problem, part), True, progress)
-        assert found is not None  # a coarser node of the whole lattice was feasible
-        total += found.bound
+        best = search(Lattice(lattice.problem, part), True, progress)
+        assert best is not None  # a coarser node of the whole lattice was feasible
+        total += best.bound
     return total
 
 

@@ -30,13 +30,13 @@ Nodes = list[I32]  # for each column the node that each leaf shows
 def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progress: Progress) -> Plan:
     """Group the rows of one table by a recoding of single columns, refined node by node."""
     problem = RecodingProblem.of(encoded, policy, seed)
-    lattice, found = best_levels(problem, progress)
+    lattice, full_domain = best_levels(problem, progress)
     search = _Refinements(problem, policy.method.name == "sibling", progress)
-    best = search.refined(lattice.at(found.levels))
+    best = search.refined(lattice.at(full_domain.levels))
     best = min(best, search.refined([np.zeros(len(h), dtype=np.int32) for h in encoded.quasi]), key=lambda r: r.loss)
     while (other := search.elsewhere(best)) is not None:
         best = other
-    statistics = {"loss": best.loss, "full-domain loss": found.checked.loss, "recodings tried": search.tried}
+    statistics = {"loss": best.loss, "full-domain loss": full_domain.checked.loss, "recodings tried": search.tried}
     return problem.plan(best.nodes, statistics)
 
 
@@ -49,7 +49,7 @@ class _Refinements:
 
     def refined(self, nodes: Nodes, last: int | None = None) -> Refinement:
         """The best refinement of a recoding by either order; column `last` is refined after the others."""
-        found = []
+        refinements = []
         for spread in (False, True):
             refinement = Refinement(self.problem, nodes, spread)
             for fixed in ([] if last is None else [last]), []:
@@ -57,8 +57,8 @@ class _Refinements:
                 if self.sibling:  # children leave one by one where their node could not be parted as a whole
                     refinement.run(True, fixed, self.progress)
             self.tried += refinement.tried
-            found.append(refinement)
-        return min(found, key=lambda r: r.loss)
+            refinements.append(refinement)
+        return min(refinements, key=lambda r: r.loss)
 
     def elsewhere(self, best: Refinement) -> Refinement | None:
         """A better refinement that begins with one column of this one generalised; None where there is none."""

@@ -98,8 +98,8 @@ def conditions_of(guarantee: Guarantee) -> list[tuple[Condition, Any]]:
 
 
 def _load(one: Descriptor) -> Condition:
-    found: Condition = import_module(f"reveil.plan.cutting.conditions.{one.condition}").CONDITION
-    return found
+    condition: Condition = import_module(f"reveil.plan.cutting.conditions.{one.condition}").CONDITION
+    return condition
 
 
 def rows_of_different_values(guarantee: Guarantee) -> int:
