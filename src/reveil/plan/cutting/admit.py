@@ -6,7 +6,7 @@ whether a release holds, and share no code with them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,11 +24,17 @@ from reveil.table.encode import Encoded
 
 def tests(encoded: Encoded, policy: Policy, published: NDArray[Any] | None = None) -> Tests:
     """The conditions of the policy for this table, or for those of its rows that are published."""
-    rows = slice(None) if published is None else published
+    codes = encoded.codes if published is None else encoded.codes[published]
+    columns = enumerate(encoded.sensitive)
+    return tests_of(encoded, policy, [np.bincount(codes[:, n], minlength=len(c.values)) for n, c in columns])
+
+
+def tests_of(encoded: Encoded, policy: Policy, totals: Sequence[NDArray[Any]]) -> Tests:
+    """The same, where it is known how often each code of each sensitive column is published."""
     asked = conditions_of(policy.guarantee)
     all_tests = []
     for number, column in enumerate(encoded.sensitive):
-        total = np.bincount(encoded.codes[rows, number], minlength=len(column.values)).astype(np.int64)
+        total = totals[number].astype(np.int64)
         mine = (test for condition, parameters in asked for test in condition.tests(parameters, column, total))
         all_tests += [(len(encoded.quasi) + number, test) for test in mine]
     every = [test for _, test in all_tests]

@@ -217,7 +217,17 @@ def few_are_near(tests: Tests, test: int, count: I64, work: I64, touched: int, s
 
 @bare_kernel
 def distance_within(tests: Tests, test: int, count: I64, work: I64, touched: int, size: int) -> bool:
-    """Earth mover's distance to the whole table of at most a/b, in whole numbers where they fit.
+    """Earth mover's distance to the whole table of at most a/b, in whole numbers where they fit."""
+    moved, unit, rows = distance(tests, test, count, work, touched, size)
+    limit = float(tests.a[test]) * unit * size * rows
+    if limit < SAFE and float(moved) * tests.b[test] < SAFE:
+        return moved * tests.b[test] <= tests.a[test] * unit * size * rows
+    return float(moved) * tests.b[test] <= limit * (1 - 1e-12)
+
+
+@bare_kernel
+def distance(tests: Tests, test: int, count: I64, work: I64, touched: int, size: int) -> tuple[int, int, int]:
+    """Earth mover's distance to the whole table: what is moved, to be divided by the unit, the size and all rows.
 
     A value's excess is what the group has too much of it, times the rows of the group and of the table.
     """
@@ -239,10 +249,7 @@ def distance_within(tests: Tests, test: int, count: I64, work: I64, touched: int
                 place += 1
             carried += excess
             moved += abs(excess if kind == EMD_EQUAL else carried)
-    limit = float(tests.a[test]) * unit * size * rows
-    if limit < SAFE and float(moved) * tests.b[test] < SAFE:
-        return moved * tests.b[test] <= tests.a[test] * unit * size * rows
-    return float(moved) * tests.b[test] <= limit * (1 - 1e-12)
+    return moved, unit, rows
 
 
 @allocating_kernel

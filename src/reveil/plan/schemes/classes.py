@@ -14,13 +14,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reveil.base.arrays import I32, I64
+from reveil.base.arrays import F64, I32, I64
 from reveil.base.kernels import bare_kernel
-from reveil.plan.cutting.values import Rows, Tests, decide, room_for
+from reveil.plan.cutting.values import (
+    DISTINCT,
+    EMD_EQUAL,
+    EMD_ORDERED,
+    EMD_TREE,
+    FREQUENCY,
+    Rows,
+    Tests,
+    decide,
+    distance,
+    room_for,
+)
 
 LARGEST = 2**62  # no packed key may be larger
 Flags = NDArray[np.bool_]
 EMPTY: Any = np.int64(-1)
+ROUNDING = 1e-9  # far more than floats are off, far less than any row matters
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +134,76 @@ def failing(counted: Tally, ids: I32, count: int, tests: Tests) -> tuple[Flags, 
         ends = np.cumsum(np.bincount(ids, minlength=count))
         judge(tests, counted.rows, counted.weight, order, ends, sizes, bad, *room_for(tests))
     return bad, sizes
+
+
+def least_withheld(counted: Tally, ids: I32, count: int, sizes: I64, tests: Tests, slack: float) -> float:
+    """How many rows any finer recoding withholds at least; `slack` is the share of rows that it may withhold.
+
+    What a finer recoding keeps of a class is a union of classes that pass, so it is large, diverse and close enough
+    itself. Leaving out x of n rows moves their distribution by x/n at most, and that of the published table by `slack`.
+    """
+    gone = np.where(sizes < tests.least, sizes, 0).astype(np.float64)
+    if len(tests.kind):
+        order = np.argsort(ids, kind="stable")
+        ends = np.cumsum(np.bincount(ids, minlength=count))
+        bound_withheld(tests, counted.rows, counted.weight, order, ends, sizes, slack, gone, *room_for(tests))
+    return float(gone.sum())
+
+
+@bare_kernel
+def bound_withheld(
+    tests: Tests,
+    rows: Rows,
+    weight: I64,
+    order: I64,
+    ends: I64,
+    sizes: I64,
+    slack: float,
+    gone: F64,
+    count: I64,
+    work: I64,
+) -> None:
+    """Raise `gone` of each class to what its sensitive values tell."""
+    begin = 0
+    for g in range(len(ends)):
+        for test in range(len(tests.kind)):
+            touched = 0
+            for j in range(begin, ends[g]):
+                code = rows[order[j], tests.column[test]]
+                if count[code] == 0:
+                    work[touched] = code
+                    touched += 1
+                count[code] += weight[order[j]]
+            gone[g] = max(gone[g], beyond(tests, test, count, work, touched, sizes[g], slack))
+            for j in range(touched):
+                count[work[j]] = 0
+        begin = ends[g]
+
+
+@bare_kernel
+def beyond(tests: Tests, test: int, count: I64, work: I64, touched: int, size: int, slack: float) -> float:
+    """Rows of a class that are in no union of passing classes, as far as one test tells; 0 where it tells nothing."""
+    kind, limit = tests.kind[test], tests.a[test] / tests.b[test]
+    if kind == DISTINCT:
+        return float(size) if touched < tests.l[test] else 0.0
+    if kind == FREQUENCY and limit < 1:
+        most = 0
+        for j in range(touched):
+            most = max(most, count[work[j]])
+        return max(0.0, most - limit / (1 - limit) * (size - most) - ROUNDING * size)
+    if kind in (EMD_EQUAL, EMD_ORDERED, EMD_TREE):
+        moved, unit, whole = distance(tests, test, count, work, touched, size)
+        excess = moved / (float(unit) * size * whole) - limit - slack - ROUNDING
+        others = 1.0
+        if kind == EMD_EQUAL:  # with fewer rows, the share that the values in excess may have is fewer rows, too
+            base, first, taken = tests.first_code[test], tests.first_slot[test], 0
+            for j in range(touched):
+                total = tests.total[first + tests.slot[base + work[j]]]
+                if count[work[j]] * whole > total * size:
+                    taken += total
+            others = max(ROUNDING, 1 - taken / whole - limit - slack)
+        return min(float(size), max(0.0, size * excess / others))
+    return 0.0
 
 
 @bare_kernel

@@ -16,7 +16,7 @@ from reveil.plan.cutting import admit
 from reveil.plan.cutting.mondrian import admissible
 from reveil.plan.cutting.values import Rows, Tests
 from reveil.plan.plan import Plan
-from reveil.plan.schemes.classes import Recoding, Tally, failing, number, recoding, tally
+from reveil.plan.schemes.classes import Recoding, Tally, failing, least_withheld, number, recoding, tally
 from reveil.policy.policy import Policy
 from reveil.table.encode import Encoded
 
@@ -27,6 +27,7 @@ class Checked:
 
     withheld: int
     loss: float
+    least: float = 0.0  # rows that every finer recoding withholds, too
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,42 +74,53 @@ class RecodingProblem:
         return tally(rows, weight, both, sensitive)
 
     def failing(self, counted: Tally, how: Recoding) -> tuple[I32, NDArray[np.bool_], NDArray[np.int64]]:
-        """The class of each row of a tally, which classes may not be published, and their sizes."""
+        """The class of each row of a tally, which classes may not be published, and their sizes.
+
+        Conditions that compare with what is published: withhold, look again at the others, until none fails, or until
+        too many do. A class that failed is not tried again, so there are only ever more of them.
+        """
         ids, count = number(counted.rows, how)
         bad, sizes = failing(counted, ids, count, self.tests)
-        if bad.any() and self.policy.guarantee.relative:
-            bad = self._close(counted, how, ids, bad)
+        fresh = bad.any() and self.policy.guarantee.relative
+        while fresh and self.allowance >= sizes[bad].sum() < len(self.rows):
+            tests = admit.tests_of(self.encoded, self.policy, self._totals(counted, counted.weight * ~bad[ids]))
+            worse = bad | failing(counted, ids, count, tests)[0]
+            fresh, bad = (worse != bad).any(), worse
         return ids, bad, sizes
 
-    def _close(self, counted: Tally, how: Recoding, ids: I32, bad: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Conditions that compare with what is published: withhold, look again at the others, until none fails."""
-        where, _ = number(np.concatenate([self.rows, counted.rows]), how)
-        mine, place = where[: len(self.rows)], np.zeros(len(bad), dtype=np.int32)
-        place[ids] = where[len(self.rows) :]  # the same classes, numbered by the rows and by the tally
-        while True:
-            out = np.zeros(len(bad), dtype=bool)
-            out[place] = bad
-            stay = self.order[~out[mine]]
-            if not len(stay):
-                return bad
-            tests = admit.tests(self.encoded, self.policy, stay)
-            worse = bad | failing(counted, ids, len(bad), tests)[0]
-            if (worse == bad).all():
-                return bad
-            bad = worse
+    def _totals(self, counted: Tally, weight: NDArray[np.int64]) -> list[NDArray[Any]]:
+        """How many rows have each code of each sensitive column."""
+        first = len(self.encoded.quasi)
+        return [
+            np.bincount(counted.rows[:, first + n], weight, minlength=len(column.values))
+            for n, column in enumerate(self.encoded.sensitive)
+        ]
 
     def check(self, counted: Tally, how: Recoding, cost: Sequence[F64], weight: F64) -> Checked:
         """What a recoding withholds and loses; `cost` of each leaf in each column, `weight` of each column."""
         ids, bad, sizes = self.failing(counted, how)
-        withheld = int(sizes[bad].sum())
+        withheld, least = int(sizes[bad].sum()), 0.0
+        if withheld:
+            least = float(withheld) if self.falls else self._least_withheld(counted, ids, sizes)
         if withheld > self.allowance or withheld == len(self.rows):
-            return Checked(withheld, np.inf)
+            return Checked(withheld, np.inf, least)
         gone, times = counted.rows[bad[ids]], counted.weight[bad[ids]] / max(1, len(self.rows))
         losses = [
             share @ column + times @ (1 - column[gone[:, c]])
             for c, (share, column) in enumerate(zip(self.leaves, cost, strict=True))
         ]
-        return Checked(withheld, float(self.total(losses, weight)))
+        return Checked(withheld, float(self.total(losses, weight)), least)
+
+    @cached_property
+    def falls(self) -> bool:
+        """Whether the rows that must be withheld can only become fewer from a recoding to a coarser one."""
+        if self.allowance == 0:
+            return self.policy.guarantee.monotone
+        return all(condition.growing for condition in self.policy.guarantee.conditions)
+
+    def _least_withheld(self, counted: Tally, ids: I32, sizes: NDArray[np.int64]) -> float:
+        slack = self.allowance / max(1, len(self.rows))
+        return least_withheld(counted, ids, len(sizes), sizes, self.tests, slack)
 
     def total(self, columns: Sequence[Any], weight: F64) -> Any:
         """Losses per column (numbers or arrays) as one: their weighted mean, or what the geometric mean ranks by."""

@@ -1,11 +1,12 @@
 """Full-domain recoding: all values of a column are generalised to the same level. The best node of the lattice.
 
 The bound of a node is its loss if nothing had to be withheld there; nodes whose bound reaches the best loss found are
-never looked at. Where the guarantee allows it, a node that fails rules out all finer nodes:
+never looked at. And a node tells what every finer node must withhold at least (`Checked.least`):
 
-- without suppression, where a union of admitted classes is admitted (all conditions but epsilon-m);
-- with suppression, only where a class that is admitted stays so whatever is added to it (k-anonymity and distinct
-  l-diversity). Under entropy, recursive, alpha and t a coarser node may have to withhold *more* rows than a finer one.
+- all that it withholds itself, where a class that is admitted stays so whatever is added to it (k-anonymity, distinct
+  l-diversity), or where nothing may be withheld and a union of admitted classes is admitted (all but epsilon-m);
+- otherwise, what each of its classes lacks: whatever a finer node keeps of a class is a union of admitted classes, and
+  so it is large, diverse and close enough itself (`classes.least_withheld`; k, l, alpha, t).
 """
 
 from __future__ import annotations
@@ -23,7 +24,6 @@ from reveil.plan.cutting import infeasible
 from reveil.plan.plan import Plan
 from reveil.plan.schemes.counted import Checked, RecodingProblem
 from reveil.plan.schemes.lattice import Lattice, Levels
-from reveil.policy.guarantee import Guarantee
 from reveil.policy.policy import Policy
 from reveil.table.encode import Encoded
 
@@ -60,34 +60,26 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
 def best_levels(problem: RecodingProblem, progress: Progress) -> tuple[Lattice, BestNode]:
     """The best node of the lattice, or the best that was found where the lattice is too large."""
     lattice = Lattice(problem)
-    falls = falling(problem.policy.guarantee, problem.allowance)
-    best = search(lattice, falls, progress) if lattice.size <= LARGEST else survey(lattice, falls, progress)
+    best = search(lattice, progress) if lattice.size <= LARGEST else survey(lattice, progress)
     if best is None:
         raise InfeasibleError(infeasible.faults(problem.encoded, problem.policy))
     return lattice, best
 
 
-def falling(guarantee: Guarantee, allowance: int) -> bool:
-    """Whether the rows that must be withheld can only become fewer from a node to a coarser one."""
-    if allowance == 0:
-        return guarantee.monotone
-    return all(condition.growing for condition in guarantee.conditions)
-
-
-def search(lattice: Lattice, falls: bool, progress: Progress) -> BestNode | None:
+def search(lattice: Lattice, progress: Progress) -> BestNode | None:
     """Branch and bound over the whole lattice; None where no node can be published.
 
     Nodes are taken at a rank of their bounds that follows the answers: lower after a success, higher after a failure.
     So successes halve what is left and failures rule out large blocks. Without such blocks, the lowest bound is next.
     """
-    bound, least = lattice.bounds(), np.zeros(lattice.shape, dtype=np.int64)
+    bound, least = lattice.bounds(), np.zeros(lattice.shape)
     best: tuple[Levels, Checked] | None = None
-    limit, rank = inf, 0.5
+    limit, rank, telling = inf, 0.5, True
     while True:
         left = np.flatnonzero(bound < limit)
         if not len(left) or lattice.effort > EFFORT:
             break
-        place = min(int(rank * len(left)), len(left) - 1) if falls else 0
+        place = min(int(rank * len(left)), len(left) - 1) if telling else 0
         at = left[np.argpartition(bound.ravel()[left], place)[place]]
         levels = tuple(int(level) for level in np.unravel_index(at, lattice.shape))
         checked = lattice.check(levels)
@@ -95,8 +87,9 @@ def search(lattice: Lattice, falls: bool, progress: Progress) -> BestNode | None
         if better:
             best, limit = (levels, checked), checked.loss
         bound[levels] = inf
-        if falls and checked.withheld:
+        if checked.least:
             _rule_out(lattice, bound, least, levels, checked)
+        telling = better or checked.least > lattice.problem.allowance
         rank = rank / 2 if better else (1 + rank) / 2
         progress("searching the lattice", 1 - len(left) / lattice.size)
     if best is None:
@@ -107,15 +100,15 @@ def search(lattice: Lattice, falls: bool, progress: Progress) -> BestNode | None
 def _rule_out(lattice: Lattice, bound: Any, least: Any, levels: Levels, checked: Checked) -> None:
     """Finer nodes withhold at least as many rows: raise their bounds, or close them."""
     block = tuple(slice(0, level + 1) for level in levels)
-    if checked.withheld > lattice.problem.allowance:
+    if checked.least > lattice.problem.allowance:
         bound[block] = inf
         return
-    raised = least[block] < checked.withheld
-    least[block] = np.maximum(least[block], checked.withheld)
+    raised = least[block] < checked.least
+    least[block] = np.maximum(least[block], checked.least)
     bound[block] = np.where(raised, np.maximum(bound[block], lattice.bounds(least[block], levels)), bound[block])
 
 
-def survey(lattice: Lattice, falls: bool, progress: Progress) -> BestNode | None:
+def survey(lattice: Lattice, progress: Progress) -> BestNode | None:
     """A lattice too large to search: go down from the top while that helps, and bound the loss from below.
 
     What is feasible stays so when some columns are fully generalised. So the columns are divided into parts, each is
@@ -132,13 +125,13 @@ def survey(lattice: Lattice, falls: bool, progress: Progress) -> BestNode | None
         progress("searching the lattice", 1 - sum(levels) / sum(lattice.top))
     if best.loss == inf:
         return None
-    return BestNode(levels, best, _bound_by_parts(lattice, progress) if falls else lattice.bottom_bound)
+    return BestNode(levels, best, _bound_by_parts(lattice, progress) if lattice.problem.falls else lattice.bottom_bound)
 
 
 def _bound_by_parts(lattice: Lattice, progress: Progress) -> float:
     total = 0.0
     for part in _parts(lattice.shape):
-        best = search(Lattice(lattice.problem, part), True, progress)
+        best = search(Lattice(lattice.problem, part), progress)
         assert best is not None  # a coarser node of the whole lattice was feasible
         total += best.bound
     return total
