@@ -151,6 +151,19 @@ def least_withheld(counted: Tally, ids: I32, count: int, sizes: I64, tests: Test
 
 
 @bare_kernel
+def count_codes(rows: Rows, weight: I64, order: I64, begin: int, end: int, column: int, count: I64, work: I64) -> int:
+    """Count the codes of one class in a column; those that occur are put into `work`. Returns how many they are."""
+    touched = 0
+    for j in range(begin, end):
+        code = rows[order[j], column]
+        if count[code] == 0:
+            work[touched] = code
+            touched += 1
+        count[code] += weight[order[j]]
+    return touched
+
+
+@bare_kernel
 def bound_withheld(
     tests: Tests,
     rows: Rows,
@@ -167,13 +180,7 @@ def bound_withheld(
     begin = 0
     for g in range(len(ends)):
         for test in range(len(tests.kind)):
-            touched = 0
-            for j in range(begin, ends[g]):
-                code = rows[order[j], tests.column[test]]
-                if count[code] == 0:
-                    work[touched] = code
-                    touched += 1
-                count[code] += weight[order[j]]
+            touched = count_codes(rows, weight, order, begin, ends[g], tests.column[test], count, work)
             gone[g] = max(gone[g], beyond(tests, test, count, work, touched, sizes[g], slack))
             for j in range(touched):
                 count[work[j]] = 0
@@ -224,12 +231,6 @@ def judge(
         for test in range(len(tests.kind)):
             if bad[g]:
                 break
-            touched = 0
-            for j in range(begin, ends[g]):
-                code = rows[order[j], tests.column[test]]
-                if count[code] == 0:
-                    work[touched] = code
-                    touched += 1
-                count[code] += weight[order[j]]
+            touched = count_codes(rows, weight, order, begin, ends[g], tests.column[test], count, work)
             bad[g] = not decide(tests, test, count, work, touched, sizes[g])
         begin = ends[g]
