@@ -15,6 +15,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from reveil.base.version import __version__
+
 if TYPE_CHECKING:
     from reveil.audit.audit import Audit, audit
     from reveil.background.update_graph import UpdateGraph, update_graph
@@ -69,6 +71,7 @@ __all__ = [
     "Scenario",
     "Series",
     "UpdateGraph",
+    "__version__",
     "anonymize",
     "ask",
     "audit",

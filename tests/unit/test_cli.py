@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import reveil
 from reveil.cli.app import COMMANDS
 from support import cli
 
@@ -88,6 +90,11 @@ def test_every_command_of_the_help_can_be_called() -> None:
     for command in COMMANDS:
         code, out, _ = cli(command, "--help")
         assert (code, out[:6]) == (0, "Usage:"), command
+
+
+def test_the_version_is_said_everywhere_alike() -> None:
+    assert cli("--version")[:2] == (0, f"reveil {reveil.__version__}\n")
+    assert importlib.metadata.version("reveil") == reveil.__version__
 
 
 def test_help_is_quick() -> None:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import gc
 import sys
 from importlib import import_module
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from reveil.base.errors import Fault, InputError, ReveilError
+from reveil.base.version import __version__
 
 COMMANDS = {  # as they are needed: the module of each, and its line in `reveil --help`
     "init": ("publishing", "Look at a table and suggest a policy, with reasons."),
@@ -76,8 +77,18 @@ app = typer.Typer(
 )
 
 
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        sys.stdout.write(f"reveil {__version__}\n")
+        raise typer.Exit
+
+
 @app.callback()
-def collect_garbage() -> None:
+def begin(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Say which version this is.")
+    ] = False,
+) -> None:
     """Publish tables about people again and again, without the series giving anyone away."""
     # `__main__` has it wait until a command runs. What the parts of a command set up stays as well: looking through it
     # again and again would take a tenth of the time of a small `reveil publish`.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from reveil.jobs.release import Release
     from reveil.verify.certificate import Certificate
 
-app = typer.Typer(rich_markup_mode=None)  # modules of commands register here when `cli.py` loads them
+app = typer.Typer(rich_markup_mode=None)  # modules of commands register here when `app.py` loads them
 
 Home = Annotated[
     Path | None, typer.Option(help="Folder of the series' private memory. Default: .reveil beside the policy.")

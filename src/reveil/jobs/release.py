@@ -69,6 +69,14 @@ class Release:
         """The folder to hand over; nothing else of the release is for others."""
         return None if self.path is None else self.path / PUBLIC
 
+    def to_pandas(self) -> Any:
+        """The published table as a pandas frame; pandas must be installed."""
+        return self.table.to_pandas()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The published table for whatever reads Arrow: DuckDB, PyArrow, pandas, R."""
+        return self.table.__arrow_c_stream__(requested_schema)
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "number": self.number,

@@ -10,9 +10,9 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html import escape
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from reveil.base.version import __version__
 from reveil.base.words import some
 from reveil.policy.policy import Policy
 
@@ -91,7 +91,7 @@ def certify(
         assumptions=tuple(assumptions(policy)),
         limits=tuple(limits(policy, release, verification.alone)),
         hashes=dict(hashes),
-        versions={"python": platform.python_version(), "reveil": version("reveil"), **_versions()},
+        versions={"python": platform.python_version(), "reveil": __version__, **_versions()},
         withheld=dict(reasons),
     )
 

@@ -6,8 +6,8 @@ as appearances of their own, belief is worked out with them, and they are taken 
 
 Where nobody of a cohort is known or has a prior, exchanging two places maps worlds to worlds of equal weight: each row
 is everybody's with the same chance, also where newcomers have taken over places. Where somebody is known in a cohort
-with newcomers, it is open who has whose place; each way is equally likely, and all are counted (`takeovers.py`). Where
-there are too many ways, or somebody has a prior, its people are undecided.
+with newcomers, it is open who has whose place; each way is equally likely, and all are counted
+(`refilled_cohorts.py`). Where there are too many ways, or somebody has a prior, its people are undecided.
 """
 
 from __future__ import annotations
