@@ -81,7 +81,7 @@ def compiling() -> str | None:
     compiled: Any = budget_cuts.split_into
     if not hasattr(compiled, "signatures"):  # NUMBA_DISABLE_JIT
         return None
-    cached = Path(compiled._cache.cache_path).glob("spend.split_into-*.nbi")
+    cached = Path(compiled._cache.cache_path).glob("budget_cuts.split_into-*.nbi")
     newest = max((file.stat().st_mtime for file in cached), default=0.0)
     if compiled.signatures or newest >= Path(budget_cuts.__file__).stat().st_mtime:
         return None
