@@ -74,14 +74,22 @@ def test_figure_2_is_what_the_localized_guarantee_makes_and_it_reaches_three_qua
 
 
 def test_with_all_values_protected_it_refuses_because_flu_would_reach_three_quarters(tmp_path):
-    series = reveil.open_series(global_policy(), home=tmp_path)
+    strict = reveil.open_series(global_policy(pace="strict"), home=tmp_path / "strict")
     with pytest.raises(InfeasibleError) as refusal:
-        series.publish(FIGURE_1A)
+        strict.publish(FIGURE_1A)
     (fault,) = refusal.value.faults
     assert fault.code == "R460"
     assert "'flu' is in 2 of 4 rows" in fault.message
     assert "3/4 after 2 such releases; the promise is at most 1/2" in fault.message
-    assert not series.releases
+    assert not strict.releases
+
+
+def test_a_soft_pace_publishes_the_first_figure_and_refuses_the_second(tmp_path):
+    series = reveil.open_series(global_policy(), home=tmp_path)
+    assert verdict(series.publish(FIGURE_1A))["worst"] == "1/2"
+    with pytest.raises(InfeasibleError, match="chance of 3/4 over all releases"):
+        series.publish(FIGURE_1B)
+    assert len(series.releases) == 1
 
 
 def test_greedy_leaves_nothing_for_the_second_release(tmp_path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import replace
 from fractions import Fraction
 from math import factorial, prod
 
@@ -289,10 +291,11 @@ def test_who_is_withheld_does_not_depend_on_who_has_which_value(seed, count, pac
         assume(False)
     history, table = history_of(series), found[-1]
     encoded = encoded_of(table, policy)
-    remaining, _ = global_guarantee.remaining_budgets(encoded, history, policy, global_guarantee.pace_of(policy))
     counts = np.bincount(encoded.codes[:, 0], minlength=len(VALUES))
     steps = []
-    for allowance in global_guarantee.ALLOWANCES:
+    for ahead, allowance in itertools.product(global_guarantee.LENDERS, global_guarantee.ALLOWANCES):
+        lent = replace(global_guarantee.pace_of(policy), ahead=ahead)
+        remaining, _ = global_guarantee.remaining_budgets(encoded, history, policy, lent)
         poor = np.zeros(table.height, dtype=bool)
         for code in np.flatnonzero(counts * (remaining.slot >= 0)):
             share = counts[code] / table.height * (1 + allowance)
@@ -306,6 +309,35 @@ def test_who_is_withheld_does_not_depend_on_who_has_which_value(seed, count, pac
         except InfeasibleError:
             continue
         assert (plan.groups < 0).tolist() in steps
+
+
+@fewer
+@given(seeds, st.integers(1, 4), st.sampled_from(PACES), st.sampled_from(["2", "3"]), protections)
+def test_a_soft_pace_withholds_no_more_and_borrows_nothing_without_need(seed, count, pace, l, protect):  # noqa: E741
+    found = tables(seed, count)
+    soft, strict = (policy_of({**pace, "pace": kind}, l, protect, "withhold") for kind in ("soft", "strict"))
+    try:
+        _, series = publish(found[:-1], soft)
+        slow = global_guarantee.plan(encoded_of(found[-1], strict), history_of(series), strict, seed=1, progress=silent)
+    except InfeasibleError:
+        return
+    quick = global_guarantee.plan(encoded_of(found[-1], soft), history_of(series), soft, seed=1, progress=silent)
+    lent = quick.statistics["later releases that lend their part to this one"]
+    assert quick.withheld <= slow.withheld
+    assert (lent == 0) == (quick.withheld == slow.withheld)
+    if lent == 0:
+        assert (quick.groups == slow.groups).all()
+
+
+def test_the_pace_is_not_the_promise():
+    """One in twenty has the value, 1/4 is promised over 12 releases: too fast for the pace, far from the promise."""
+    table = pl.DataFrame({"id": range(40), "age": range(20, 60), "town": ["x"] * 40, "illness": ["a"] * 2 + ["b"] * 38})
+    steady = {"strategy": "constant-ratio", "horizon": 12}
+    with pytest.raises(InfeasibleError, match="'a' is in 2 of 40 rows"):
+        publish([table], policy_of({**steady, "pace": "strict"}, "4", ["a"]))
+    plans, series = publish([table] * 2, policy_of(steady, "4", ["a"]))
+    assert [plan.statistics["later releases that lend their part to this one"] for plan in plans] == [2, 4]
+    assert max(budget.ever_linked(exposures(series, person, "a")) for person in range(40)) <= Fraction(1, 4)
 
 
 def test_a_tie_is_afforded():

@@ -20,6 +20,7 @@ class Global(Parameters):
     strategy: Literal["constant-ratio", "geometric", "telescoping", "greedy"]
     horizon: Annotated[int, Field(ge=1)] | None = None
     rate: Annotated[Exact, Field(gt=0, lt=1)] | None = None
+    pace: Literal["soft", "strict"] = "soft"  # soft: where the strategy's pace is too slow, later releases lend theirs
     protect: Annotated[tuple[PlainText, ...], Field(min_length=1)] | None = None
 
     def contradictions(self) -> list[str]:

@@ -45,13 +45,15 @@ class Pace:
     """A promise of at most 1/l, and the strategy that spreads it over releases.
 
     `constant-ratio` spends the same in each of `horizon` releases. `geometric` spends the share 1 - rate of what is
-    left, for ever. `telescoping` has spent j/(j+1) after j releases. `greedy` spends everything now.
+    left, for ever. `telescoping` has spent j/(j+1) after j releases. `greedy` spends everything now. `ahead` releases
+    lend their part to this one; None: all later ones do, and nothing but the promise itself is kept.
     """
 
     l: Fraction  # noqa: E741 - the name the field uses
     strategy: Strategy
     horizon: int | None = None
     rate: Fraction | None = None
+    ahead: int | None = 0
 
     @property
     def floor(self) -> Fraction:
@@ -65,7 +67,12 @@ class Pace:
 
         >>> Pace(Fraction(2), "telescoping").spent(3), Pace(Fraction(2), "constant-ratio", horizon=4).spent(1)
         (Fraction(3, 4), Fraction(1, 4))
+        >>> Pace(Fraction(2), "constant-ratio", horizon=4, ahead=2).spent(1)
+        Fraction(3, 4)
         """
+        if self.ahead is None:
+            return Fraction(1)
+        step += self.ahead
         if self.strategy == "constant-ratio":
             of = steps or self.horizon or 1
             return Fraction(min(step, of), of)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import pairwise
 from math import ceil
 from os import cpu_count
@@ -49,6 +50,7 @@ CELLS = 40_000_000  # needs that are kept one by one; beyond that rare values sh
 FEWEST_SLOTS = 8
 DENSE = 0.15  # from this share of values per group on, a table of all of them is faster
 REASON = "too little of the budget left"
+LENDERS = (0, 1, 2, 4, 8, 16, None)  # how many later releases lend their part of the budget; None: all of them
 ALLOWANCES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)  # for values that are more frequent among the rest
 
 
@@ -56,10 +58,8 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     """Group the rows of one table so that nobody's budget is exceeded."""
     _refuse_unknown(encoded, policy)
     progress(compiling() or "adding up the past", 0.0)
-    pace = pace_of(policy)
-    (remaining, left), tests = remaining_budgets(encoded, history, policy, pace), _tests(encoded, policy)
-    rows, order = rows_of(encoded)
-    keep = publishable(encoded, history, remaining, pace, policy)
+    pace, remaining, left, keep = bearable(encoded, history, policy)
+    tests, (rows, order) = _tests(encoded, policy), rows_of(encoded)
     rows, order = rows[keep], order[keep]
     _refuse_conditions(tests, rows, order, encoded, policy)
     trees, relaxed = lay_end_to_end(encoded, policy), policy.method.cuts == "relaxed"
@@ -92,6 +92,34 @@ def pace_of(policy: Policy) -> budget.Pace:
     """How the policy spreads its promise over releases."""
     g = policy.guarantee.require(Global)
     return budget.Pace(g.l, g.strategy, g.horizon, g.rate)
+
+
+def bearable(
+    encoded: Encoded, history: History, policy: Policy
+) -> tuple[budget.Pace, RemainingBudget, NDArray[np.float64], NDArray[np.bool_]]:
+    """A pace at which everybody can be published, what they can bear, what they have left, and who is kept.
+
+    A strategy sets a pace, and the pace is not the promise. Where it is too slow for this table, as few later releases
+    as possible lend their part. Where not even the promise can be kept for everybody, the fewest are withheld.
+    """
+    strict = pace_of(policy)
+    lenders = (0,) if policy.guarantee.require(Global).pace == "strict" or strict.strategy == "greedy" else LENDERS
+    ways, refusal = [], None
+    for ahead in lenders:
+        pace = replace(strict, ahead=ahead)
+        remaining, left = remaining_budgets(encoded, history, policy, pace)
+        try:
+            keep = publishable(encoded, history, remaining, pace, policy)
+        except InfeasibleError as error:
+            refusal = error
+            continue
+        ways.append((pace, remaining, left, keep))
+        if keep.all():
+            break
+    if not ways:
+        assert refusal is not None
+        raise refusal
+    return max(ways, key=lambda way: int(way[3].sum()))  # of equals the first, which borrows least
 
 
 def _tests(encoded: Encoded, policy: Policy) -> Tests:

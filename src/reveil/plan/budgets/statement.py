@@ -33,7 +33,7 @@ def outlook(
     """What people have left before this release (`left`, a survival for each row), and what the next ones can cost."""
     now, protect = history.head + 1, policy.guarantee.require(Global).protect
     value, share = _most_frequent(encoded, policy)
-    releases = AHEAD
+    releases, usual = AHEAD, replace(pace, ahead=0)
     if pace.strategy == "constant-ratio" and pace.horizon is not None:
         releases = max(1, min(AHEAD, pace.horizon - now + 1))
     spent = np.clip(np.log(left) / log(pace.floor), 0, 1)
@@ -42,13 +42,14 @@ def outlook(
         "budget": pace.describe(),
         "release": now,
         "bound": str(1 / pace.l),
+        "later releases that lend their part to this one": "all" if pace.ahead is None else pace.ahead,
         "protected": "all values" if protect is None else list(protect),
         "people by tenth of the budget spent before": bins.tolist(),
         "most spent before by anybody": round(float(spent.max(initial=0.0)), 6),
-        "rows per occurrence of a value, from this release on": budget.sizes(pace, now + releases - 1)[now - 1 :],
+        "rows per occurrence of a value, from this release on": budget.sizes(usual, now + releases - 1)[now - 1 :],
         "most frequent protected value": None if value is None else str(value),
         "its share": round(float(share), 6),
-        "releases a person can be in at this share": budget.lasts(pace, share, 200) if share else None,
+        "releases a person can be in at this share": budget.lasts(usual, share, 200) if share else None,
     }
 
 
