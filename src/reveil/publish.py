@@ -8,7 +8,6 @@ Recording comes before revealing, because what has been published can never be t
 
 from __future__ import annotations
 
-import secrets
 import tempfile
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +20,9 @@ import numpy as np
 import polars as pl
 
 from reveil.background.prior import match_priors
+from reveil.base import lots
 from reveil.base.errors import Fault, InfeasibleError, InputError, ReveilError, TamperedError, stop_if
+from reveil.base.lots import generator, secret_of
 from reveil.base.progress import Progress, silent
 from reveil.history.history import History
 from reveil.history.memory import facts_of, memory_of, refuse_changes, signatures_of
@@ -68,7 +69,6 @@ class Draft:
     plan: Plan
     loss: Loss
     rng: np.random.Generator
-    seed: int
     bench: Bench
     hashes: pl.DataFrame | None  # keyed, row by row, where people of the past had to be looked up
 
@@ -93,25 +93,13 @@ def draft(
         refuse_changes(encoded, past, policy)
     if policy.guarantee.priors:
         encoded = replace(encoded, signatures=match_priors(frame, policy))
-    chosen = secrets.randbits(63) if seed is None else seed
-    lots = lots_of(chosen, past.head)
-    plan = method(policy)(encoded, past, policy, seed=lots, progress=progress)
-    rng = np.random.default_rng(lots)
+    # Another secret each time, also where the same seed is given: rows in the same order twice would be known again by
+    # their places, and counterfeits by the lots they draw.
+    secret = secret_of(key, seed, past.head)
+    plan = method(policy)(encoded, past, policy, seed=secret, progress=progress)
+    rng = generator(secret)
     plan = plan.renumbered(rng)
-    return Draft(policy, frame, encoded, plan, loss_of(encoded, plan, policy), rng, chosen, bench, hashes)
-
-
-def lots_of(seed: int, releases: int) -> int:
-    """The seed of the next release of a series: another one each time, also where the same is given.
-
-    Rows in the same order twice would be known again by their places, and counterfeits by the lots they draw.
-
-    >>> lots_of(1, 0), lots_of(1, 1) == lots_of(1, 2)
-    (1, False)
-    """
-    if not releases:
-        return seed
-    return int(np.random.SeedSequence([seed, releases]).generate_state(1, np.uint64)[0] >> 1)
+    return Draft(policy, frame, encoded, plan, loss_of(encoded, plan, policy), rng, bench, hashes)
 
 
 def usable(table: Any, policy: Policy, past: History, series: bool, seed: int | None) -> tuple[pl.DataFrame, Bench]:
@@ -161,7 +149,7 @@ def write_release(d: Draft, folder: Path, history: History, number: int | None, 
     )
     progress("reporting", 0.0)
     seen = (d.frame, table, certificate, d.plan, d.loss, verification, d.policy, d.bench.known, history)
-    write_reports(folder / PRIVATE, *seen, losses=history.losses, seed=d.seed)
+    write_reports(folder / PRIVATE, *seen, losses=history.losses)
     return Release(table, d.plan.groups, counterfeits, certificate, None, number, values)
 
 
@@ -191,12 +179,14 @@ def anonymize(
     policy: PolicyLike,
     *,
     seed: int | None = None,
+    key: lots.KeyLike | None = None,
     out: str | Path | None = None,
     progress: Progress = silent,
 ) -> Release:
     """One release of one table: verified, without a series and without memory.
 
-    `out` is a new or empty folder for the public and the private half; without it, nothing is left on disk.
+    `out` is a new or empty folder for the public and the private half; without it, nothing is left on disk. A release
+    made with a `seed` keeps a key in its private half: seed and key together repeat it, and neither does so alone.
 
     >>> people = pl.DataFrame({"age": [20, 21, 40, 41], "illness": ["flu", "cold", "flu", "asthma"]})
     >>> columns = {"age": "quasi", "illness": "sensitive"}
@@ -209,12 +199,15 @@ def anonymize(
     target = None if out is None else Path(out)
     if target is not None and target.exists():
         store.new_folder(target)  # an occupied folder is refused before any work
-    planned = draft(table, loaded, None, b"", seed, progress)
+    own = lots.key_for(seed, key)
+    planned = draft(table, loaded, None, own, seed, progress)
     with tempfile.TemporaryDirectory(prefix="reveil-") as scratch:
         staged = Path(scratch)
         make_halves(staged)
         try:
             release = write_release(planned, staged, History(), None, progress)
+            if seed is not None:
+                (staged / PRIVATE / lots.KEY_FILE).write_bytes(own)
             return release if target is None else release.at(copy_release(staged, store.new_folder(target)))
         except OSError as error:
             raise store.refused_by_disk(error) from error
@@ -250,6 +243,7 @@ class Series:
     def __init__(self, policy: Policy, home: Path) -> None:
         self.policy, self.home = policy, home
         self.begun = not store.vacant(home)
+        self._first_key = lots.fresh_key()  # the home's, where this begins it
         self._loaded: dict[str, Release] = {}  # by id of the record
 
     def __repr__(self) -> str:
@@ -259,7 +253,8 @@ class Series:
     @cached_property
     def ledger(self) -> Ledger:
         """The private memory; made when it is first needed."""
-        found = Ledger.create_or_open(self.home, series=self.policy.series.name, policy=self.policy.fixed())
+        name, fixed = self.policy.series.name, self.policy.fixed()
+        found = Ledger.create_or_open(self.home, series=name, policy=fixed, key=self._first_key)
         self.begun = True
         return found
 
@@ -282,8 +277,8 @@ class Series:
         return history_of(self.ledger) if self.begun else History()
 
     def draft(self, table: Any, past: History, seed: int | None, progress: Progress) -> Draft:
-        """The next release, planned. A series that has not begun knows nobody, so any key tells people apart."""
-        key = self.ledger.key if self.begun else secrets.token_bytes(store.KEY_BYTES)
+        """The next release, planned. A series that has not begun has its key ready: the first lots come from it."""
+        key = self.ledger.key if self.begun else self._first_key
         try:
             return draft(table, self.policy, past, key, seed, progress)
         except InfeasibleError as error:

@@ -11,6 +11,7 @@ from reveil.cli.shared import (
     POLICY,
     Home,
     Json,
+    Key,
     PolicyFile,
     Quiet,
     Seed,
@@ -239,6 +240,7 @@ def anonymize(
     out: Annotated[Path, typer.Option(help="New folder for the release.")],
     policy: PolicyFile = POLICY,
     seed: Seed = None,
+    key: Key = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -248,5 +250,5 @@ def anonymize(
     load_kernels()
 
     with terminal.progress(quiet) as show:
-        release = AnonymizeSpec(source, policy, seed, out).run(show)
+        release = AnonymizeSpec(source, policy, seed, out, key).run(show)
     show_release(release, json, quiet)

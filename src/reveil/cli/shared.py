@@ -29,9 +29,11 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors and results that were asked for.")]
 Seed = Annotated[
     int | None,
-    typer.Option(
-        help="Make it repeatable. Keep the seed secret, and take another for each table: it undoes the shuffling."
-    ),
+    typer.Option(help="Make it repeatable, together with the key: that of the home, or --key."),
+]
+Key = Annotated[
+    Path | None,
+    typer.Option(help="Make a release again, with its --seed: the file private/key that it kept."),
 ]
 Source = Annotated[str, typer.Argument(help="CSV, Parquet, Excel, Stata/SPSS/SAS file, or a database URL.")]
 POLICY = Path("reveil.toml")

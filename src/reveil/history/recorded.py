@@ -104,7 +104,7 @@ class RecordedHistory(History):
 
 def history_of(ledger: Ledger, series: Snapshot | None = None) -> History:
     """Everything that a series remembers, up to its head, or up to that of a snapshot taken before."""
-    now = series or ledger.snapshot()
+    now = series or ledger.checked()
     if not now.records:
         return History()
     ledger.insist_on_memory(now.head.number)
