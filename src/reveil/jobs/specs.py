@@ -106,11 +106,13 @@ class PlanSpec(Spec):
     policy: Any
     home: str | Path | None = None
     seed: int | None = None
+    new_people: bool = False
 
     def run(self, progress: Progress = silent) -> Preview:
         from reveil.publish import open_series
 
-        return open_series(self.policy, self.home).plan(self.table, seed=self.seed, progress=progress)
+        series = open_series(self.policy, self.home)
+        return series.plan(self.table, seed=self.seed, progress=progress, new_people=self.new_people)
 
 
 @dataclass(frozen=True)
@@ -122,11 +124,13 @@ class PublishSpec(Spec):
     policy: Any
     home: str | Path | None = None
     seed: int | None = None
+    new_people: bool = False
 
     def run(self, progress: Progress = silent) -> Release:
         from reveil.publish import open_series
 
-        return open_series(self.policy, self.home).publish(self.table, seed=self.seed, progress=progress)
+        series = open_series(self.policy, self.home)
+        return series.publish(self.table, seed=self.seed, progress=progress, new_people=self.new_people)
 
 
 @dataclass(frozen=True)

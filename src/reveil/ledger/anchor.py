@@ -74,6 +74,14 @@ class Anchor:
         return Fault("R528", f"anchor '{self.file}'", message, remedy)
 
 
+def refuse_seen(file: Path | None) -> None:
+    """A series that is to begin in an empty home must not have been seen before."""
+    seen = None if file is None else Anchor(file).head()
+    if seen is not None:
+        message = f"has seen release {seen.number} of a series, and this home is empty"
+        raise TamperedError(Fault("R528", f"anchor '{file}'", message, WAY_OUT))
+
+
 RESTORE_ANCHOR = "restore this file from where it was kept"
 WAY_OUT = (
     "restore the newest backup of the home, with every release that was published; if there is none, begin a new "

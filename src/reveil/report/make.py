@@ -80,6 +80,7 @@ def render(content: Content) -> str:
     """One report as HTML text."""
     from markupsafe import Markup
 
+    from reveil.history.returning import sentence
     from reveil.report.exposure import facts
 
     return _template().render(
@@ -88,6 +89,7 @@ def render(content: Content) -> str:
         plots=_plots(content),
         risk=[(label, _written(a), _written(b)) for label, a, b in facts(content.exposure)],
         small=[(line.label, _percent(line.before), _percent(line.after)) for line in content.exposure.small],
+        people=sentence(content.certificate.counts, content.certificate.release),
         share=lambda part, whole: _percent(Fraction(part, whole)),
     )
 
