@@ -8,7 +8,6 @@ Recording comes before revealing, because what has been published can never be t
 
 from __future__ import annotations
 
-import secrets
 import tempfile
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -21,14 +20,18 @@ import numpy as np
 import polars as pl
 
 from reveil.background.prior import match_priors
+from reveil.base import lots
 from reveil.base.errors import Fault, InfeasibleError, InputError, ReveilError, TamperedError, stop_if
+from reveil.base.lots import generator, secret_of, token
 from reveil.base.progress import Progress, silent
 from reveil.history.history import History
 from reveil.history.memory import facts_of, memory_of, refuse_changes, signatures_of
 from reveil.history.recorded import history_of
+from reveil.history.returning import People, hashes_of, recognise
 from reveil.jobs.past import home_of
 from reveil.jobs.release import Preview, Release
 from reveil.ledger import store
+from reveil.ledger.anchor import refuse_seen
 from reveil.ledger.ledger import Ledger
 from reveil.ledger.record import Head
 from reveil.plan.loss import Loss, loss_of
@@ -36,9 +39,10 @@ from reveil.plan.methods import method
 from reveil.plan.plan import Plan
 from reveil.policy.policy import Policy, PolicyLike, load_policy
 from reveil.published.format import PRIVATE, PUBLIC, QUASI, TABLE, value_tables
+from reveil.published.imprint import Imprint
 from reveil.report.make import write_reports
 from reveil.table.encode import Encoded, encode
-from reveil.table.identify import keyed_hashes
+from reveil.table.identify import collision_faults
 from reveil.table.read import read_table
 from reveil.table.roles import options, order_faults, prepare
 from reveil.verify.certificate import Certificate, certify
@@ -68,13 +72,20 @@ class Draft:
     plan: Plan
     loss: Loss
     rng: np.random.Generator
-    seed: int
     bench: Bench
-    hashes: pl.DataFrame | None  # keyed, row by row, where people of the past had to be looked up
+    people: People
+    imprint: Imprint | None  # in a series
 
 
 def draft(
-    table: Any, policy: Policy, history: History | None, key: bytes, seed: int | None, progress: Progress
+    table: Any,
+    policy: Policy,
+    history: History | None,
+    key: bytes,
+    seed: int | None,
+    progress: Progress,
+    *,
+    new_people: bool = False,
 ) -> Draft:
     """Read, check, encode and plan. Nothing is written. `history` is None outside a series."""
     progress("reading", 0.0)
@@ -82,36 +93,21 @@ def draft(
     frame, bench = usable(table, policy, past, history is not None, seed)
     progress("encoding", 0.0)
     encoded = encode(frame, policy, past.codebook, bench.known)
-    hashes = None
-    if history is not None and policy.identifier is not None:
-        if past.persons.is_empty():  # then people are numbered as they come, and nobody need be looked up
-            persons = np.arange(frame.height)
-        else:
-            hashes = keyed_hashes(frame[policy.identifier], key)
-            persons = past.number(hashes)
-        encoded = replace(encoded, persons=persons)
+    people = recognise(frame, past, key, policy, new_people=new_people)
+    if history is not None:
+        encoded = replace(encoded, persons=people.numbers)
         refuse_changes(encoded, past, policy)
     if policy.guarantee.priors:
         encoded = replace(encoded, signatures=match_priors(frame, policy))
-    chosen = secrets.randbits(63) if seed is None else seed
-    lots = lots_of(chosen, past.head)
-    plan = method(policy)(encoded, past, policy, seed=lots, progress=progress)
-    rng = np.random.default_rng(lots)
+    # Another secret each time, also where the same seed is given: rows in the same order twice would be known again by
+    # their places, and counterfeits by the lots they draw.
+    secret = secret_of(key, seed, past.head)
+    plan = method(policy)(encoded, past, policy, seed=secret, progress=progress)
+    rng = generator(secret)
     plan = plan.renumbered(rng)
-    return Draft(policy, frame, encoded, plan, loss_of(encoded, plan, policy), rng, chosen, bench, hashes)
-
-
-def lots_of(seed: int, releases: int) -> int:
-    """The seed of the next release of a series: another one each time, also where the same is given.
-
-    Rows in the same order twice would be known again by their places, and counterfeits by the lots they draw.
-
-    >>> lots_of(1, 0), lots_of(1, 1) == lots_of(1, 2)
-    (1, False)
-    """
-    if not releases:
-        return seed
-    return int(np.random.SeedSequence([seed, releases]).generate_state(1, np.uint64)[0] >> 1)
+    names = token(secret, "series"), token(secret, "release")
+    imprint = None if history is None else Imprint.following(past.imprint, past.head + 1, *names)
+    return Draft(policy, frame, encoded, plan, loss_of(encoded, plan, policy), rng, bench, people, imprint)
 
 
 def usable(table: Any, policy: Policy, past: History, series: bool, seed: int | None) -> tuple[pl.DataFrame, Bench]:
@@ -128,7 +124,8 @@ def usable(table: Any, policy: Policy, past: History, series: bool, seed: int | 
         frame = prepare(read_table(table, options(policy)), policy, series=series, types=past.types)
     except InputError as error:
         raise InputError([*faults, *error.faults]) from None
-    stop_if(faults + order_faults(frame, policy))
+    spelled = collision_faults(frame[policy.identifier]) if policy.identifier and policy.normalises else []
+    stop_if(faults + order_faults(frame, policy) + spelled)
     assert bench is not None  # or there was a fault
     return frame, bench
 
@@ -147,7 +144,7 @@ def write_release(d: Draft, folder: Path, history: History, number: int | None, 
         grouped = series or bool(d.policy.guarantee.priors)
         recoded = recode(d.frame, d.encoded, d.plan, d.policy, d.rng, group_column=grouped)
         table, tables = recoded.table, {TABLE: recoded}
-    emit(tables, counterfeits, d.policy, folder / PUBLIC)
+    emit(tables, counterfeits, d.policy, folder / PUBLIC, imprint=d.imprint)
     progress("verifying", 0.0)
     verification = verify(folder / PUBLIC, d.policy, history, truth_of(d), d.bench)
     verification.insist()
@@ -158,10 +155,12 @@ def write_release(d: Draft, folder: Path, history: History, number: int | None, 
         rows=d.encoded.rows,
         reasons=d.plan.reasons,
         hashes=verification.hashes,
+        people=d.people.returning.counts() if series else None,
+        notes=d.people.returning.limits(),
     )
     progress("reporting", 0.0)
     seen = (d.frame, table, certificate, d.plan, d.loss, verification, d.policy, d.bench.known, history)
-    write_reports(folder / PRIVATE, *seen, losses=history.losses, seed=d.seed)
+    write_reports(folder / PRIVATE, *seen, losses=history.losses)
     return Release(table, d.plan.groups, counterfeits, certificate, None, number, values)
 
 
@@ -191,12 +190,14 @@ def anonymize(
     policy: PolicyLike,
     *,
     seed: int | None = None,
+    key: lots.KeyLike | None = None,
     out: str | Path | None = None,
     progress: Progress = silent,
 ) -> Release:
     """One release of one table: verified, without a series and without memory.
 
-    `out` is a new or empty folder for the public and the private half; without it, nothing is left on disk.
+    `out` is a new or empty folder for the public and the private half; without it, nothing is left on disk. A release
+    made with a `seed` keeps a key in its private half: seed and key together repeat it, and neither does so alone.
 
     >>> people = pl.DataFrame({"age": [20, 21, 40, 41], "illness": ["flu", "cold", "flu", "asthma"]})
     >>> columns = {"age": "quasi", "illness": "sensitive"}
@@ -209,27 +210,33 @@ def anonymize(
     target = None if out is None else Path(out)
     if target is not None and target.exists():
         store.new_folder(target)  # an occupied folder is refused before any work
-    planned = draft(table, loaded, None, b"", seed, progress)
+    own = lots.key_for(seed, key)
+    planned = draft(table, loaded, None, own, seed, progress)
     with tempfile.TemporaryDirectory(prefix="reveil-") as scratch:
         staged = Path(scratch)
         make_halves(staged)
         try:
             release = write_release(planned, staged, History(), None, progress)
+            if seed is not None:
+                (staged / PRIVATE / lots.KEY_FILE).write_bytes(own)
             return release if target is None else release.at(copy_release(staged, store.new_folder(target)))
         except OSError as error:
             raise store.refused_by_disk(error) from error
 
 
 def _needs_series(policy: Policy) -> list[Fault]:
-    """Promises about people over time, which one release without memory cannot keep."""
-    if not policy.guarantee.descriptor.follows_people:
-        return []
-    remedy = "publish it in a series (reveil publish, reveil.open_series), or promise something about one table"
-    return [
-        Fault(
-            "R225", f'model "{policy.guarantee.model}"', "is a promise about a series, and this is one release", remedy
-        )
+    """What one release without memory cannot keep or use: promises about people over time, gate and anchor."""
+    idle = {"[audit] gate": policy.audit.gate, "[output] anchor": policy.anchor is not None}
+    faults = [
+        Fault("R225", key, "does nothing for one release without a series", "leave it out, or use `reveil publish`")
+        for key, given in idle.items()
+        if given
     ]
+    if policy.guarantee.descriptor.follows_people:
+        message = "is a promise about a series, and this is one release"
+        remedy = "publish it in a series (reveil publish, reveil.open_series), or promise something about one table"
+        faults.append(Fault("R225", f'model "{policy.guarantee.model}"', message, remedy))
+    return faults
 
 
 def open_series(policy: PolicyLike, home: str | Path | None = None) -> Series:
@@ -250,6 +257,7 @@ class Series:
     def __init__(self, policy: Policy, home: Path) -> None:
         self.policy, self.home = policy, home
         self.begun = not store.vacant(home)
+        self._first_key = lots.fresh_key()  # the home's, where this begins it
         self._loaded: dict[str, Release] = {}  # by id of the record
 
     def __repr__(self) -> str:
@@ -259,7 +267,10 @@ class Series:
     @cached_property
     def ledger(self) -> Ledger:
         """The private memory; made when it is first needed."""
-        found = Ledger.create_or_open(self.home, series=self.policy.series.name, policy=self.policy.fixed())
+        name, fixed = self.policy.series.name, self.policy.fixed()
+        found = Ledger.create_or_open(
+            self.home, series=name, policy=fixed, key=self._first_key, anchor=self.policy.anchor
+        )
         self.begun = True
         return found
 
@@ -281,26 +292,34 @@ class Series:
         """The past as planning and verification see it."""
         return history_of(self.ledger) if self.begun else History()
 
-    def draft(self, table: Any, past: History, seed: int | None, progress: Progress) -> Draft:
-        """The next release, planned. A series that has not begun knows nobody, so any key tells people apart."""
-        key = self.ledger.key if self.begun else secrets.token_bytes(store.KEY_BYTES)
+    def draft(self, table: Any, past: History, seed: int | None, progress: Progress, new_people: bool) -> Draft:
+        """The next release, planned. A series that has not begun has its key ready: the first lots come from it."""
+        key = self.ledger.key if self.begun else self._first_key
         try:
-            return draft(table, self.policy, past, key, seed, progress)
+            return draft(table, self.policy, past, key, seed, progress, new_people=new_people)
         except InfeasibleError as error:
             if past.head:
                 error.add_note(FIXED)
             raise
 
-    def plan(self, table: Any, *, seed: int | None = None, progress: Progress = silent) -> Preview:
+    def plan(
+        self, table: Any, *, seed: int | None = None, progress: Progress = silent, new_people: bool = False
+    ) -> Preview:
         """What would be published and what it would cost. Changes nothing."""
         past = self.history()
-        d = self.draft(table, past, seed, progress)
-        return Preview(past.head + 1, d.encoded.rows, d.plan, d.loss, self.policy.guarantee.model)
+        d = self.draft(table, past, seed, progress, new_people)
+        counts = d.people.returning.counts()
+        return Preview(past.head + 1, d.encoded.rows, d.plan, d.loss, self.policy.guarantee.model, counts)
 
-    def publish(self, table: Any, *, seed: int | None = None, progress: Progress = silent) -> Release:
-        """One more release: planned, written, verified, recorded, revealed. Or nothing at all, with the reason."""
+    def publish(
+        self, table: Any, *, seed: int | None = None, progress: Progress = silent, new_people: bool = False
+    ) -> Release:
+        """One more release: planned, written, verified, recorded, revealed. Or nothing at all, with the reason.
+
+        `new_people` says that far fewer people than usual are expected to come back.
+        """
         past = self._settled_history()
-        d = self.draft(table, past, seed, progress)
+        d = self.draft(table, past, seed, progress, new_people)
         staged = self.ledger.stage()
         try:
             with ThreadPoolExecutor(1) as beside:
@@ -313,7 +332,8 @@ class Series:
                 books = {column.name: list(column.values) for column in d.encoded.sensitive}
                 pass_gate(self.ledger, self.policy, staged, memory["members"], books, progress)
             progress("recording", 0.0)
-            facts = facts_of(d.encoded, d.plan, past, d.frame, release.certificate, d.loss)
+            assert d.imprint is not None
+            facts = facts_of(d.encoded, d.plan, past, d.frame, release.certificate, d.loss, d.imprint)
             record = self.ledger.record(staged, on=Head(past.head, past.head_id), facts=facts)
         except OSError as error:
             raise store.refused_by_disk(error) from error
@@ -324,15 +344,15 @@ class Series:
     def _settled_history(self) -> History:
         """The past to build on, after what a crash left of it is settled; both from one look into the catalog."""
         if not self.begun:
+            refuse_seen(self.policy.anchor)
             return History()
-        now = self.ledger.snapshot()
+        now = self.ledger.checked()
         self.ledger.settle(now)
         return history_of(self.ledger, now)
 
     def _remember(self, d: Draft, past: History, staged: Path) -> dict[str, pl.DataFrame]:
         """Write what later releases must know into the staged release."""
-        assert self.policy.identifier is not None
-        hashes = keyed_hashes(d.frame[self.policy.identifier], self.ledger.key) if d.hashes is None else d.hashes
+        hashes = hashes_of(d.frame, self.ledger.key, self.policy) if d.people.hashes is None else d.people.hashes
         memory = memory_of(d.encoded, d.plan, past, hashes, self.policy)
         for name, content in memory.items():
             self.ledger.write_memory(staged, name, content)

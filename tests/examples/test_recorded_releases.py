@@ -1,4 +1,4 @@
-"""The same seed gives the same public bytes as when they were recorded, for every model and way of publishing.
+"""The same seed and key give the same public bytes as when they were recorded, for every model and way of publishing.
 
 A change of structure must not change a byte. A change of the format or of the lots does so on purpose: then run
 `python tests/examples/test_recorded_releases.py` and say in the commit why the recorded hashes are others.
@@ -30,6 +30,7 @@ HOSPITAL = {
     "ward": "insensitive",
     "diagnosis": "sensitive",
 }
+KEY = bytes(range(32))
 NEVER, FREELY = {"change": "never"}, {"change": "freely"}
 WITHHOLD = {"infeasible": "withhold"}
 
@@ -108,7 +109,7 @@ def scenario(change: Any, rows: int, releases: int) -> reveil.Scenario:
 def single(name: str, folder: Path) -> Iterator[str]:
     (table,) = reveil.simulate(scenario("never", 200, 1)).tables
     policy = {"columns": HOSPITAL, **SINGLE[name]}
-    yield hashed(reveil.anonymize(table, policy, seed=11, out=folder / "release").public)
+    yield hashed(reveil.anonymize(table, policy, seed=11, key=KEY, out=folder / "release").public)
 
 
 def series(name: str, folder: Path) -> Iterator[str]:
@@ -117,6 +118,8 @@ def series(name: str, folder: Path) -> Iterator[str]:
         relation = transitions(scenario(change, 150, 3))
         relation.write_csv(folder / "transitions.csv", separator=";")
         policy = {"values": {"change": change, "transitions": str(folder / "transitions.csv")}, **policy}
+    (folder / "home").mkdir()
+    (folder / "home" / "key").write_bytes(KEY)
     opened = reveil.open_series({"columns": HOSPITAL, **policy}, home=folder / "home")
     for table in reveil.simulate(scenario(change, 150, 3)).tables:
         yield hashed(opened.publish(table, seed=11).public)
@@ -129,7 +132,7 @@ CASES: dict[str, Callable[[str, Path], Iterator[str]]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_same_seed_gives_the_recorded_bytes(name: str, tmp_path: Path) -> None:
+def test_the_same_seed_and_key_give_the_recorded_bytes(name: str, tmp_path: Path) -> None:
     assert list(CASES[name](name, tmp_path)) == json.loads(RECORDED.read_text(encoding="utf-8"))[name]
 
 

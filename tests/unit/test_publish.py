@@ -6,6 +6,7 @@ import dataclasses
 import errno
 import hashlib
 import json
+import shutil
 import stat
 import threading
 from pathlib import Path
@@ -62,7 +63,10 @@ def test_a_policy_is_a_path_a_dict_or_an_object(tmp_path: Path) -> None:
     for number, policy in enumerate(
         (tmp_path / "reveil.toml", str(tmp_path / "reveil.toml"), POLICY, reveil.load_policy(POLICY))
     ):
-        series = reveil.open_series(policy, tmp_path / f"home{number}")
+        home = tmp_path / f"home{number}"
+        home.mkdir()
+        (home / "key").write_bytes(bytes(32))
+        series = reveil.open_series(policy, home)
         tables.append(series.publish(people(), seed=1).table)
     for table in tables[1:]:
         assert_frame_equal(table, tables[0])
@@ -172,14 +176,14 @@ def test_a_damaged_release_is_not_loaded(tmp_path: Path) -> None:
 
 def test_anonymize_leaves_two_halves_or_nothing(tmp_path: Path) -> None:
     before = tree(tmp_path)
-    release = reveil.anonymize(people(), POLICY, seed=4)
+    release = reveil.anonymize(people(), POLICY, seed=4, key=bytes(32))
     assert release.path is None
     assert release.number is None
     assert release.public is None
     assert release.counterfeits is None
     assert "group" not in release.table.columns
     assert tree(tmp_path) == before
-    kept = reveil.anonymize(people(), POLICY, seed=4, out=tmp_path / "out")
+    kept = reveil.anonymize(people(), POLICY, seed=4, key=bytes(32), out=tmp_path / "out")
     assert_frame_equal(kept.table, release.table)
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["private", "public"]
     assert stat.S_IMODE((tmp_path / "out" / "private").stat().st_mode) == 0o700
@@ -213,7 +217,7 @@ def test_sources(tmp_path: Path) -> None:
         tmp_path / "t.csv",
         str(tmp_path / "t.parquet"),
     ]
-    tables = [reveil.anonymize(source, POLICY, seed=1).table for source in sources]
+    tables = [reveil.anonymize(source, POLICY, seed=1, key=bytes(32)).table for source in sources]
     for table in tables[1:]:
         assert_frame_equal(table, tables[0])
 
@@ -316,6 +320,8 @@ def test_the_same_seed_does_not_put_rows_in_the_same_order(tmp_path: Path) -> No
     series = reveil.open_series(LASTING, home=tmp_path / "home")
     first, second = (series.publish(table, seed=1).table["ill"].to_list() for _ in range(2))
     assert sum(a == b for a, b in zip(first, second, strict=True)) < 10
+    (tmp_path / "again").mkdir()
+    shutil.copy(tmp_path / "home" / "key", tmp_path / "again")
     again = reveil.open_series(LASTING, home=tmp_path / "again")
     assert [again.publish(table, seed=1).table["ill"].to_list() for _ in range(2)] == [first, second]
 

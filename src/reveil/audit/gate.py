@@ -21,7 +21,7 @@ from reveil.base.words import agree, some_people
 from reveil.history.recorded import history_of
 from reveil.ledger.ledger import Ledger
 from reveil.policy.policy import Policy
-from reveil.table.identify import keyed_hashes
+from reveil.table.identify import person_hashes
 
 
 def audit_series(
@@ -34,9 +34,10 @@ def audit_series(
     settings = AuditSettings(**how)
     who = adversary_for(settings, policy, replace(settings, sensitive=None).idle(population))
     column, people = _column(policy, settings.sensitive), settings.people
+    ledger.checked()
     sources = sources_of(ledger)
     seen = observe_series(sources, column)
-    numbers = _Numbers(ledger, seen)
+    numbers = _Numbers(ledger, seen, policy.normalises)
     known = [numbers.of(item.person) for item in who.compromised]
     weighed = [numbers.of(person) for person in who.priors]
     asked = None if people is None else [numbers.of(str(person)) for person in people]
@@ -84,7 +85,8 @@ def _column(policy: Policy, sensitive: str | None) -> str:
 class _Numbers:
     """Identifiers to the numbers of people in the series."""
 
-    def __init__(self, ledger: Ledger, seen: Observed) -> None:
+    def __init__(self, ledger: Ledger, seen: Observed, normalises: bool) -> None:
+        self.normalises = normalises
         self.people = seen.people
         self.persons = history_of(ledger).persons.with_row_index("person")
         self.key = ledger.key
@@ -92,7 +94,7 @@ class _Numbers:
 
     def of(self, identifier: str) -> int:
         """The number of whoever has this identifier, or is called by a number."""
-        hashed = keyed_hashes(pl.Series([identifier]), self.key)
+        hashed = person_hashes(pl.Series([identifier]), self.key, normalise=self.normalises)
         found = hashed.join(self.persons, on=["hi", "lo"], how="inner")["person"]
         numbered = identifier.startswith("#") and identifier[1:].isdigit()
         if len(found):

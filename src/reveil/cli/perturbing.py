@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from reveil.base.words import some
-from reveil.cli.shared import POLICY, Json, PolicyFile, Quiet, Seed, Source, app
+from reveil.cli.shared import POLICY, Json, Key, PolicyFile, Quiet, Seed, Source, app
 from reveil.jobs.specs import PerturbSpec
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ def perturb(
     out: Annotated[Path, typer.Option("--out", "-o", help="New folder for the release.")],
     policy: PolicyFile = POLICY,
     seed: Seed = None,
+    key: Key = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -26,7 +27,7 @@ def perturb(
     from reveil.cli import terminal
 
     with terminal.progress(quiet) as show:
-        made = PerturbSpec(source, policy, seed, out).run(show)
+        made = PerturbSpec(source, policy, seed, out, key).run(show)
     if json:
         terminal.say_json(made.to_dict())
     elif not quiet:

@@ -11,6 +11,8 @@ from reveil.cli.shared import (
     POLICY,
     Home,
     Json,
+    Key,
+    NewPeople,
     PolicyFile,
     Quiet,
     Seed,
@@ -28,7 +30,9 @@ if TYPE_CHECKING:
     from reveil.jobs.results import Rechecked
     from reveil.verify.certificate import Certificate
 
-COUNTS = ("input rows", "published rows", "withheld rows", "counterfeit rows", "groups")  # columns of the history
+# Columns of the history. Releases of older versions did not count who came back.
+COUNTS = ("input rows", "published rows", "withheld rows", "counterfeit rows", "groups")
+PEOPLE = ("came back", "returned", "new people")
 
 
 @app.command()
@@ -70,11 +74,13 @@ def plan(
     home: Home = None,
     compare: Annotated[bool, typer.Option("--compare", help="Generalisation schemes side by side.")] = False,
     seed: Seed = None,
+    new_people: NewPeople = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """What would be published, what it costs, what is infeasible. Changes nothing."""
     from reveil.cli import terminal
+    from reveil.history.returning import sentence
 
     if compare and home is not None:
         raise InputError(Fault("R790", "--home", "does nothing with --compare: no series is looked at", "leave it out"))
@@ -83,7 +89,7 @@ def plan(
         return
     prepare_to_publish(policy, home, quiet)
     with terminal.progress(quiet) as show:
-        preview = PlanSpec(source, policy, home, seed).run(show)
+        preview = PlanSpec(source, policy, home, seed, new_people).run(show)
     if json:
         terminal.say_json(preview.to_dict())
         return
@@ -93,6 +99,7 @@ def plan(
         f"  {some(published, 'row')} in {some(preview.plan.count, 'group')}, "
         f"{preview.plan.withheld:,} of {preview.rows:,} withheld, {preview.plan.counterfeits:,} counterfeit"
     )
+    terminal.say(f"  {sentence(preview.people, preview.number)}")
     for reason, rows in preview.plan.reasons.items():
         terminal.say(f"  withheld: {rows:,} ({reason})")
     losses = [(column, loss) for column, loss in preview.loss.columns.items()]
@@ -123,6 +130,7 @@ def publish(
     policy: PolicyFile = POLICY,
     home: Home = None,
     seed: Seed = None,
+    new_people: NewPeople = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -131,7 +139,7 @@ def publish(
 
     prepare_to_publish(policy, home, quiet)
     with terminal.progress(quiet) as show:
-        release = PublishSpec(source, policy, home, seed).run(show)
+        release = PublishSpec(source, policy, home, seed, new_people).run(show)
     show_release(release, json, quiet)
 
 
@@ -145,10 +153,20 @@ def history(policy: PolicyFile = POLICY, home: Home = None, json: Json = False, 
     if json:
         terminal.say_json(found.to_dict())
     else:
-        rows = [(r["number"], r["made"][:16], *(r[c] for c in COUNTS), r["NCP"], r["id"][:12]) for r in found.releases]
+        rows = [
+            (
+                r["number"],
+                r["made"][:16],
+                *(r[c] for c in COUNTS),
+                *(r.get(c, "-") for c in PEOPLE),
+                r["NCP"],
+                r["id"][:12],
+            )
+            for r in found.releases
+        ]
         terminal.say(f"Series {found.series!r} in {found.home}: {some(len(rows), 'release')}.")
         if rows:
-            terminal.say(terminal.table(("no", "made (UTC)", *COUNTS, "NCP", "id"), rows))
+            terminal.say(terminal.table(("no", "made (UTC)", *COUNTS, *PEOPLE, "NCP", "id"), rows))
         for note in found.notes:
             terminal.say(f"Note: {note}")
     if found.faults and json:
@@ -239,6 +257,7 @@ def anonymize(
     out: Annotated[Path, typer.Option(help="New folder for the release.")],
     policy: PolicyFile = POLICY,
     seed: Seed = None,
+    key: Key = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -248,5 +267,5 @@ def anonymize(
     load_kernels()
 
     with terminal.progress(quiet) as show:
-        release = AnonymizeSpec(source, policy, seed, out).run(show)
+        release = AnonymizeSpec(source, policy, seed, out, key).run(show)
     show_release(release, json, quiet)

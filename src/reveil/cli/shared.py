@@ -29,9 +29,15 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors and results that were asked for.")]
 Seed = Annotated[
     int | None,
-    typer.Option(
-        help="Make it repeatable. Keep the seed secret, and take another for each table: it undoes the shuffling."
-    ),
+    typer.Option(help="Make it repeatable, together with the key: that of the home, or --key."),
+]
+Key = Annotated[
+    Path | None,
+    typer.Option(help="Make a release again, with its --seed: the file private/key that it kept."),
+]
+NewPeople = Annotated[
+    bool,
+    typer.Option("--yes-new-people", help="Far fewer people than usual come back, and that is right."),
 ]
 Source = Annotated[str, typer.Argument(help="CSV, Parquet, Excel, Stata/SPSS/SAS file, or a database URL.")]
 POLICY = Path("reveil.toml")
@@ -82,6 +88,7 @@ def say_settled(sentences: "Sequence[str]", quiet: bool) -> None:
 
 def show_release(release: "Release", json: bool, quiet: bool) -> None:
     from reveil.cli import terminal
+    from reveil.history.returning import sentence
 
     if json:
         terminal.say_json(release.to_dict())
@@ -91,6 +98,8 @@ def show_release(release: "Release", json: bool, quiet: bool) -> None:
     certificate = release.certificate
     name = "The release" if release.number is None else f"Release {release.number} of {certificate.series!r}"
     terminal.say(f"{name}: {terminal.counts_line(certificate.counts)}.")
+    if people := sentence(certificate.counts, certificate.release):
+        terminal.say(people)
     show_findings(certificate)
     if release.path is not None:
         terminal.say(f"\nHand over only   {release.path / 'public'}")

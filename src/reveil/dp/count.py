@@ -25,6 +25,7 @@ from reveil.dp import mechanism
 from reveil.dp.count_policy import Budget, Counting, Terms, recorded_terms
 from reveil.dp.counting import bound, cells, exact_text, grid, read
 from reveil.ledger import store
+from reveil.ledger.anchor import refuse_seen
 from reveil.ledger.ledger import Ledger
 from reveil.ledger.record import GENESIS, Head, Record
 from reveil.policy.policy import load_as
@@ -115,7 +116,7 @@ def spent(policy: CountingLike, home: str | Path | None = None) -> Spent:
     """
     rules = load_as(Counting, policy)
     place = _home(rules, home)
-    ledger = None if store.vacant(place) else _settled(Ledger.open(place))
+    ledger = None if store.vacant(place) else _settled(Ledger.open(place, rules.anchor))
     past = [] if ledger is None else ledger.records()
     if ledger is None or not past:
         _refuse_idle(rules.dp)
@@ -135,7 +136,7 @@ def look_back(policy: CountingLike, home: str | Path | None = None) -> tuple[lis
     place = _home(rules, home)
     if store.vacant(place):
         return [], []
-    ledger = Ledger.open(place)
+    ledger = Ledger.open(place, rules.anchor)
     return ledger.settle(), _changes(ledger, rules)
 
 
@@ -169,6 +170,8 @@ def count(
     mechanism.opendp()
     place = _home(rules, home)
     ledger = None if store.vacant(place) else _open(rules, place)
+    if ledger is None:
+        refuse_seen(rules.anchor)
     past = [] if ledger is None else ledger.records()
     if not past:
         _refuse_idle(rules.dp)
@@ -197,7 +200,8 @@ def _home(rules: Counting, home: str | Path | None) -> Path:
 
 def _open(rules: Counting, home: Path) -> Ledger:
     """The ledger to count in; another policy than the recorded one is refused."""
-    return _settled(Ledger.create_or_open(home, series=rules.series.name, policy=rules.fixed()))
+    name, fixed = rules.series.name, rules.fixed()
+    return _settled(Ledger.create_or_open(home, series=name, policy=fixed, anchor=rules.anchor))
 
 
 def _settled(ledger: Ledger) -> Ledger:

@@ -18,7 +18,7 @@ from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
 from reveil.base.sections import MARK, ContradictionError, Exact, Section
 from reveil.hierarchies.scales import date_label, fraction_text
-from reveil.policy.policy import Column, DateLevel, Publication
+from reveil.policy.policy import Column, DateLevel, SeriesPublication
 
 MISSING, OTHER = "(missing)", "(other)"
 CELLS = 1_000_000  # of one table of counts
@@ -191,7 +191,7 @@ def _level_faults(name: str, levels: tuple[DateLevel, ...], bins: tuple[Any, ...
     return [f"bins of {name!r} are {levels[0]}s such as {example!r}; {text!r} is none" for text in wrong]
 
 
-class Counting(Publication):
+class Counting(SeriesPublication):
     """A whole policy for `reveil count`."""
 
     dp: Budget

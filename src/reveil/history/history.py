@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from reveil.policy.policy import ColumnType
+from reveil.published.imprint import Imprint
 
 PERSONS = {"hi": pl.UInt64, "lo": pl.UInt64}
+SPELLED = [
+    "spelled_hi",
+    "spelled_lo",
+]  # in `standing`: the hash of the plainest spelling; two zeros where none is known
 CODE = "code:"  # in `standing`, before the names of sensitive columns, which may be called like our own
 
 
@@ -41,6 +47,8 @@ class History:
     paths: Mapping[str, Mapping[str, list[str]]] = field(default_factory=dict)  # column -> leaf -> labels above it
     losses: Mapping[int, float] = field(default_factory=dict)  # release -> its mean information loss
     types: Mapping[str, ColumnType] = field(default_factory=dict)  # column -> what it held from the beginning
+    rates: Mapping[int, Fraction] = field(default_factory=dict)  # release -> share of the people before who came back
+    imprint: Imprint | None = None  # what the newest public data package says of itself
 
     def until(self, release: int) -> History:
         """The past as it was when this release was planned."""

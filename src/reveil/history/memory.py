@@ -25,6 +25,7 @@ from reveil.history.recorded import spans_of, standing_of
 from reveil.plan.loss import Loss
 from reveil.plan.plan import Plan
 from reveil.policy.policy import ColumnType, Policy
+from reveil.published.imprint import Imprint
 from reveil.table.encode import Encoded
 from reveil.table.roles import first_rows
 from reveil.verify.certificate import Certificate
@@ -86,7 +87,13 @@ def _published(members: pl.DataFrame, plan: Plan, names: Sequence[str]) -> dict[
 
 
 def facts_of(
-    encoded: Encoded, plan: Plan, past: History, frame: pl.DataFrame, certificate: Certificate, loss: Loss
+    encoded: Encoded,
+    plan: Plan,
+    past: History,
+    frame: pl.DataFrame,
+    certificate: Certificate,
+    loss: Loss,
+    imprint: Imprint,
 ) -> dict[str, Any]:
     """What the catalog shows of a release without opening its files; of paths only those that are new to the series."""
     trees = [tree for tree in encoded.quasi if not tree.free and len(tree) <= 10_000]
@@ -97,6 +104,7 @@ def facts_of(
         "codebook": {column.name: [_pack(value) for value in column.values] for column in encoded.sensitive},
         "paths": {tree.name: _new_paths(_paths(tree), past.paths.get(tree.name, {})) for tree in trees},
         "types": {column.name: _type(column) for column in frame if column.null_count() < column.len()},
+        **imprint.to_dict(),
     }
 
 

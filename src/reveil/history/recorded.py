@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Mapping
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -18,9 +19,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from reveil.history.history import CODE, PERSONS, History
+from reveil.base.errors import Fault, TamperedError
+from reveil.history.history import CODE, PERSONS, SPELLED, History
 from reveil.ledger.ledger import Ledger
 from reveil.ledger.record import Snapshot
+from reveil.published.imprint import Imprint
 
 WHOLE = ("members", "groups", "values")
 SPAN_ROWS = 1 << 20  # many small files are slow, large ones are not: they stay as they are
@@ -45,6 +48,8 @@ class RecordedHistory(History):
             "losses": {record.number: record.facts["loss"]["mean_ncp"] for record in series.records},
             "types": dict(item for fact in reversed(facts) for item in fact["types"].items()),
             "_counts": {record.number: record.facts["counts"] for record in series.records},
+            "rates": _rates({record.number: record.facts["counts"] for record in series.records}),
+            "imprint": Imprint.read(facts[-1]),
         }
         self.__dict__.update(plain)  # fields are frozen, and `members`, `groups` and `values` not there yet
 
@@ -99,12 +104,31 @@ class RecordedHistory(History):
             else:
                 pieces.append(numbered(self._ledger.memory(number, name), number))
                 number -= 1
-        return pl.concat(reversed(pieces))
+        whole = pl.concat(reversed(pieces))
+        self._insist(name, whole)
+        return whole
+
+    def _insist(self, name: str, whole: pl.DataFrame) -> None:
+        """Kernels index by what they are given: numbers that no release has are refused before."""
+        groups = max((count["groups"] for count in self._counts.values()), default=0)
+        size = max(map(len, self.codebook.values()), default=0)
+        bounds = {"group": groups, "person": self.persons.height, "code": size, "release": self.head + 1}
+        bounds |= {column: len(book) for column, book in self.codebook.items() if name == "members"}
+        lowest = {"group": -1} if name == "members" else {}
+        wrong = [
+            column
+            for column, most in bounds.items()
+            if column in whole.columns and not whole[column].is_between(lowest.get(column, 0), most - 1).all()
+        ]
+        if wrong:
+            message = f"holds numbers of {', '.join(wrong)} that no release has"
+            remedy = "restore the home from the newest backup; if it is the same there, report it"
+            raise TamperedError(Fault("R529", f"memory '{name}'", message, remedy))
 
 
 def history_of(ledger: Ledger, series: Snapshot | None = None) -> History:
     """Everything that a series remembers, up to its head, or up to that of a snapshot taken before."""
-    now = series or ledger.snapshot()
+    now = series or ledger.checked()
     if not now.records:
         return History()
     ledger.insist_on_memory(now.head.number)
@@ -137,7 +161,7 @@ def spans_of(past: History, now: Mapping[str, pl.DataFrame]) -> dict[str, pl.Dat
 
 
 def standing_of(past: History, hashes: pl.DataFrame, persons: NDArray[np.int64], now: pl.DataFrame) -> pl.DataFrame:
-    """Where everybody stood last: keyed hash, release, group (-1 withheld) and codes, by person number.
+    """Where everybody stood last: keyed hashes, release, group (-1 withheld) and codes, by person number.
 
     `now` are the members of the next release, whose keyed hashes and person numbers are given as well.
     """
@@ -145,14 +169,27 @@ def standing_of(past: History, hashes: pl.DataFrame, persons: NDArray[np.int64],
     people = past.persons.height + int(fresh.sum())
     columns = {"release": np.full(len(persons), past.head + 1, dtype=np.int32), "group": now["group"].to_numpy()}
     columns |= {CODE + name: now[name].to_numpy() for name in now.columns if name not in ("person", "group")}
-    last = {}
+    last: dict[str, NDArray[Any]] = {}
     for name, values in columns.items():
         last[name] = np.full(people, -1, dtype=np.int32)
         if not before.is_empty():
             last[name][: before.height] = before[name].to_numpy()
         last[name][persons] = values
+    for name in SPELLED:
+        last[name] = np.zeros(people, dtype=np.uint64)
+        if name in before.columns:
+            last[name][: before.height] = before[name].to_numpy()
+        last[name][persons] = hashes[name].to_numpy()
     known = pl.concat([past.persons, hashes.filter(pl.Series(fresh)).select(*PERSONS)])
     return known.with_columns(pl.Series(name, values) for name, values in last.items())
+
+
+def _rates(counts: Mapping[int, Mapping[str, int]]) -> dict[int, Fraction]:
+    """The share of the people before who came back, of each release that counted them."""
+    told = {
+        n: c["came back"] for n, c in counts.items() if "came back" in c and counts.get(n - 1, {}).get("input rows")
+    }
+    return {n: Fraction(back, counts[n - 1]["input rows"]) for n, back in told.items()}
 
 
 def _unpack(value: Any) -> Any:

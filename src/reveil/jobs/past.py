@@ -26,7 +26,7 @@ def look_back(policy: PolicyLike, home: str | Path | None = None) -> Past:
     What was promised can still be read and checked when the policy file has been edited. Only publishing refuses.
     """
     loaded = load_policy(policy)
-    ledger = Ledger.open(home_of(loaded, home))
+    ledger = Ledger.open(home_of(loaded, home), loaded.anchor)
     changes = tuple(ledger.changes(loaded.series.name, loaded.fixed()))
     return Past(recorded_policy(ledger.policy or {}, loaded) if changes else loaded, ledger, changes)
 

@@ -106,12 +106,14 @@ class Preview:
     plan: Plan
     loss: Loss
     model: str
+    people: Mapping[str, int]  # who came back
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "release": self.number,
             "model": self.model,
             "input_rows": self.rows,
+            "people": dict(self.people),
             "loss": self.loss.to_dict(),
             **self.plan.to_dict(),
         }

@@ -72,7 +72,7 @@ def load_spec(content: Mapping[str, Any]) -> Spec:
     """A description that came as plain values.
 
     >>> load_spec({"job": "anonymize", "table": "people.csv", "policy": "reveil.toml"})
-    AnonymizeSpec(table='people.csv', policy='reveil.toml', seed=None, out=None)
+    AnonymizeSpec(table='people.csv', policy='reveil.toml', seed=None, out=None, key=None)
     """
     kind = SPECS.get(str(content.get("job")))
     if kind is None:
@@ -106,11 +106,13 @@ class PlanSpec(Spec):
     policy: Any
     home: str | Path | None = None
     seed: int | None = None
+    new_people: bool = False
 
     def run(self, progress: Progress = silent) -> Preview:
         from reveil.publish import open_series
 
-        return open_series(self.policy, self.home).plan(self.table, seed=self.seed, progress=progress)
+        series = open_series(self.policy, self.home)
+        return series.plan(self.table, seed=self.seed, progress=progress, new_people=self.new_people)
 
 
 @dataclass(frozen=True)
@@ -122,11 +124,13 @@ class PublishSpec(Spec):
     policy: Any
     home: str | Path | None = None
     seed: int | None = None
+    new_people: bool = False
 
     def run(self, progress: Progress = silent) -> Release:
         from reveil.publish import open_series
 
-        return open_series(self.policy, self.home).publish(self.table, seed=self.seed, progress=progress)
+        series = open_series(self.policy, self.home)
+        return series.publish(self.table, seed=self.seed, progress=progress, new_people=self.new_people)
 
 
 @dataclass(frozen=True)
@@ -138,11 +142,12 @@ class AnonymizeSpec(Spec):
     policy: Any
     seed: int | None = None
     out: str | Path | None = None
+    key: str | Path | None = None
 
     def run(self, progress: Progress = silent) -> Release:
         from reveil.publish import anonymize
 
-        return anonymize(self.table, self.policy, seed=self.seed, out=self.out, progress=progress)
+        return anonymize(self.table, self.policy, seed=self.seed, key=self.key, out=self.out, progress=progress)
 
 
 @dataclass(frozen=True)
@@ -257,11 +262,12 @@ class PerturbSpec(Spec):
     policy: Any
     seed: int | None = None
     out: str | Path | None = None
+    key: str | Path | None = None
 
     def run(self, progress: Progress = silent) -> Perturbed:
         from reveil.perturb.perturb import perturb
 
-        return perturb(self.table, self.policy, seed=self.seed, out=self.out, progress=progress)
+        return perturb(self.table, self.policy, seed=self.seed, key=self.key, out=self.out, progress=progress)
 
 
 @dataclass(frozen=True)

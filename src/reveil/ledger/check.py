@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from reveil.base.errors import Fault, TamperedError
+from reveil.ledger.anchor import Anchor
 from reveil.ledger.protocols import Bulk, Catalog
-from reveil.ledger.record import Identity, Record, chain_id, release_name
+from reveil.ledger.record import Identity, Record, Snapshot, chain_id, release_name
 from reveil.ledger.store import key_fault
 
 # What is at stake, by part of a release: the public files matter least, because the world has them.
@@ -22,7 +23,9 @@ _STAKES = {
 }
 
 
-def check(home: Path, catalog: Catalog, bulk: Bulk, fingerprint: str, numbers: set[int] | None) -> list[Fault]:
+def check(
+    home: Path, catalog: Catalog, bulk: Bulk, fingerprint: str, numbers: set[int] | None, anchor: Anchor | None = None
+) -> list[Fault]:
     """Every fault of the series; `numbers` limits which releases' files are read again."""
     # In this order, because publishing goes on meanwhile: a folder is there only after its entry.
     folders = bulk.revealed()
@@ -32,10 +35,18 @@ def check(home: Path, catalog: Catalog, bulk: Bulk, fingerprint: str, numbers: s
         return [*_key_faults(home, fingerprint), *error.faults]
     if series is None:
         return [*_key_faults(home, fingerprint), *_unknown_folders(folders, ())]
-    faults = _key_faults(home, series.identity.fingerprint)
-    faults += _chain_faults(series.records, series.identity)
-    faults += file_faults(bulk, (r for r in series.records if numbers is None or r.number in numbers))
-    return faults + list(_unknown_folders(folders, series.records))
+    files = file_faults(bulk, (r for r in series.records if numbers is None or r.number in numbers))
+    return [*foundation_faults(home, series, (), anchor), *files, *_unknown_folders(folders, series.records)]
+
+
+def foundation_faults(home: Path, series: Snapshot, folders: Sequence[str], anchor: Anchor | None) -> list[Fault]:
+    """What every plan stands on: key, chain of entries, anchor, and no release that the entries forget.
+
+    Cheap, because no file of a release is read; whoever reads one compares its hash with the entries.
+    """
+    faults = [*_key_faults(home, series.identity.fingerprint), *_chain_faults(series.records, series.identity)]
+    faults += _unknown_folders(folders, series.records)
+    return faults + ([] if anchor is None else anchor.faults(series))
 
 
 def _key_faults(home: Path, fingerprint: str) -> list[Fault]:
@@ -101,7 +112,7 @@ def _restore(record: Record, name: str) -> str:
     return f"restore this file from a backup (sha256 {record.manifest[name]['sha256'][:12]}...); {stakes}"
 
 
-def _unknown_folders(folders: list[str], records: Sequence[Record]) -> Iterator[Fault]:
+def _unknown_folders(folders: Sequence[str], records: Sequence[Record]) -> Iterator[Fault]:
     known = {release_name(record.number) for record in records}
     newest = records[-1].number if records else 0
     for name in folders:

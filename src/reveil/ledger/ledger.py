@@ -19,7 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reveil.base.errors import CommitUnknownError, Fault, InputError, ReveilError, TamperedError
+from reveil.base.lots import fresh_key
 from reveil.ledger import store
+from reveil.ledger.anchor import Anchor
 from reveil.ledger.folder import Folders
 from reveil.ledger.protocols import Bulk, Catalog
 from reveil.ledger.record import (
@@ -59,29 +61,39 @@ class Ledger:
     ('0001', 1, [])
     """
 
-    def __init__(self, home: Path, catalog: Catalog, bulk: Bulk, identity: Identity, *, fixed: bool) -> None:
+    def __init__(
+        self, home: Path, catalog: Catalog, bulk: Bulk, identity: Identity, *, fixed: bool, anchor: Path | None = None
+    ) -> None:
         """Use `create_or_open` or `open`. `fixed`: this is the recorded identity, which never changes again."""
-        self.home = home
+        self.home, self.anchor = home, None if anchor is None else Anchor(anchor)
         self._catalog, self._bulk = catalog, bulk
         self._identity, self._fixed = identity, fixed
         self._known: dict[int, Record] = {}  # what was recorded stays as it is: it need not be asked for twice
 
     @classmethod
-    def create_or_open(cls, home: Path, *, series: str, policy: dict[str, Any]) -> Ledger:
-        """The ledger of a series, made if there is none; refuses another policy than the recorded one."""
+    def create_or_open(
+        cls,
+        home: Path,
+        *,
+        series: str,
+        policy: dict[str, Any],
+        key: bytes | None = None,
+        anchor: Path | None = None,
+    ) -> Ledger:
+        """The ledger of a series, made if there is none, with this key; another policy than the recorded is refused."""
         home = Path(home).absolute()
         given = canonical(policy)
         found = _identity(home) if discover(home) else None
         if found is None:
             store.lay_out(home)
-            found = _found(home, series)
+            found = _found(home, series, key or fresh_key())
         if found.policy is not None and (faults := changed_keys(found, Identity(series, given, found.fingerprint))):
             raise InputError(faults)
         identity = Identity(series, given, found.fingerprint)
-        return cls(home, _catalog(home), Folders(home), identity, fixed=found.policy is not None)
+        return cls(home, _catalog(home), Folders(home), identity, fixed=found.policy is not None, anchor=anchor)
 
     @classmethod
-    def open(cls, home: Path) -> Ledger:
+    def open(cls, home: Path, anchor: Path | None = None) -> Ledger:
         """The ledger of a series that exists."""
         home = Path(home).absolute()
         identity = _identity(home) if discover(home) else None
@@ -95,7 +107,7 @@ class Ledger:
                     "give the right folder with --home, or publish a first release",
                 )
             )
-        return cls(home, _catalog(home), Folders(home), identity, fixed=identity.policy is not None)
+        return cls(home, _catalog(home), Folders(home), identity, fixed=identity.policy is not None, anchor=anchor)
 
     def __repr__(self) -> str:
         return f"Ledger({self.series!r}, {str(self.home)!r})"
@@ -146,6 +158,17 @@ class Ledger:
         self._known = {record.number: record for record in now.records}
         return now
 
+    def checked(self) -> Snapshot:
+        """The series as it is now, to build on: refused where key, chain or anchor do not bear it out."""
+        from reveil.ledger.check import foundation_faults
+
+        with _usable(self.home):
+            folders = self._bulk.revealed()  # before the entries: a folder is there only after its entry
+            now = self.snapshot()
+            if faults := foundation_faults(self.home, now, folders, self.anchor):
+                raise TamperedError(faults)
+        return now
+
     # --- making a release ----------------------------------------------------------------------------------
 
     def stage(self) -> Path:
@@ -184,7 +207,7 @@ class Ledger:
     def record(self, staged: Path, *, on: Head, facts: dict[str, Any]) -> Record:
         """Enter a staged release as the one after `on`, or refuse and leave nothing of it behind."""
         token = self._own(staged)
-        plain = json.loads(canonical(facts))
+        plain = json.loads(canonical(facts if self.anchor is None else {**facts, "anchored": True}))
         try:
             identity = self._identity_to_record()
             manifest = self._bulk.seal(staged)
@@ -211,11 +234,17 @@ class Ledger:
 
         record = self._find(number)
         if not record.revealed:
+            self._hold(record)
             recover.reveal(self._catalog, self._bulk, record)
         elif self._bulk.mine(record.token):  # another process has settled it
             self._bulk.let_go(record.token)
         self._known[number] = replace(record, state=ReleaseState.REVEALED)
         return self.path(number)
+
+    def _hold(self, record: Record) -> None:
+        """Nothing is revealed that the anchor does not know."""
+        if self.anchor is not None:
+            self.anchor.advance(self.snapshot(), record.head)
 
     def _own(self, staged: Path) -> str:
         token = self._bulk.token_of(staged)
@@ -297,7 +326,7 @@ class Ledger:
         from reveil.ledger.recover import settle
 
         with _usable(self.home):
-            return settle(self._catalog, self._bulk, (series or self.snapshot()).records)
+            return settle(self._catalog, self._bulk, (series or self.snapshot()).records, self._hold)
 
     def check(self, numbers: Iterable[int] | None = None) -> list[Fault]:
         """Read everything again and list what is not as recorded; `numbers` limits whose files are read."""
@@ -306,7 +335,7 @@ class Ledger:
         try:
             wanted = None if numbers is None else {self._find(number).number for number in numbers}
             with _usable(self.home):
-                return check(self.home, self._catalog, self._bulk, self._identity.fingerprint, wanted)
+                return check(self.home, self._catalog, self._bulk, self._identity.fingerprint, wanted, self.anchor)
         except TamperedError as error:
             return list(error.faults)
 
@@ -349,9 +378,9 @@ def _identity(home: Path) -> Identity | None:
     return identity
 
 
-def _found(home: Path, series: str) -> Identity:
+def _found(home: Path, series: str, key: bytes) -> Identity:
     with _usable(home):
-        identity = _catalog(home).found(series, lambda: store.fingerprint(store.make_key(home)))
+        identity = _catalog(home).found(series, lambda: store.fingerprint(store.make_key(home, key)))
         store.catalog_file(home).chmod(0o600)
         store.sync(home)
         return identity

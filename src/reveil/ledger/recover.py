@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from reveil.base.errors import Fault, InputError, TamperedError
 from reveil.ledger.protocols import Bulk, Catalog
@@ -10,21 +11,28 @@ from reveil.ledger.record import Record, ReleaseState
 from reveil.ledger.store import reason
 
 
-def settle(catalog: Catalog, bulk: Bulk, records: Iterable[Record]) -> list[str]:
-    """Bring the home to the state before the crash or after it; returns what was done, in sentences."""
+def settle(catalog: Catalog, bulk: Bulk, records: Iterable[Record], hold: Callable[[Record], None]) -> list[str]:
+    """Bring the home to the state before the crash or after it; returns what was done, in sentences.
+
+    `hold` is called with a release before it is revealed.
+    """
     done: list[str] = []
     faults: list[Fault] = []
+    lost: list[Record] = []
     for record in records:
         if record.revealed:
             continue
         fault = _unusable(bulk, record)
         if fault:
             faults.append(fault)
+            lost.append(record)
             continue
+        hold(record)
         reveal(catalog, bulk, record)
         done.append(f"Release {record.number} was recorded but not yet revealed; it is revealed now.")
     for token in bulk.staged():
-        done.extend(_clear_away(catalog, bulk, token))
+        if not any(_holds_files_of(bulk, record, token) for record in lost):
+            done.extend(_clear_away(catalog, bulk, token))
     if faults:
         raise TamperedError(faults)
     return done
@@ -54,6 +62,12 @@ def _unusable(bulk: Bulk, record: Record) -> Fault | None:
         f"restore the folder '{bulk.place_of(record)}' from a backup and run the command again; without a backup this "
         "series cannot go on, as nobody can say whether the release was seen: start a new one in a new home",
     )
+
+
+def _holds_files_of(bulk: Bulk, record: Record, token: str) -> bool:
+    """Whether these staged files are those of a recorded release, whose token was edited."""
+    difference = bulk.compare(replace(record, token=token))
+    return difference is not None and not difference
 
 
 def _clear_away(catalog: Catalog, bulk: Bulk, token: str) -> list[str]:

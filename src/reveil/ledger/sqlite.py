@@ -82,6 +82,9 @@ class SqliteCatalog:
             if connection is None or entry is None:
                 return None
             rows = connection.execute(f"{_RECORDS} ORDER BY number", (entry[0],)).fetchall()
+            stray = "SELECT 1 FROM releases WHERE series NOT IN (SELECT key FROM series)"
+            if connection.execute(stray).fetchone():
+                raise TamperedError(_damaged(self._where, "there are releases of no series: entries were edited"))
         records, faults = [], []
         for row in rows:
             try:
@@ -216,6 +219,9 @@ class SqliteCatalog:
             return InputError(Fault("R506", self._where, message, "free some space on that disk and try again"))
         if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CONSTRAINT):
             return TamperedError(_damaged(self._where, f"it is damaged or not a ledger: {error}"))
+        if not hasattr(error, "sqlite_errorcode") and isinstance(error, sqlite3.DatabaseError):
+            # Python's own errors have no code: text that is not UTF-8, for instance.
+            return TamperedError(_damaged(self._where, f"it was edited: {error}"))
         return error
 
 
@@ -243,6 +249,10 @@ def _row(record: Record) -> tuple[int | str, ...]:
 def _record(
     number: int, link: str, previous: str, made: str, facts: str, manifest: str, state: str, token: str
 ) -> Record:
+    if type(number) is not int or number < 1:
+        raise ValueError("the number of a release is a whole number from 1 on")
+    if not all(isinstance(text, str) for text in (link, previous, made, token)):
+        raise ValueError("ids, time and token are texts")
     told, listed = json.loads(facts), json.loads(manifest)
     if not isinstance(told, dict) or not isinstance(listed, dict):
         raise ValueError("facts and manifest must be JSON objects")

@@ -10,13 +10,12 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-import secrets
 from pathlib import Path
 
 from reveil.base.errors import Fault, InputError
+from reveil.base.lots import KEY_BYTES, KEY_FILE
 
 OWN_NAMES = {"ledger.sqlite", "ledger.sqlite-journal", "key", "key.new", "staging", "releases"}
-KEY_BYTES = 32
 
 
 def catalog_file(home: Path) -> Path:
@@ -89,12 +88,11 @@ def lay_out(home: Path) -> None:
         raise cannot_use(home, error) from None
 
 
-def make_key(home: Path) -> bytes:
+def make_key(home: Path, key: bytes) -> bytes:
     """Write a new key and return it; one left by an interrupted start is used, nothing was hashed with it."""
     path = key_file(home)
     if path.is_file() and path.stat().st_size == KEY_BYTES:
         return path.read_bytes()
-    key = secrets.token_bytes(KEY_BYTES)
     fresh = home / "key.new"
     fresh.unlink(missing_ok=True)
     with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
@@ -107,7 +105,7 @@ def make_key(home: Path) -> bytes:
 
 
 def key_file(home: Path) -> Path:
-    return home / "key"
+    return home / KEY_FILE
 
 
 def fingerprint(key: bytes) -> str:

@@ -6,7 +6,6 @@ anyone average it away, so the report says so.
 
 from __future__ import annotations
 
-import secrets
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -14,10 +13,10 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from reveil.base.errors import Fault, GuaranteeError, InputError, stop_if
+from reveil.base.lots import KEY_FILE, KeyLike, generator, key_for, secret_of
 from reveil.base.progress import Progress, silent
 from reveil.base.words import some
 from reveil.ledger import store
@@ -77,12 +76,14 @@ def perturb(
     policy: RecipeLike,
     *,
     seed: int | None = None,
+    key: KeyLike | None = None,
     out: str | Path | None = None,
     progress: Progress = silent,
 ) -> Perturbed:
     """Publish a table with its values changed as the `[[perturb]]` steps of the policy say, checked from its bytes.
 
-    `out` is a new or empty folder for the public and the private half; without it, nothing is left on disk.
+    `out` is a new or empty folder for the public and the private half; without it, nothing is left on disk. A release
+    made with a `seed` keeps a key in its private half: seed and key together repeat it, and neither does so alone.
 
     >>> people = pl.DataFrame({"name": list("abcdef"), "salary": [30, 31, 35, 60, 61, 65]})
     >>> columns = {"name": "identifier", "salary": "sensitive"}
@@ -96,12 +97,14 @@ def perturb(
         store.new_folder(target)  # an occupied folder is refused before any work
     progress("reading", 0.0)
     frame = _usable(table, recipe, seed)
-    chosen = secrets.randbits(63) if seed is None else seed
+    own = key_for(seed, key)
     with tempfile.TemporaryDirectory(prefix="reveil-") as scratch:
         staged = Path(scratch)
         make_halves(staged)
         try:
-            made = _make(frame, recipe, chosen, staged, progress)
+            made = _make(frame, recipe, secret_of(own, seed), staged, progress)
+            if seed is not None:
+                (staged / PRIVATE / KEY_FILE).write_bytes(own)
             return made if target is None else replace(made, path=copy_release(staged, store.new_folder(target)))
         except OSError as error:
             raise store.refused_by_disk(error) from error
@@ -120,16 +123,16 @@ def _usable(table: Any, recipe: Recipe, seed: int | None) -> pl.DataFrame:
     return frame
 
 
-def _make(frame: pl.DataFrame, recipe: Recipe, seed: int, staged: Path, progress: Progress) -> Perturbed:
+def _make(frame: pl.DataFrame, recipe: Recipe, secret: int, staged: Path, progress: Progress) -> Perturbed:
     """Change, write, check the written bytes, and report."""
     changed, details = frame.select(recipe.published), []
     for number, step in enumerate(recipe.perturb):
         progress(step.method, number / len(recipe.perturb))
-        done = apply(frame, step, recipe, np.random.default_rng([seed, number]))
+        done = apply(frame, step, recipe, generator(secret, number))
         changed = changed.with_columns(done.columns.values())
         details.append(done.details)
     stop_if(unchanged(frame, changed, recipe))
-    order = np.random.default_rng([seed, len(details)]).permutation(frame.height)
+    order = generator(secret, len(details)).permutation(frame.height)
     table = changed[order]
     progress("writing", 0.0)
     emit({TABLE: table}, None, recipe, staged / PUBLIC)
@@ -142,9 +145,9 @@ def _make(frame: pl.DataFrame, recipe: Recipe, seed: int, staged: Path, progress
         {**step.model_dump(mode="json", exclude_unset=True), **{k: v for k, v in step_details.items() if k in SHOWN}}
         for step, step_details in zip(recipe.perturb, details, strict=True)
     ]
-    figures = compare(frame.select(touched), changed.select(touched), np.random.default_rng([seed, len(details) + 1]))
+    figures = compare(frame.select(touched), changed.select(touched), generator(secret, len(details) + 1))
     made = Perturbed(table, tuple(checks), {"steps": steps, **figures}, notes_of(recipe, figures), None)
-    write_report(staged / PRIVATE, made.to_dict(), recipe.series.name, seed)
+    write_report(staged / PRIVATE, made.to_dict(), recipe.series.name)
     return made
 
 
@@ -173,5 +176,7 @@ def notes_of(recipe: Recipe, figures: Mapping[str, Any]) -> tuple[str, ...]:
         notes.append(f"Published exactly: {', '.join(exact)}. Whoever knows these finds the rows of a person by them.")
     if any(step.method in ("noise", "pram", "condense", "swap", "rank-swap") for step in recipe.perturb):
         notes.append("Publish it once. The same people perturbed anew can be averaged, and the noise vanishes.")
-    notes.append("The seed undoes everything. It is in private/ and stays there.")
+    notes.append(
+        "Key and seed together undo everything. Where a seed was given, the key is in private/ and stays there."
+    )
     return tuple(notes)

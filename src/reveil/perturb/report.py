@@ -1,4 +1,4 @@
-"""The private half of a perturbed release: figures for programs and for people, and the seed."""
+"""The private half of a perturbed release: figures for programs and for people."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ PAGE = """<!doctype html>
 FIGURES = ("columns", "covariances", "rank correlations", "interval disclosure", "record linkage")
 
 
-def write_report(private: Path, content: Mapping[str, Any], series: str, seed: int) -> None:
-    """report.json, report.html and seed.txt in a folder that only the publisher reads."""
+def write_report(private: Path, content: Mapping[str, Any], series: str) -> None:
+    """report.json and report.html in a folder that only the publisher reads."""
     from markupsafe import Markup
 
     from reveil.report.shapes import draw
@@ -39,8 +39,6 @@ def write_report(private: Path, content: Mapping[str, Any], series: str, seed: i
         figures=draw({name: content[name] for name in FIGURES if name in content}),
     )
     (private / "report.html").write_text(page, encoding="utf-8")
-    (private / "seed.txt").write_text(f"{seed}\n", encoding="utf-8")
-    (private / "seed.txt").chmod(0o600)
 
 
 def _text(value: Any) -> Any:

@@ -97,6 +97,12 @@ class Output(Section):
     format: Literal["csv", "parquet"] = "csv"
 
 
+class SeriesOutput(Output):
+    """A series may keep the id of its newest release in a second place."""
+
+    anchor: str | None = None  # a file, beside the policy unless it says otherwise
+
+
 class Input(Section):
     """How to read the table; None is found out from the file."""
 
@@ -107,6 +113,12 @@ class Input(Section):
     query: str | None = None
     sheet: str | None = None
     dates: DateOrder | None = None  # in 03/04/2024; None: a number beyond 12 in the column must tell
+
+
+class SeriesInput(Input):
+    """How people are known again: by identifiers as written, or in their plainest spelling."""
+
+    identifiers: Literal["as-written", "normalise"] = "as-written"
 
 
 class AuditSection(Section):
@@ -150,13 +162,25 @@ class Publication(Section):
         return self.model_dump(mode="json")
 
 
-class Policy(Publication):
+class SeriesPublication(Publication):
+    """What policies of series say besides."""
+
+    output: SeriesOutput = SeriesOutput()
+
+    @property
+    def anchor(self) -> Path | None:
+        """Where the id of the newest release is kept a second time."""
+        return None if self.output.anchor is None else self.folder / self.output.anchor
+
+
+class Policy(SeriesPublication):
     """A policy that promises a guarantee."""
 
     values: Values = Values()
     guarantee: Guarantee
     method: MethodSection = MethodSection()
     audit: AuditSection = AuditSection()
+    input: SeriesInput = SeriesInput()
 
     @model_validator(mode="after")
     def _consistent(self) -> Policy:
@@ -178,7 +202,14 @@ class Policy(Publication):
         everything = self.to_dict()
         fixed = {name: everything[name] for name in ("series", "columns", "values", "guarantee", "method")}
         fixed["method"].pop("infeasible")  # whether to refuse or to leave people out may be decided each time
+        if self.normalises:  # only then, so that earlier series keep the form of their policy
+            fixed["input"] = {"identifiers": self.input.identifiers}
         return fixed
+
+    @property
+    def normalises(self) -> bool:
+        """Whether people are known again by the plainest spelling of their identifiers."""
+        return self.input.identifiers == "normalise"
 
 
 PolicyLike = str | Path | Mapping[str, Any] | Policy
@@ -271,7 +302,11 @@ def recorded_policy(fixed: Mapping[str, Any], given: Policy) -> Policy:
     content["guarantee"] = _unlike({"model": USUAL, **RECORDED}, fixed["guarantee"])
     content["columns"] = {name: _stated(Column, spec) for name, spec in fixed["columns"].items()}
     content["method"]["infeasible"] = given.method.infeasible
-    open_keys = {name: getattr(given, name) for name in ("input", "output", "audit", "folder")}
+    open_keys = {name: getattr(given, name) for name in ("output", "audit", "folder")}
+    open_keys["input"] = {
+        **given.input.model_dump(exclude_unset=True, exclude={"identifiers"}),
+        **fixed.get("input", {}),
+    }
     return _validate(Policy, {**content, **open_keys}, "recorded policy")
 
 

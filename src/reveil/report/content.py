@@ -94,7 +94,6 @@ class Content:
     statistics: Markup
     method: str
     policy: str
-    seed: int | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +110,6 @@ class ReportSource:
     background: Background
     history: History
     losses: Mapping[int, float]
-    seed: int | None
     made: str
 
     @cached_property
@@ -159,7 +157,6 @@ def _internal(source: ReportSource, exposed: Exposure, trend: Trend | None) -> C
         statistics=draw(source.plan.statistics),
         method=source.plan.method,
         policy=policy_text(policy),
-        seed=source.seed,
     )
 
 
@@ -190,7 +187,6 @@ def _external(source: ReportSource, exposed: Exposure, trend: Trend | None) -> C
         statistics=Markup(""),
         method=source.plan.method,
         policy=toml_text(discreet.public_policy(policy, source.frame.schema)),
-        seed=None,
     )
 
 

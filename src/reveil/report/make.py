@@ -57,12 +57,11 @@ def write_reports(
     history: History,
     *,
     losses: Mapping[int, float] | None = None,
-    seed: int | None = None,
 ) -> None:
     """Write everything that stays with the publisher.
 
     `frame` is the prepared input, `table` what is published; `losses` are the mean losses of earlier releases by
-    number, for the trend; the seed is printed in the internal report only, as a secret.
+    number, for the trend. No seed is told: with the key of the home it would undo the shuffling.
     """
     from reveil.report.content import ReportSource, contents  # with its template engine, too slow for `reveil --help`
 
@@ -71,7 +70,7 @@ def write_reports(
     today = datetime.datetime.now(datetime.UTC).date()
     made = f"{today.day} {today:%B %Y}"
     source = ReportSource(
-        frame, table, certificate, plan, loss, verification, policy, background, history, losses or {}, seed, made
+        frame, table, certificate, plan, loss, verification, policy, background, history, losses or {}, made
     )
     for content, name in zip(contents(source), ("report.html", "report-external.html"), strict=True):
         (private / name).write_text(render(content), encoding="utf-8")
@@ -81,6 +80,7 @@ def render(content: Content) -> str:
     """One report as HTML text."""
     from markupsafe import Markup
 
+    from reveil.history.returning import sentence
     from reveil.report.exposure import facts
 
     return _template().render(
@@ -89,6 +89,7 @@ def render(content: Content) -> str:
         plots=_plots(content),
         risk=[(label, _written(a), _written(b)) for label, a, b in facts(content.exposure)],
         small=[(line.label, _percent(line.before), _percent(line.after)) for line in content.exposure.small],
+        people=sentence(content.certificate.counts, content.certificate.release),
         share=lambda part, whole: _percent(Fraction(part, whole)),
     )
 

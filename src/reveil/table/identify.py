@@ -6,12 +6,16 @@ the ledger, not even by hashing a list of all possible identifiers.
 
 from __future__ import annotations
 
+import hmac
+from decimal import Context, Decimal
+
 import numpy as np
 import polars as pl
 from numba import uint64
 from numpy.typing import NDArray
 
 from reveil.base.arrays import U64
+from reveil.base.errors import Fault, brief
 from reveil.base.kernels import kernel
 
 
@@ -30,6 +34,64 @@ def keyed_hashes(identifiers: pl.Series, key: bytes) -> pl.DataFrame:
     halves = np.frombuffer(key[:16], dtype="<u8")
     lo, hi = siphash(content, begins, halves[0], halves[1])
     return pl.DataFrame({"hi": hi, "lo": lo})
+
+
+def person_hashes(identifiers: pl.Series, key: bytes, *, normalise: bool) -> pl.DataFrame:
+    """What the ledger remembers of people: the hash of each identifier, and that of its plainest spelling.
+
+    People are known again by the first; the second finds those who were spelled in another way. With `normalise` the
+    plainest spelling is all that counts.
+    """
+    plainest = plain_spelling(identifiers)
+    told = keyed_hashes(plainest if normalise else identifiers, key)
+    other = hmac.digest(key, b"plainest spelling", "sha256")  # so that nobody sees whose identifier is plain already
+    return told.with_columns(keyed_hashes(plainest, other).rename({"hi": "spelled_hi", "lo": "spelled_lo"}))
+
+
+def plain_spelling(identifiers: pl.Series) -> pl.Series:
+    """Identifiers in their plainest spelling: what programs change in passing is settled.
+
+    Composed letters, no blanks or invisible characters around, small letters, and one text for each number.
+
+    >>> plain_spelling(pl.Series(["007", " 7", "+7", "7.0", "7e0", "'7", "A-07", "a-07"])).to_list()
+    ['7', '7', '7', '7', '7', '7', 'a-07', 'a-07']
+    """
+    text = identifiers.cast(pl.String).str.normalize("NFKC").str.replace_all(INVISIBLE, "")
+    text = text.str.strip_chars().str.strip_prefix("'").str.strip_chars()
+    text = text.str.to_lowercase().str.replace_all("ß", "ss", literal=True).str.replace_all("ς", "σ", literal=True)
+    whole = text.str.contains(r"^\+?[0-9]+$")
+    digits = text.str.strip_prefix("+").str.strip_chars_start("0")
+    settled = pl.select(pl.when(whole).then(pl.when(digits == "").then(pl.lit("0")).otherwise(digits)).otherwise(text))
+    found = settled.to_series().alias(identifiers.name)
+    odd = found.str.contains(NUMBER).fill_null(False) & ~whole.fill_null(False)
+    if not odd.any():
+        return found
+    return found.scatter(odd.arg_true(), [_number(text) for text in found.filter(odd)])
+
+
+def collision_faults(identifiers: pl.Series) -> list[Fault]:
+    """Identifiers that are told apart as written, and not in their plainest spelling: 007 and 7."""
+    plainest = plain_spelling(identifiers)
+    alike = plainest.is_duplicated() & ~identifiers.is_duplicated() & identifiers.is_not_null()
+    if not alike.any():
+        return []
+    shown = ", ".join(map(brief, identifiers.filter(alike & (plainest == plainest.filter(alike)[0])).head(3)))
+    message = f'these differ in spelling only, and identifiers = "normalise" would make them one person: {shown}'
+    remedy = "give each person an identifier of their own, or leave identifiers out of [input] for a new series"
+    rows, places = int(alike.sum()), tuple((alike.arg_true().head(4) + 1).to_list())
+    return [Fault("R228", f"identifier {identifiers.name!r}", message, remedy, rows, places)]
+
+
+INVISIBLE = "[\\p{Cf}\\p{Cc}]"  # zero-width characters, byte order marks, soft hyphens, tabs and line ends
+NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]{1,3})?$"
+
+
+def _number(text: str) -> str:
+    """One text for a number: 7.0, 7e0 and 7. are 7; 100.10 is 100.1."""
+    number = Decimal(text)
+    if not number:
+        return "0"
+    return format(number.normalize(Context(prec=len(text) + 1)), "f")
 
 
 @kernel

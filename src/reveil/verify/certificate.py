@@ -69,8 +69,13 @@ def certify(
     rows: int,
     reasons: Mapping[str, int],
     hashes: Mapping[str, str],
+    people: Mapping[str, int] | None = None,
+    notes: tuple[str, ...] = (),
 ) -> Certificate:
-    """The certificate of a release that has been verified."""
+    """The certificate of a release that has been verified.
+
+    `people`: how many of them came back, in a series; `notes`: what could not be checked about that.
+    """
     withheld = sum(reasons.values())
     return Certificate(
         holds=verification.holds,
@@ -85,11 +90,12 @@ def certify(
             "groups": verification.classes,
             "smallest group": verification.sizes[0] if verification.sizes else 0,
             "largest group": verification.sizes[-1] if verification.sizes else 0,
+            **(people or {}),
         },
         verdicts=tuple(verdict.to_dict() for verdict in verification.verdicts),
         checks=tuple(check.to_dict() for check in verification.checks),
         assumptions=tuple(assumptions(policy)),
-        limits=tuple(limits(policy, release, verification.alone)),
+        limits=(*limits(policy, release, verification.alone), *notes),
         hashes=dict(hashes),
         versions={"python": platform.python_version(), "reveil": __version__, **_versions()},
         withheld=dict(reasons),

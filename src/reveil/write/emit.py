@@ -18,15 +18,23 @@ from reveil.base.files import write_json
 from reveil.plan.plan import Plan
 from reveil.policy.policy import Publication
 from reveil.published.format import COUNT, COUNTERFEITS, DATE, GROUP, INTEGER, NUMBER, PACKAGE, TEXT
+from reveil.published.imprint import Imprint
 from reveil.write.recode import Recoded
 
 TYPES = {pl.Int64: INTEGER, pl.Float64: NUMBER, pl.Date: DATE, pl.String: TEXT, pl.Int32: INTEGER}
 
 
 def emit(
-    tables: Mapping[str, pl.DataFrame | Recoded], counterfeits: pl.DataFrame | None, policy: Publication, folder: Path
+    tables: Mapping[str, pl.DataFrame | Recoded],
+    counterfeits: pl.DataFrame | None,
+    policy: Publication,
+    folder: Path,
+    imprint: Imprint | None = None,
 ) -> None:
-    """Write the public half of a release into an existing folder: one table, or several (anatomy), by name."""
+    """Write the public half of a release into an existing folder: one table, or several (anatomy), by name.
+
+    A release of a series says by its `imprint` which one it is, and which one it follows.
+    """
     resources = []
     for name, table in tables.items():
         path = folder / f"{name}.{policy.output.format}"
@@ -38,6 +46,7 @@ def emit(
     package = {
         "profile": "tabular-data-package",
         "name": "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "-" for c in policy.series.name.lower()),
+        **({} if imprint is None else imprint.to_dict()),
         "resources": resources,
     }
     write_json(folder / PACKAGE, package)

@@ -16,6 +16,8 @@ def make_halves(folder: Path) -> None:
 
 def copy_release(staged: Path, target: Path) -> Path:
     """Both halves of a finished release into an empty folder, or none of them."""
+    for file in (staged / PRIVATE).iterdir():
+        file.chmod(0o600)  # copying keeps it, so that nobody else may look into them for a moment either
     try:
         for half in (PRIVATE, PUBLIC):
             shutil.copytree(staged / half, target / half)

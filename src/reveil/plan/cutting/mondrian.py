@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reveil.base.errors import InfeasibleError
+from reveil.base.lots import generator
 from reveil.base.progress import Progress
 from reveil.history.history import History
 from reveil.plan.cutting import admit, cuts, infeasible, values
@@ -98,7 +99,7 @@ def admissible(encoded: Encoded, policy: Policy, seed: int) -> tuple[Rows, value
     if _admitted(tests, rows, order):
         return (rows, order), tests, 0
     if policy.method.infeasible == "withhold":
-        keep = infeasible.without_excess(tests, rows, np.random.default_rng(seed))
+        keep = infeasible.without_excess(tests, rows, generator(seed, 2))
         published = order[keep & (order >= 0)]
         tests = admit.tests(encoded, policy, published)
         if len(published) and _admitted(tests, rows[keep], order[keep]):

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from reveil.background.transitions import Relation, relation_of
 from reveil.base.arrays import I32, I64, offsets_of
 from reveil.base.errors import Fault, InfeasibleError, brief
+from reveil.base.lots import generator
 from reveil.base.progress import Progress
 from reveil.base.words import some, some_people
 from reveil.guarantees.lasting import CohortTerms, Evolving
@@ -62,7 +63,7 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     """Let cohorts go on where the promise allows, refill vacant places, and group newcomers."""
     assert encoded.persons is not None
     progress("planning", 0.0)
-    rng = np.random.default_rng([seed, 3])
+    rng = generator(seed, 3)
     column, g = encoded.sensitive[0], policy.guarantee
     relation = relation_of(policy, column.values)
     past = read_past(history, int(encoded.persons.max(initial=-1)) + 1, column.name)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from reveil.background.transitions import Relation, relation_of
 from reveil.base.arrays import I32, I64, offsets_by_key, ranks_within, starts_of
 from reveil.base.errors import Fault, InfeasibleError
+from reveil.base.lots import generator
 from reveil.base.progress import Progress
 from reveil.base.words import some_people
 from reveil.guarantees.lasting import Evolving
@@ -139,7 +140,7 @@ def _task(encoded: Encoded, policy: Policy, seed: int) -> Task:
         lay_end_to_end(encoded, policy),
         policy,
         seed,
-        np.random.default_rng([seed, 6]),
+        generator(seed, 6),
     )
 
 

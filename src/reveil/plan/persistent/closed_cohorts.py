@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reveil.base.arrays import I32, I64, offsets_of
+from reveil.base.lots import generator
 from reveil.base.progress import Progress, silent
 from reveil.guarantees.descriptor import Parameters
 from reveil.guarantees.historical_safety import HistoricalSafety
@@ -54,7 +55,7 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     """Keep cohorts together, refill vacant places, and group newcomers."""
     assert encoded.persons is not None
     progress("planning", 0.0)
-    rng = np.random.default_rng([seed, 3])
+    rng = generator(seed, 3)
     past = read_past(history, int(encoded.persons.max(initial=-1)) + 1, encoded.sensitive[0].name)
     known, lost, often = _who(past, encoded.persons, policy)
     standing = _standing(past, encoded, np.flatnonzero(known & ~lost & ~often))

@@ -13,6 +13,7 @@ from os import cpu_count
 import numpy as np
 
 from reveil.base.arrays import I32, I64, starts_of
+from reveil.base.lots import generator
 from reveil.base.progress import Progress
 from reveil.history.history import History
 from reveil.plan.cutting.trees import Trees, lay_end_to_end
@@ -59,7 +60,7 @@ def part(encoded: Encoded, history: History, policy: Policy, seed: int, progress
     """The four phases."""
     assert encoded.persons is not None
     progress("planning", 0.0)
-    rng = np.random.default_rng([seed, 4])
+    rng = generator(seed, 4)
     persons, codes = encoded.persons, np.ascontiguousarray(encoded.codes[:, 0])
     past = read_shown(history, persons, encoded.sensitive[0].name)
     known = past.latest[persons] >= 0

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from reveil.background.prior import Prior, load
 from reveil.base.arrays import offsets_of
 from reveil.base.errors import Fault, InfeasibleError
+from reveil.base.lots import generator
 from reveil.base.progress import Progress
 from reveil.base.words import agree, some
 from reveil.guarantees.r_robustness import RRobustness
@@ -135,7 +136,7 @@ class _Grouping:
         self.trees = lay_end_to_end(encoded, policy)
         self.codes = np.ascontiguousarray(encoded.codes[:, 0])
         self.group = np.full(encoded.rows, -1, dtype=np.int64)
-        self.rng = np.random.default_rng(seed)
+        self.rng = generator(seed, 5)
         self.fresh = 0
         self.order = np.argsort(self.kinds.rank, kind="stable")  # kinds that are alike are neighbours
 

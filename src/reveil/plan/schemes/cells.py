@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reveil.base.arrays import I32
+from reveil.base.lots import generator
 from reveil.base.progress import Progress
 from reveil.history.history import History
 from reveil.plan.cutting import admit, cuts, mondrian
@@ -54,7 +55,7 @@ class _CellSearch:
 
     def __init__(self, encoded: Encoded, policy: Policy, tests: Tests, kept: NDArray[np.int64], seed: int) -> None:
         self.trees: Trees = lay_end_to_end(encoded, policy)
-        self.tests, self.rng = tests, np.random.default_rng(seed)
+        self.tests, self.rng = tests, generator(seed, 1)
         self.rows: Rows = mondrian.rows_of(encoded)[0][kept]
         self.positions = encoded.positions[kept]
         self.window = int(np.clip(WORK // max(1, len(kept)), 16, 400))
