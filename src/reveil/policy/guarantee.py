@@ -128,7 +128,8 @@ class Guarantee(Section):
 
     @model_serializer
     def _flat(self, info: SerializationInfo) -> dict[str, Any]:
-        own = {key: value for one in self.conditions for key, value in one.model_dump(mode="json").items()}
+        dumped = [item for one in self.conditions for item in one.model_dump(mode="json").items()]
+        own = {key: value for key, value in dumped if key in RECORDED or key in self.stated or value is not None}
         everything = {"model": self.model, **RECORDED, **own}
         kept = self.stated if info.exclude_unset else everything
         return {key: everything[key] for key in kept if not (info.exclude_none and everything[key] is None)}

@@ -203,9 +203,10 @@ def _found(encoded: Encoded, rows: I64, relation: Relation, trees: Trees, policy
     labels, names, often = _labels(encoded, rows, relation, size, policy)
     base = -(-size // often)
     named = Sensitive(column.name, names, False, None)
-    part = replace(encoded, codes=labels[encoded.codes[:, :1]].astype(np.int32), sensitive=(named,))
-    kept = keep_eligible(part.codes[rows, 0], base, named, policy)
-    parts = found_cohorts(part, rows[kept], trees, policy, base, seed)
+    codes = labels[encoded.codes[rows, :1]].astype(np.int32)
+    kept = keep_eligible(codes[:, 0], base, named, policy)
+    part = replace(encoded, positions=encoded.positions[rows[kept]], codes=codes[kept], sensitive=(named,))
+    parts = found_cohorts(part, trees, policy, base, seed)
     found[kept] = _put_together(int(parts.max(initial=-1)) + 1, often, base, g)[parts]
     waiting = int((found[kept] < 0).sum())
     if waiting and policy.method.infeasible == "refuse":

@@ -280,8 +280,9 @@ def _found(task: Task, rows: I64) -> Grouped:
     """Near rows of different kinds together."""
     if not len(rows):
         return NOBODY
-    by_kind = replace(task.encoded, codes=task.kind[task.encoded.codes].astype(np.int32))
-    group = found_cohorts(by_kind, rows, task.trees, task.policy, task.size, task.seed).astype(np.int64)
+    codes = task.kind[task.encoded.codes[rows]].astype(np.int32)
+    by_kind = replace(task.encoded, positions=task.encoded.positions[rows], codes=codes)
+    group = found_cohorts(by_kind, task.trees, task.policy, task.size, task.seed).astype(np.int64)
     return Grouped(rows, group, NONE, NONE, int(group.max()) + 1)
 
 

@@ -260,7 +260,7 @@ class JointlyDistinct:
     def __post_init__(self) -> None:
         self.asked = self.policy.guarantee.require(Evolving)
         self.name, self.known = self.policy.guarantee.model, self.asked.compromised
-        self.tau = promised_guess(self.asked)
+        self.tau, self.harmless = promised_guess(self.asked), self.asked.harmless_values
 
     def judge(self, view: View, history: History) -> list[Verdict]:
         known = some(self.known, "person", "people")
