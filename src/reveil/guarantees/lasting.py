@@ -91,6 +91,9 @@ class Evolving(CohortTerms):
     view: Literal["joint", "individual"] = "joint"
 
     def contradictions(self) -> list[str]:
+        if self.harmless is not None and (self.disjoint or self.view == "individual"):
+            where = 'in model = "m-distinct" with view = "joint" alone'
+            return [f"harmless values repeat in a group, and groups may repeat values {where}"]
         if self.view == "joint":
             return super().contradictions()
         idle = [name for name in ("compromised", "tau", "refill") if name in self.model_fields_set]

@@ -76,7 +76,8 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     progress("planning", 0.5)
     rest = newcomers[home < 0]
     mild = harmless_codes(encoded.sensitive[0], policy.guarantee)
-    named, column = apart(encoded.codes[rest, 0], mild, size, encoded.sensitive[0])
+    codes = encoded.codes[rest, 0]
+    named, column = apart(codes, mild[codes], size, encoded.sensitive[0])
     kept = keep_eligible(named, size, column, policy)
     part = replace(encoded, positions=encoded.positions[rest[kept]], codes=named[kept, None], sensitive=(column,))
     groups[rest[kept]] = len(standing.here) + found_cohorts(part, trees, policy, size, seed)
@@ -145,6 +146,7 @@ def refill_places(
 
     Half of the newcomers may: the first ones of an order drawn by lot, before anybody's value is looked at. If all
     might, a value that stays vacant in a refilled cohort would be one that no newcomer has, and so no new cohort shows.
+    Where they are too few to found a cohort, all may.
     """
     least = np.maximum(
         least_refill(policy.guarantee.headline), least_people(policy.guarantee) - np.diff(standing.first)
@@ -155,7 +157,7 @@ def refill_places(
     if terms is not None and terms.compromised > 1:
         open_ = open_[_nobody_late_left(past, standing, encoded)[open_]]
     home = np.full(len(newcomers), -1, dtype=np.int32)
-    may = newcomers[: -(-len(newcomers) // 2)]
+    may = newcomers if len(newcomers) < size else newcomers[: -(-len(newcomers) // 2)]
     if not len(open_) or len(may) < least[open_].min():
         return home
     open_ = rng.permutation(open_)

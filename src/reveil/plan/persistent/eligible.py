@@ -37,16 +37,16 @@ def harmless_codes(column: Sensitive, guarantee: Guarantee) -> Bools:
     return np.array([not guarantee.headline.protects(value) for value in column.values], dtype=bool)
 
 
-def apart(codes: I32, harmless: Bools, m: int, column: Sensitive) -> tuple[I32, Sensitive]:
-    """What must differ within a group: protected values, and harmless ones dealt into 2 m names in the order given.
+def apart(codes: I32, mild: Bools, m: int, column: Sensitive) -> tuple[I32, Sensitive]:
+    """What must differ within a group: protected values, and harmless (mild) ones, dealt into 2 m names as they come.
 
     Rows of harmless values alone can always be grouped then: 2 m names have at most one in m of any m or more rows.
 
     >>> column = Sensitive("illness", ("flu", "none"), False, None)
-    >>> apart(np.array([1, 0, 1, 1, 1, 1]), np.array([False, True]), 2, column)[0].tolist()
+    >>> codes = np.array([1, 0, 1, 1, 1, 1])
+    >>> apart(codes, codes == 1, 2, column)[0].tolist()
     [2, 0, 3, 4, 5, 2]
     """
-    mild = harmless[codes]
     if not mild.any():
         return codes, column
     found = codes.astype(np.int32)
