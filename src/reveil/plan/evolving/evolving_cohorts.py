@@ -41,6 +41,7 @@ from reveil.plan.persistent.eligible import (
 )
 from reveil.plan.persistent.guesses import allowed_guess, lowest_guess, repeats
 from reveil.plan.persistent.past import CohortPast, group_offsets, read_past, sort_by
+from reveil.plan.persistent.waiting import TOLD, told_by_waiting
 from reveil.plan.plan import Plan
 from reveil.policy.guarantee import Guarantee
 from reveil.policy.policy import Policy
@@ -87,14 +88,15 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     groups = np.full(encoded.rows, -1, dtype=np.int32)
     groups[standing.order] = np.repeat(np.arange(len(standing.here), dtype=np.int32), np.diff(standing.first))
     trees = lay_end_to_end(encoded, policy)
-    newcomers = rng.permutation(np.flatnonzero(~known))
+    told = told_by_waiting(history, encoded.persons, g)
+    newcomers = rng.permutation(np.flatnonzero(~known & ~told))
     home = refill_places(past, standing, encoded, newcomers, trees, policy, group_size(g), rng)
     groups[newcomers[home >= 0]] = home[home >= 0]
     progress("planning", 0.5)
     rest = newcomers[home < 0]
     founded = _found(encoded, rest, relation, trees, policy, seed)
     groups[rest[founded >= 0]] = len(standing.here) + founded[founded >= 0]
-    reasons[TOO_FREQUENT] = int((founded < 0).sum())
+    reasons |= {TOO_FREQUENT: int((founded < 0).sum()), TOLD: int(told.sum())}
     fakes = vacancies.unfilled(standing.first_vacant, standing.vacant, home, encoded.codes[newcomers, 0])
     _refuse_short_lives(encoded, rest, founded, relation, policy)
     statistics = statistics_of(standing, home, groups, len(fakes[0])) | outlook(past, history, staying, policy)

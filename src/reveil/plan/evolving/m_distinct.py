@@ -29,6 +29,7 @@ from reveil.plan.persistent.closed_cohorts import found_cohorts
 from reveil.plan.persistent.eligible import TOO_FREQUENT, group_size, largest_share
 from reveil.plan.persistent.past import Shown, read_shown, sort_by
 from reveil.plan.persistent.vacancies import curve
+from reveil.plan.persistent.waiting import TOLD, told_by_waiting
 from reveil.plan.plan import Plan
 from reveil.policy.policy import Policy
 from reveil.table.encode import Encoded
@@ -93,13 +94,14 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     task = _task(encoded, policy, seed)
     past = read_shown(history, encoded.persons, encoded.sensitive[0].name)
     known = past.latest[encoded.persons] >= 0
-    fresh = task.rng.permutation(np.flatnonzero(~known))
+    told = told_by_waiting(history, encoded.persons, policy.guarantee)
+    fresh = task.rng.permutation(np.flatnonzero(~known & ~told))
     old, taken, buckets = _continue(task, past, np.flatnonzero(known), fresh)
     progress("planning", 0.5)
     rest = fresh[~np.isin(fresh, taken, assume_unique=True)]
     new, withheld = _begin(task, rest)
     grouped = new.after(old)
-    reasons = {TOO_FREQUENT: withheld}
+    reasons = {TOO_FREQUENT: withheld, TOLD: int(told.sum())}
     if task.star and not disjoint.even(task.relation):
         grouped, reasons[TOO_LIKELY] = _leave_out_likely(task, history, grouped)
     groups = np.full(encoded.rows, -1, dtype=np.int32)

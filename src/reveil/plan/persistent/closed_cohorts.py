@@ -36,6 +36,7 @@ from reveil.plan.persistent.eligible import (
 )
 from reveil.plan.persistent.forecast import AHEAD, trade_offs
 from reveil.plan.persistent.past import CohortPast, read_past, sort_by
+from reveil.plan.persistent.waiting import TOLD, told_by_waiting
 from reveil.plan.plan import Plan
 from reveil.policy.guarantee import Guarantee
 from reveil.policy.method import MethodSection
@@ -69,7 +70,8 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     trees = lay_end_to_end(encoded, policy)
     groups = np.full(encoded.rows, -1, dtype=np.int32)
     groups[standing.order] = np.repeat(np.arange(len(standing.here), dtype=np.int32), np.diff(standing.first))
-    newcomers = rng.permutation(np.flatnonzero(~known))
+    told = told_by_waiting(history, encoded.persons, policy.guarantee)
+    newcomers = rng.permutation(np.flatnonzero(~known & ~told))
     size = group_size(policy.guarantee)
     home = refill_places(past, standing, encoded, newcomers, trees, policy, size, rng)
     groups[newcomers[home >= 0]] = home[home >= 0]
@@ -82,7 +84,8 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     part = replace(encoded, positions=encoded.positions[rest[kept]], codes=named[kept, None], sensitive=(column,))
     groups[rest[kept]] = len(standing.here) + found_cohorts(part, trees, policy, size, seed)
     fakes = vacancies.unfilled(standing.first_vacant, standing.vacant, home, encoded.codes[newcomers, 0])
-    reasons = {LOST_PLACE: int(lost.sum()), OFTEN_ENOUGH: int((often & ~lost).sum()), TOO_FREQUENT: int((~kept).sum())}
+    reasons = {LOST_PLACE: int(lost.sum()), OFTEN_ENOUGH: int((often & ~lost).sum())}
+    reasons |= {TOO_FREQUENT: int((~kept).sum()), TOLD: int(told.sum())}
     return Plan(
         groups=groups,
         method="closed cohorts",
