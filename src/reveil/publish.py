@@ -170,8 +170,9 @@ def truth_of(d: Draft) -> Truth:
         name: pl.DataFrame({"value": d.frame[name]}).group_by("value").len("rows").cast({"rows": pl.Int64})
         for name in d.policy.named("sensitive")
     }
-    members, quasi = None, None
+    members, quasi, left_out = None, None, None
     if d.encoded.persons is not None:
+        left_out = left_out_of(d)
         kept = np.flatnonzero(d.plan.groups >= 0)
         everybody = len(kept) == d.encoded.rows  # then nothing need be copied
         rows, frame = (slice(None), d.frame) if everybody else (kept, d.frame[kept])
@@ -182,7 +183,15 @@ def truth_of(d: Draft) -> Truth:
             for number, tree in enumerate(d.encoded.quasi)
         }
     signatures = signatures_of(d.encoded, d.plan, d.policy)
-    return Truth(d.encoded.rows, d.plan.withheld, values, members, quasi, signatures)
+    return Truth(d.encoded.rows, d.plan.withheld, values, members, quasi, left_out, signatures)
+
+
+def left_out_of(d: Draft) -> pl.DataFrame:
+    """Who was there and is not shown, with their values."""
+    assert d.encoded.persons is not None
+    rows = np.flatnonzero(d.plan.groups < 0)
+    held = {name: d.frame[name][rows] for name in d.policy.named("sensitive")}
+    return pl.DataFrame({"person": d.encoded.persons[rows], "group": d.plan.groups[rows], **held})
 
 
 def anonymize(

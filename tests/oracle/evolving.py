@@ -45,11 +45,14 @@ def worlds(cohort, chance):
     return found
 
 
-def worst_guess(cohort, chance, known):
-    """The highest chance of anybody else's value in any release, whichever `known` people are known in all theirs."""
+def worst_guess(cohort, chance, known, harmless=()):
+    """The highest chance of anybody else's value in any release, whichever `known` people are known in all theirs.
+
+    Guesses of harmless values do not count.
+    """
     cases = defaultdict(int)
     for (seen, _, _), weight in worlds(cohort, chance).items():
-        cases[seen, seen] += weight
+        cases[seen, tuple(item for item in seen if item[1] not in harmless)] += weight
     return _worst(cases, sorted({p for people, _ in cohort for p in people}), known)
 
 

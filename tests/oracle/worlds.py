@@ -46,9 +46,30 @@ def posteriors(possible):
     return {p: {v: Fraction(n, len(possible)) for v, n in found.items()} for p, found in counts.items()}
 
 
-def worst_guess(series, known):
-    """The highest posterior of anybody else over all sets of `known` people and all values they may have."""
-    possible = worlds(series)
+def placed(series):
+    """Every world of people who stay together, one for each way to give them places: worlds of equal weight.
+
+    A cohort shows the same values in every release. Where one of them is shown twice these are two places, and people
+    keep theirs; taking each assignment of values once would weigh counterfeits of the same value anew in each release.
+    """
+    told = []
+    for release in series:
+        for people, values in release:
+            seen = Counter()
+            marked = []
+            for value in sorted(values):
+                seen[value] += 1
+                marked.append((value, seen[value]))
+            told.append([(people, marked)])
+    return [{person: place[0] for person, place in world.items()} for world in worlds(told)]
+
+
+def worst_guess(series, known, harmless=(), places=False):
+    """The highest posterior of anybody else over all sets of `known` people and all values they may have.
+
+    Guesses of harmless values do not count. With `places`, worlds are ways to give people places.
+    """
+    possible = placed(series) if places else worlds(series)
     people = sorted(possible[0])
     worst = Fraction(0)
     for chosen in combinations(people, min(known, len(people) - 1)):
@@ -58,7 +79,7 @@ def worst_guess(series, known):
         for case in cases.values():
             for person, found in posteriors(case).items():
                 if person not in chosen:
-                    worst = max(worst, *found.values())
+                    worst = max([worst, *(chance for value, chance in found.items() if value not in harmless)])
     return worst
 
 

@@ -25,6 +25,19 @@ from reveil.verify.judges.registry import judges
 
 COLUMNS = {"name": "identifier", "age": "quasi", "town": "quasi", "illness": "sensitive"}
 GUARANTEES = {
+    "cohorts, harmless": {"model": "compromise-safety", "m": 3, "harmless": ["a"]},
+    "cohorts, harmless, refilled": {"model": "compromise-safety", "m": 4, "refill": 2, "harmless": ["a", "c"]},
+    "cohorts, harmless, two known": {
+        "model": "compromise-safety",
+        "m": 4,
+        "compromised": 2,
+        "refill": 3,
+        "harmless": ["b"],
+    },
+    "cohorts, k people": {"model": "compromise-safety", "m": 3, "k": 3},
+    "cohorts, k people, refilled": {"model": "compromise-safety", "m": 3, "k": 3, "refill": 2},
+    "m-invariance, harmless": {"model": "m-invariance", "m": 3, "harmless": ["a"]},
+    "history, harmless": {"model": "historical-safety", "m": 3, "n": 2, "harmless": ["a"]},
     "cohorts, never refilled": {"model": "compromise-safety", "m": 3},
     "cohorts": {"model": "compromise-safety", "m": 3, "refill": 2},
     "cohorts, tau": {"model": "compromise-safety", "m": 3, "refill": 2, "tau": "1/2"},
@@ -165,6 +178,35 @@ def test_no_guess_exceeds_tau_in_any_world(name, tables):
             assert oracle.worst_guess(part, known) <= judge.tau
 
 
+HARMLESS = [name for name in GUARANTEES if "harmless" in name and "history" not in name]
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+@given(populations())
+@settings(max_examples=25, deadline=None)
+def test_no_protected_value_is_guessed_above_the_bound_where_harmless_ones_repeat(name, tables):
+    guarantee = GUARANTEES[name]
+    policy = load_policy({"columns": COLUMNS, "values": {"change": "never"}, "guarantee": guarantee})
+    known = guarantee.get("compromised", 1) if guarantee["model"] == "compromise-safety" else 0
+    bound = policy.guarantee.headline.promised
+    series, harmless = [], set()
+    for e, _, verdicts, groups in publish(tables, guarantee):
+        harmless |= {code for code, value in enumerate(e.sensitive[0].values) if value in guarantee["harmless"]}
+        assert all(v.worst is None or v.worst <= bound for v in verdicts)
+        series.append(groups)
+    for part in parts(series):
+        if len({p for release in part for people, _ in release for p in people}) <= 8:
+            assert oracle.worst_guess(part, known, harmless, places=True) <= bound
+
+
+@given(populations())
+@settings(max_examples=25, deadline=None)
+def test_k_counts_people(tables):
+    for _, plan, _, groups in publish(tables, GUARANTEES["cohorts, k people"]):
+        assert all(len(people) >= 3 for people, _ in groups)
+        assert plan.withheld == sum(plan.reasons.values())
+
+
 @given(populations())
 @settings(max_examples=25, deadline=None)
 def test_who_returns_finds_their_place(tables):
@@ -208,16 +250,16 @@ def test_refills_take_the_nearest():
     assert vacancies.WINDOW > 8
     tables = [
         pl.DataFrame({"name": list("abc"), "age": [20, 21, 22], "town": ["x"] * 3, "illness": list("uvw")}),
-        pl.DataFrame(
+        pl.DataFrame(  # half of the newcomers may refill, drawn by lot: near ones of both values are among them
             {
-                "name": list("adefg"),
-                "age": [20, 23, 24, 58, 59],
-                "town": ["x"] * 5,
-                "illness": list("uvwvw"),
+                "name": ["a", *map(str, range(40))],
+                "age": [20, *[23] * 20, *[58] * 20],
+                "town": ["x"] * 41,
+                "illness": ["u", *"vw" * 20],
             }
         ),
     ]
     *_, (_, plan, _, _) = publish(tables, GUARANTEES["cohorts"])
-    assert plan.groups[1] == plan.groups[2] == plan.groups[0]
-    assert plan.groups[3] == plan.groups[4] == -1
-    assert plan.statistics["places refilled"] == 2
+    joined = np.flatnonzero(plan.groups[1:] == plan.groups[0])
+    assert len(joined) == plan.statistics["places refilled"] == 2
+    assert (joined < 20).all()

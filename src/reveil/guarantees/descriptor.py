@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import ConfigDict, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
-from reveil.base.sections import ContradictionError, Section
+from reveil.base.sections import ContradictionError, PlainText, Section
+from reveil.base.text import plain_text
 
 if TYPE_CHECKING:
     from reveil.policy.policy import Policy
 
+Listed = Annotated[tuple[PlainText, ...], Field(min_length=1)] | None  # values by name
 CUTTING = ("mondrian", "full-domain", "subtree", "sibling", "cell")  # methods that plan one release
 
 
@@ -75,6 +77,15 @@ class Parameters(Section):
     def promised(self) -> Fraction | None:
         """The highest chance of a guess under the terms of the audit; None where no bound on it is promised."""
         return None
+
+    @property
+    def harmless_values(self) -> tuple[str, ...]:
+        """Values nobody needs protection from: no bound is promised for them."""
+        return ()
+
+    def protects(self, value: object) -> bool:
+        """Whether what is promised covers this sensitive value."""
+        return plain_text(value) not in self.harmless_values
 
     @property
     def allowed(self) -> int:

@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from reveil.base.sections import Exact, PlainText
+from reveil.base.sections import Exact
 from reveil.base.text import plain_text
-from reveil.guarantees.descriptor import FREELY, Descriptor, Parameters
+from reveil.guarantees.descriptor import FREELY, Descriptor, Listed, Parameters
 
 STEPS = (("horizon", "constant-ratio"), ("rate", "geometric"))  # the parameter that each of these strategies takes
 
@@ -21,12 +21,15 @@ class Global(Parameters):
     horizon: Annotated[int, Field(ge=1)] | None = None
     rate: Annotated[Exact, Field(gt=0, lt=1)] | None = None
     pace: Literal["soft", "strict"] = "soft"  # soft: where the strategy's pace is too slow, later releases lend theirs
-    protect: Annotated[tuple[PlainText, ...], Field(min_length=1)] | None = None
+    protect: Listed = None
+    harmless: Listed = None
 
     def contradictions(self) -> list[str]:
         faults = []
         if self.l <= 1:
             faults.append(f"l = {self.l} promises nothing; the chance is bounded by 1/l, so l must be larger than 1")
+        if self.protect is not None and self.harmless is not None:
+            faults.append("protect and harmless are complements: give the shorter of the two lists")
         for name, strategy in STEPS:
             given = getattr(self, name) is not None
             if self.strategy == strategy and not given:
@@ -35,9 +38,13 @@ class Global(Parameters):
                 faults.append(f'{name} does nothing unless strategy = "{strategy}"')
         return faults
 
+    @property
+    def harmless_values(self) -> tuple[str, ...]:
+        return self.harmless or ()
+
     def protects(self, value: object) -> bool:
         """Whether this sensitive value is covered."""
-        return self.protect is None or plain_text(value) in self.protect
+        return super().protects(value) and (self.protect is None or plain_text(value) in self.protect)
 
     @property
     def promised(self) -> Fraction | None:

@@ -29,6 +29,10 @@ class HistoricalSafety(ManyValues):
             faults.append("n is given, so p and h do nothing")
         elif self.n is not None and self.n > self.m:
             faults.append(f"n = {self.n} is larger than m = {self.m}; no correlation of a group is that large")
+        if self.harmless is not None and self.closure == "pairwise":
+            faults.append(
+                'harmless needs closure = "transitive": regrouped people give each other away by what repeats'
+            )
         return faults
 
     @property
@@ -39,15 +43,17 @@ class HistoricalSafety(ManyValues):
         return self.closure == "pairwise"
 
     def disagreements(self, policy: Policy) -> list[str]:
-        name = policy.method.name
+        name, faults = policy.method.name, super().disagreements(policy)
         if self.closure == "transitive" and name == "cor-split":
-            return ['method "cor-split" regroups people and is tested in pairs only; it needs closure = "pairwise"']
+            faults.append(
+                'method "cor-split" regroups people and is tested in pairs only; it needs closure = "pairwise"'
+            )
         if self.closure == "pairwise" and name == "cohorts":
-            return [
+            faults.append(
                 'method "cohorts" needs closure = "transitive": the paper\'s test in pairs takes a cohort that fewer '
                 "than n people have left for a correlation, though it tells nothing"
-            ]
-        return []
+            )
+        return faults
 
 
 DESCRIPTOR = Descriptor(

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from reveil.base.sections import NUMBER, TEXT, Share, one_of
-from reveil.guarantees.descriptor import Parameters
+from reveil.guarantees.descriptor import Listed, Parameters
+
+if TYPE_CHECKING:
+    from reveil.policy.policy import Policy
 
 Refill = Annotated[
     Annotated[int, Field(ge=1), NUMBER] | Annotated[Literal["never"], TEXT], one_of('a whole number nor "never"')
@@ -20,9 +23,21 @@ class ManyValues(Parameters):
     """Every group shows m different values."""
 
     m: Annotated[int, Field(ge=1)]
+    harmless: Listed = None
 
     def contradictions(self) -> list[str]:
         return ["m = 1 hides nothing: a group of one shows its value"] if self.m < 2 else []
+
+    @property
+    def harmless_values(self) -> tuple[str, ...]:
+        return self.harmless or ()
+
+    def disagreements(self, policy: Policy) -> list[str]:
+        """Harmless values repeat in a group, and conditions that count values would count them."""
+        counting = [one.needs[0] for one, _ in policy.guarantee.described if one.sensitive == "some"]
+        if self.harmless is None or not counting:
+            return []
+        return [f"harmless values may repeat in a group, and {', '.join(counting)} would count them: leave one out"]
 
 
 class CohortTerms(ManyValues):
@@ -76,6 +91,9 @@ class Evolving(CohortTerms):
     view: Literal["joint", "individual"] = "joint"
 
     def contradictions(self) -> list[str]:
+        if self.harmless is not None and (self.disjoint or self.view == "individual"):
+            where = 'in model = "m-distinct" with view = "joint" alone'
+            return [f"harmless values repeat in a group, and groups may repeat values {where}"]
         if self.view == "joint":
             return super().contradictions()
         idle = [name for name in ("compromised", "tau", "refill") if name in self.model_fields_set]

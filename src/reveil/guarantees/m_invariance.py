@@ -23,8 +23,12 @@ class MInvariance(ManyValues):
     def promised(self) -> Fraction | None:
         return Fraction(1, self.m)
 
+    def suits(self, method: str) -> bool:
+        """Regrouped people whose groups repeat a value would give each other away: these stay together."""
+        return self.harmless is None or method == "cohorts"
+
     def cuts_nothing(self, policy: Policy) -> bool:
-        return policy.method.name != "cohorts"
+        return self.harmless is None and policy.method.name != "cohorts"
 
 
 DESCRIPTOR = Descriptor(

@@ -95,7 +95,7 @@ def certify(
         verdicts=tuple(verdict.to_dict() for verdict in verification.verdicts),
         checks=tuple(check.to_dict() for check in verification.checks),
         assumptions=tuple(assumptions(policy)),
-        limits=(*limits(policy, release, verification.alone), *notes),
+        limits=(*limits(policy, release, verification.alone), *verification.limits, *notes),
         hashes=dict(hashes),
         versions={"python": platform.python_version(), "reveil": __version__, **_versions()},
         withheld=dict(reasons),
@@ -121,6 +121,16 @@ def assumptions(policy: Policy) -> list[str]:
         found.append(f"Published, but dealt out anew within each group: {', '.join(insensitive)}.")
     elif insensitive:
         found.append(f"Published unchanged, because they tell nobody anything: {', '.join(insensitive)}.")
+    harmless = policy.guarantee.headline.harmless_values
+    if harmless:
+        found.append(f"Harmless, so that no bound is promised for them: {', '.join(harmless)}.")
+    if policy.guarantee.descriptor.follows_people:
+        found += [
+            "Who leaves does not depend on their value. Where it does (people die of diseases), who left has such a "
+            "value with a higher chance than is promised.",
+            "How frequent values are is the same for everybody beforehand: nothing else known of a person, such as "
+            "their age or town, makes a value likelier for them.",
+        ]
     if policy.values.change == "never":
         found.append("A person's sensitive value never changes; this was checked against the earlier releases.")
     return found

@@ -25,11 +25,13 @@ from reveil.hierarchies.tree import Hierarchy
 from reveil.history.history import History
 from reveil.policy.policy import Policy
 from reveil.published.format import COUNT, GROUP, PACKAGE
+from reveil.verify.changes import odd_changes
 from reveil.verify.covering import Held, uncovered
 from reveil.verify.judges.contract import Judge, Verdict, View
 from reveil.verify.judges.counts import among, beyond, count_values
 from reveil.verify.judges.registry import judges
 from reveil.verify.reading import grouped, published_columns, read_release
+from reveil.verify.waiting import Waiting, who_waits
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +56,7 @@ class Truth:
     values: Mapping[str, pl.DataFrame] = field(default_factory=dict)  # sensitive column -> value, rows in the input
     members: pl.DataFrame | None = None  # series: person, group (>= 0) and, by sensitive column, their value
     quasi: Mapping[str, Held] | None = None  # the quasi-identifiers of the members
+    left_out: pl.DataFrame | None = None  # series: person, group (-1) and value of those who were there and not shown
     signatures: pl.DataFrame | None = None  # priors: group (>= 0) and, by prior, the signature of each person
 
 
@@ -82,6 +85,8 @@ class Verification:
     alone: int = 0  # classes of one real row and counterfeits
     hashes: Mapping[str, str] = field(default_factory=dict, repr=False)  # SHA-256 of the files that were judged
     labels: Mapping[str, int] = field(default_factory=dict, repr=False)  # different cells of each quasi-identifier
+    waiting: Waiting = field(default_factory=Waiting)  # what being left out tells
+    limits: tuple[str, ...] = ()  # where what is assumed does not agree with what the series has seen
 
     @property
     def holds(self) -> bool:
@@ -155,11 +160,27 @@ def check_table(
     if truth is not None:
         found += _compare(table, view, truth)
         found += _covered(view, shown, truth, policy, seated.known.hierarchies)
+    waiting, limits = Waiting(), list[str]()
+    if truth is not None and truth.members is not None and truth.left_out is not None:
+        everybody = pl.concat([truth.members, truth.left_out], how="diagonal_relaxed")
+        waiting = who_waits(everybody, history, policy.guarantee, policy.named("sensitive"))
+        found += _waited(waiting)
+        limits = [*waiting.limits(), *odd_changes(policy, history, everybody)]
     verdicts = [verdict for judge in seated.judges for verdict in judge.judge(view, history)]
     sizes, fakes = view.sizes(), view.counterfeits
     alone = int(np.count_nonzero((fakes > 0) & (sizes - fakes == 1)))
     counts = (table.height, view.count, int(fakes.sum()), tuple(np.sort(sizes).tolist()))
-    return Verification(tuple(found), tuple(verdicts), *counts, alone, labels=_labels(shown))
+    return Verification(
+        tuple(found), tuple(verdicts), *counts, alone, labels=_labels(shown), waiting=waiting, limits=tuple(limits)
+    )
+
+
+def _waited(waiting: Waiting) -> list[Check]:
+    """Nobody is shown whom an earlier release left out because of their value."""
+    if not (waiting.people or waiting.shown):
+        return []
+    finding = f"{some(waiting.shown, 'person', 'people')} shown who had to wait because of their value"
+    return [Check("people who waited", waiting.shown == 0, finding)]
 
 
 def _labels(shown: pl.DataFrame) -> dict[str, int]:

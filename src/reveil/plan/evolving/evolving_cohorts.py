@@ -32,9 +32,17 @@ from reveil.plan.evolving import succession
 from reveil.plan.evolving.disjoint import kinds_of
 from reveil.plan.persistent import vacancies
 from reveil.plan.persistent.closed_cohorts import Standing, found_cohorts, outlook, refill_places, statistics_of
-from reveil.plan.persistent.eligible import TOO_FREQUENT, group_size, keep_eligible, largest_share
+from reveil.plan.persistent.eligible import (
+    TOO_FREQUENT,
+    apart,
+    group_size,
+    harmless_codes,
+    keep_eligible,
+    largest_share,
+)
 from reveil.plan.persistent.guesses import allowed_guess, lowest_guess, repeats
 from reveil.plan.persistent.past import CohortPast, group_offsets, read_past, sort_by
+from reveil.plan.persistent.waiting import TOLD, told_by_waiting
 from reveil.plan.plan import Plan
 from reveil.policy.guarantee import Guarantee
 from reveil.policy.policy import Policy
@@ -81,14 +89,15 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     groups = np.full(encoded.rows, -1, dtype=np.int32)
     groups[standing.order] = np.repeat(np.arange(len(standing.here), dtype=np.int32), np.diff(standing.first))
     trees = lay_end_to_end(encoded, policy)
-    newcomers = rng.permutation(np.flatnonzero(~known))
+    told = told_by_waiting(history, encoded.persons, g)
+    newcomers = rng.permutation(np.flatnonzero(~known & ~told))
     home = refill_places(past, standing, encoded, newcomers, trees, policy, group_size(g), rng)
     groups[newcomers[home >= 0]] = home[home >= 0]
     progress("planning", 0.5)
     rest = newcomers[home < 0]
     founded = _found(encoded, rest, relation, trees, policy, seed)
     groups[rest[founded >= 0]] = len(standing.here) + founded[founded >= 0]
-    reasons[TOO_FREQUENT] = int((founded < 0).sum())
+    reasons |= {TOO_FREQUENT: int((founded < 0).sum()), TOLD: int(told.sum())}
     fakes = vacancies.unfilled(standing.first_vacant, standing.vacant, home, encoded.codes[newcomers, 0])
     _refuse_short_lives(encoded, rest, founded, relation, policy)
     statistics = statistics_of(standing, home, groups, len(fakes[0])) | outlook(past, history, staying, policy)
@@ -147,7 +156,8 @@ def _go_on(
     limit, _ = limits(policy.guarantee, first, shown, relation)
     by_rule = limit == 0
     codes = np.ascontiguousarray(encoded.codes[order, 0])
-    shares = succession.most_shared(first_here, codes, first_vacant, vacant, len(relation.values)) > limit
+    mild = _harmless(relation, policy.guarantee)
+    shares = succession.most_shared(first_here, codes, first_vacant, vacant, mild) > limit
     if (by_rule | shares).any() and policy.method.infeasible == "refuse":
         raise InfeasibleError(_ends(by_rule, shares & ~by_rule, counts[here], encoded.sensitive[0]))
     stay = np.flatnonzero(~(by_rule | shares))
@@ -155,6 +165,11 @@ def _go_on(
     first_order, order = _some(first_here, order, stay)
     first_vacant, vacant = _some(first_vacant, vacant, stay)
     return Standing(here[stay].astype(np.int32), order, first_order, first_vacant, vacant), reasons
+
+
+def _harmless(relation: Relation, g: Guarantee) -> Flags:
+    """Whether each value of the relation is one for which nothing is promised."""
+    return np.array([not g.headline.protects(value) for value in relation.values], dtype=bool)
 
 
 def _some(first: I64, rows: NDArray[Any], which: I64) -> tuple[I64, NDArray[Any]]:
@@ -165,7 +180,7 @@ def _some(first: I64, rows: NDArray[Any], which: I64) -> tuple[I64, NDArray[Any]
 
 
 def limits(g: Guarantee, first: I64, rows: I64, relation: Relation) -> tuple[I64, NDArray[np.float64]]:
-    """How many places of each cohort may show one value in the next release, and the chance that more come to.
+    """How many places of each cohort may show one protected value in the next release, and the chance of more.
 
     The largest number up to `repeats` for which it tells little enough that more did: it follows from what the cohort
     shows now. 0 where there is none: such a cohort must not be shown again.
@@ -173,7 +188,7 @@ def limits(g: Guarantee, first: I64, rows: I64, relation: Relation) -> tuple[I64
     sizes, distinct = np.diff(first), np.unique(np.diff(first))
     terms = g.require(CohortTerms)
     tau = float(allowed_guess(terms))
-    chance = np.asarray(relation.weights / relation.totals[:, None])
+    chance = np.where(_harmless(relation, g), 0.0, relation.weights / relation.totals[:, None])
     by_size = [(repeats(g, size), float(lowest_guess(terms, size))) for size in distinct.tolist()]
     index = np.searchsorted(distinct, sizes)
     most = np.array([number for number, _ in by_size], dtype=np.int64)[index]
@@ -203,10 +218,12 @@ def _found(encoded: Encoded, rows: I64, relation: Relation, trees: Trees, policy
     size = group_size(g)
     labels, names, often = _labels(encoded, rows, relation, size, policy)
     base = -(-size // often)
-    named = Sensitive(column.name, names, False, None)
-    part = replace(encoded, codes=labels[encoded.codes[:, :1]].astype(np.int32), sensitive=(named,))
-    kept = keep_eligible(part.codes[rows, 0], base, named, policy)
-    parts = found_cohorts(part, rows[kept], trees, policy, base, seed)
+    mild = harmless_codes(column, g)[encoded.codes[rows, 0]]
+    label = labels[encoded.codes[rows, 0]].astype(np.int32)
+    codes, named = apart(label, mild, base, Sensitive(column.name, names, False, None))
+    kept = keep_eligible(codes, base, named, policy)
+    part = replace(encoded, positions=encoded.positions[rows[kept]], codes=codes[kept, None], sensitive=(named,))
+    parts = found_cohorts(part, trees, policy, base, seed)
     found[kept] = _put_together(int(parts.max(initial=-1)) + 1, often, base, g)[parts]
     waiting = int((found[kept] < 0).sum())
     if waiting and policy.method.infeasible == "refuse":

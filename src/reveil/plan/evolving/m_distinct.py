@@ -30,6 +30,7 @@ from reveil.plan.persistent.closed_cohorts import found_cohorts
 from reveil.plan.persistent.eligible import TOO_FREQUENT, group_size, largest_share
 from reveil.plan.persistent.past import Shown, read_shown, sort_by
 from reveil.plan.persistent.vacancies import curve
+from reveil.plan.persistent.waiting import TOLD, told_by_waiting
 from reveil.plan.plan import Plan
 from reveil.policy.policy import Policy
 from reveil.table.encode import Encoded
@@ -94,13 +95,14 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     task = _task(encoded, policy, seed)
     past = read_shown(history, encoded.persons, encoded.sensitive[0].name)
     known = past.latest[encoded.persons] >= 0
-    fresh = task.rng.permutation(np.flatnonzero(~known))
+    told = told_by_waiting(history, encoded.persons, policy.guarantee)
+    fresh = task.rng.permutation(np.flatnonzero(~known & ~told))
     old, taken, buckets = _continue(task, past, np.flatnonzero(known), fresh)
     progress("planning", 0.5)
     rest = fresh[~np.isin(fresh, taken, assume_unique=True)]
     new, withheld = _begin(task, rest)
     grouped = new.after(old)
-    reasons = {TOO_FREQUENT: withheld}
+    reasons = {TOO_FREQUENT: withheld, TOLD: int(told.sum())}
     if task.star and not disjoint.even(task.relation):
         grouped, reasons[TOO_LIKELY] = _leave_out_likely(task, history, grouped)
     groups = np.full(encoded.rows, -1, dtype=np.int32)
@@ -281,8 +283,9 @@ def _found(task: Task, rows: I64) -> Grouped:
     """Near rows of different kinds together."""
     if not len(rows):
         return NOBODY
-    by_kind = replace(task.encoded, codes=task.kind[task.encoded.codes].astype(np.int32))
-    group = found_cohorts(by_kind, rows, task.trees, task.policy, task.size, task.seed).astype(np.int64)
+    codes = task.kind[task.encoded.codes[rows]].astype(np.int32)
+    by_kind = replace(task.encoded, positions=task.encoded.positions[rows], codes=codes)
+    group = found_cohorts(by_kind, task.trees, task.policy, task.size, task.seed).astype(np.int64)
     return Grouped(rows, group, NONE, NONE, int(group.max()) + 1)
 
 

@@ -43,15 +43,18 @@ def go_on(values, lots, cumulated):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def most_shared(first_a, a, first_b, b, width):  # type: ignore[no-untyped-def]
-    """How often the most frequent value occurs among the rows that each cohort has in a and in b together."""
-    most, count = np.zeros(len(first_a) - 1, np.int64), np.zeros(width, np.int64)
+def most_shared(first_a, a, first_b, b, harmless):  # type: ignore[no-untyped-def]
+    """How often the most frequent value occurs among the rows that each cohort has in a and in b together.
+
+    Harmless values do not count.
+    """
+    most, count = np.zeros(len(first_a) - 1, np.int64), np.zeros(len(harmless), np.int64)
     for g in range(len(most)):
         for i in range(first_a[g], first_a[g + 1]):
-            count[a[i]] += 1
+            count[a[i]] += not harmless[a[i]]
             most[g] = max(most[g], count[a[i]])
         for i in range(first_b[g], first_b[g + 1]):
-            count[b[i]] += 1
+            count[b[i]] += not harmless[b[i]]
             most[g] = max(most[g], count[b[i]])
         for i in range(first_a[g], first_a[g + 1]):
             count[a[i]] = 0

@@ -22,13 +22,15 @@ from reveil.guarantees.descriptor import Parameters
 from reveil.guarantees.historical_safety import HistoricalSafety
 from reveil.guarantees.lasting import CohortTerms
 from reveil.history.history import History
+from reveil.plan.crowds import least_people
 from reveil.plan.cutting import mondrian
 from reveil.plan.cutting.trees import Trees, lay_end_to_end
 from reveil.plan.persistent import vacancies
 from reveil.plan.persistent.degree import degree
-from reveil.plan.persistent.eligible import OFTEN_ENOUGH, TOO_FREQUENT, group_size, keep_eligible
+from reveil.plan.persistent.eligible import OFTEN_ENOUGH, TOO_FREQUENT, apart, group_size, harmless_codes, keep_eligible
 from reveil.plan.persistent.forecast import AHEAD, trade_offs
 from reveil.plan.persistent.past import CohortPast, read_past, sort_by
+from reveil.plan.persistent.waiting import TOLD, told_by_waiting
 from reveil.plan.plan import Plan
 from reveil.policy.guarantee import Guarantee
 from reveil.policy.method import MethodSection
@@ -62,17 +64,22 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     trees = lay_end_to_end(encoded, policy)
     groups = np.full(encoded.rows, -1, dtype=np.int32)
     groups[standing.order] = np.repeat(np.arange(len(standing.here), dtype=np.int32), np.diff(standing.first))
-    newcomers = rng.permutation(np.flatnonzero(~known))
+    told = told_by_waiting(history, encoded.persons, policy.guarantee)
+    newcomers = rng.permutation(np.flatnonzero(~known & ~told))
     size = group_size(policy.guarantee)
     home = refill_places(past, standing, encoded, newcomers, trees, policy, size, rng)
     groups[newcomers[home >= 0]] = home[home >= 0]
     progress("planning", 0.5)
     rest = newcomers[home < 0]
-    kept = keep_eligible(encoded.codes[rest, 0], size, encoded.sensitive[0], policy)
-    founders = rest[kept]
-    groups[founders] = len(standing.here) + found_cohorts(encoded, founders, trees, policy, size, seed)
+    mild = harmless_codes(encoded.sensitive[0], policy.guarantee)
+    codes = encoded.codes[rest, 0]
+    named, column = apart(codes, mild[codes], size, encoded.sensitive[0])
+    kept = keep_eligible(named, size, column, policy)
+    part = replace(encoded, positions=encoded.positions[rest[kept]], codes=named[kept, None], sensitive=(column,))
+    groups[rest[kept]] = len(standing.here) + found_cohorts(part, trees, policy, size, seed)
     fakes = vacancies.unfilled(standing.first_vacant, standing.vacant, home, encoded.codes[newcomers, 0])
-    reasons = {LOST_PLACE: int(lost.sum()), OFTEN_ENOUGH: int((often & ~lost).sum()), TOO_FREQUENT: int((~kept).sum())}
+    reasons = {LOST_PLACE: int(lost.sum()), OFTEN_ENOUGH: int((often & ~lost).sum())}
+    reasons |= {TOO_FREQUENT: int((~kept).sum()), TOLD: int(told.sum())}
     return Plan(
         groups=groups,
         method="closed cohorts",
@@ -132,15 +139,23 @@ def refill_places(
     size: int,
     rng: np.random.Generator,
 ) -> I32:
-    """The standing cohort that each newcomer joins, -1 for none."""
-    least = least_refill(policy.guarantee.headline)
+    """The standing cohort that each newcomer joins, -1 for none.
+
+    Half of the newcomers may: the first ones of an order drawn by lot, before anybody's value is looked at. If all
+    might, a value that stays vacant in a refilled cohort would be one that no newcomer has, and so no new cohort shows.
+    Where they are too few to found a cohort, all may.
+    """
+    least = np.maximum(
+        least_refill(policy.guarantee.headline), least_people(policy.guarantee) - np.diff(standing.first)
+    )  # a cohort that would still have too few people is not shown
     vacant = np.diff(standing.first_vacant)
     open_ = np.flatnonzero(vacant >= least)
     terms = policy.guarantee.find(CohortTerms)
     if terms is not None and terms.compromised > 1:
         open_ = open_[_nobody_late_left(past, standing, encoded)[open_]]
     home = np.full(len(newcomers), -1, dtype=np.int32)
-    if not len(open_) or len(newcomers) < least:
+    may = newcomers if len(newcomers) < size else newcomers[: -(-len(newcomers) // 2)]
+    if not len(open_) or len(may) < least[open_].min():
         return home
     open_ = rng.permutation(open_)
     # Each newcomer fills one place wherever they go. Serving the fullest cohorts first lets the emptiest die out, and
@@ -150,23 +165,25 @@ def refill_places(
     centre = vacancies.curve((boxes[:, 0] + boxes[:, 1]) // 2, trees)
     first_vacant = offsets_of(vacant[open_])
     inside = np.arange(first_vacant[-1]) - np.repeat(first_vacant[:-1] - standing.first_vacant[open_], vacant[open_])
-    codes, positions = encoded.codes[newcomers, 0], encoded.positions[newcomers]
+    codes, positions = encoded.codes[may, 0], encoded.positions[may]
     keys = vacancies.curve(positions, trees)
     order = np.lexsort((keys, codes))
-    counts = np.bincount(codes, minlength=len(encoded.sensitive[0].values))
-    first_new = offsets_of(counts)
+    values = len(encoded.sensitive[0].values)
+    able = np.bincount(codes, minlength=values)
     found = vacancies.refill(
         trees,
         boxes,
         centre,
         first_vacant,
         standing.vacant[inside],
-        least,
+        least[open_],
         size,
+        harmless_codes(encoded.sensitive[0], policy.guarantee),
         positions[order],
         keys[order],
-        first_new,
-        counts,
+        offsets_of(able),
+        able,
+        np.bincount(encoded.codes[newcomers, 0], minlength=values),
     )
     joins = found >= 0
     home[order[joins]] = open_[found[joins]]
@@ -185,14 +202,15 @@ def _nobody_late_left(past: CohortPast, standing: Standing, encoded: Encoded) ->
     return np.asarray(past.joined[standing.here] == present)
 
 
-def found_cohorts(encoded: Encoded, rows: I64, trees: Trees, policy: Policy, size: int, seed: int) -> I32:
-    """Group rows into cohorts of near people with different values, numbered from 0.
+def found_cohorts(encoded: Encoded, trees: Trees, policy: Policy, size: int, seed: int) -> I32:
+    """Group these rows into cohorts of near people with different values, numbered from 0.
 
     The table is cut into small regions in which no value has more than one in `size` rows, and each region is parted.
     """
-    if not len(rows):
+    rows = len(encoded.codes)
+    if not rows:
         return np.empty(0, dtype=np.int32)
-    part = replace(encoded, positions=encoded.positions[rows], codes=encoded.codes[rows], population=None, persons=None)
+    part = replace(encoded, population=None, persons=None)
     wanted = policy.model_copy(
         update={
             "guarantee": Guarantee.of("alpha-k", k=size, alpha=Fraction(1, size)),
@@ -201,7 +219,7 @@ def found_cohorts(encoded: Encoded, rows: I64, trees: Trees, policy: Policy, siz
     )
     regions = mondrian.plan(part, History(), wanted, seed=seed, progress=silent).groups
     order, first = sort_by(regions, int(regions.max()) + 1)
-    cohorts = np.empty(len(rows), dtype=np.int32)
+    cohorts = np.empty(rows, dtype=np.int32)
     codes = np.ascontiguousarray(part.codes[:, 0])
     vacancies.settle(trees, part.positions, codes, order, first, len(encoded.sensitive[0].values), size, cohorts)
     return cohorts

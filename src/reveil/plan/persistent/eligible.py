@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from reveil.base.arrays import I64, ranks_within
+from reveil.base.arrays import I32, I64, Bools, ranks_within
 from reveil.base.errors import Fault, InfeasibleError
+from reveil.base.text import plain_text
 from reveil.base.words import some
 from reveil.guarantees.lasting import ManyValues
 from reveil.plan.cutting.conditions.contract import rows_of_different_values
@@ -29,6 +30,28 @@ def group_size(guarantee: Guarantee) -> int:
     6
     """
     return max(guarantee.require(ManyValues).m, rows_of_different_values(guarantee))
+
+
+def harmless_codes(column: Sensitive, guarantee: Guarantee) -> Bools:
+    """Whether each value of the column is one that may repeat in a group, because nothing is promised for it."""
+    return np.array([not guarantee.headline.protects(value) for value in column.values], dtype=bool)
+
+
+def apart(codes: I32, mild: Bools, m: int, column: Sensitive) -> tuple[I32, Sensitive]:
+    """What must differ within a group: protected values, and harmless (mild) ones, dealt into 2 m names as they come.
+
+    Rows of harmless values alone can always be grouped then: 2 m names have at most one in m of any m or more rows.
+
+    >>> column = Sensitive("illness", ("flu", "none"), False, None)
+    >>> codes = np.array([1, 0, 1, 1, 1, 1])
+    >>> apart(codes, codes == 1, 2, column)[0].tolist()
+    [2, 0, 3, 4, 5, 2]
+    """
+    if not mild.any():
+        return codes, column
+    found = codes.astype(np.int32)
+    found[mild] = len(column.values) + np.arange(int(mild.sum())) % (2 * m)
+    return found, Sensitive(column.name, (*column.values, *("a harmless value",) * (2 * m)), False, None)
 
 
 def largest_share(counts: I64, m: int) -> int:
@@ -68,16 +91,19 @@ def keep_eligible(codes: NDArray[np.int32], m: int, column: Sensitive, policy: P
 
 
 def _fault(counts: I64, m: int, column: Sensitive, excess: int) -> Fault:
+    """Why, and the ways out, first those by which nobody is chosen for their value."""
     total, top = int(counts.sum()), int(counts.max())
     value = column.values[int(counts.argmax())]
     allowed = total // top
-    way = "group rare values together" if allowed < 2 else f"begin the series with m = {allowed} or lower"
+    lower = f"begin the series with m = {allowed} or lower; " if allowed >= 2 else ""
     return Fault(
         "R420",
         f"column {column.name!r}",
         f"among {some(total, 'new row')} value {value!r} occurs {some(top, 'time')}, {top - total // m:,} "
         "more than one in "
         f"m = {m}: they cannot be grouped so that each group has {m} different values",
-        f'set method.infeasible = "withhold" (withholds {some(excess, "row")} until they fit), or {way}',
+        f"if nobody needs protection from {value!r}, begin the series with harmless = [{plain_text(value)!r}]; {lower}"
+        'merge rare values into wider ones; or let people wait: method.infeasible = "withhold" leaves '
+        f"{some(excess, 'row')} out until they fit, chosen by this value, which tells it (`reveil explain withheld`)",
         excess,
     )

@@ -21,6 +21,7 @@ from reveil.plan.persistent import split
 from reveil.plan.persistent.buckets import Buckets, fill
 from reveil.plan.persistent.eligible import OFTEN_ENOUGH, TOO_FREQUENT, eligible_counts, group_size
 from reveil.plan.persistent.past import Shown, read_shown, times_published
+from reveil.plan.persistent.waiting import TOLD, told_by_waiting
 from reveil.plan.plan import Plan
 from reveil.policy.policy import Policy
 from reveil.table.encode import Encoded
@@ -69,7 +70,8 @@ def part(encoded: Encoded, history: History, policy: Policy, seed: int, progress
     if limit is not None:
         often = known & (times_published(history, len(past.latest))[persons] >= limit)
     old = np.flatnonzero(known & ~often)
-    fresh = rng.permutation(np.flatnonzero(~known))
+    told = told_by_waiting(history, persons, policy.guarantee)
+    fresh = rng.permutation(np.flatnonzero(~known & ~told))
     size = group_size(policy.guarantee)
     column = encoded.sensitive[0]
 
@@ -81,7 +83,8 @@ def part(encoded: Encoded, history: History, policy: Policy, seed: int, progress
     trees = lay_end_to_end(encoded, policy)
     base = starts_of(buckets.height)
     groups = _split(buckets, base, encoded.positions, trees)
-    reasons = {OFTEN_ENOUGH: int(often.sum()), TOO_FREQUENT: int((groups < 0).sum() - often.sum())}
+    left_out = int((groups < 0).sum() - often.sum() - told.sum())
+    reasons = {OFTEN_ENOUGH: int(often.sum()), TOLD: int(told.sum()), TOO_FREQUENT: left_out}
     return Parted(past, buckets, base, groups, {why: rows for why, rows in reasons.items() if rows}, trees)
 
 

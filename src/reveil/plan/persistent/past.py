@@ -73,7 +73,7 @@ def read_past(history: History, people: int, column: str) -> CohortPast:
         zeros, late = np.zeros(people, dtype=np.int32), np.zeros(people, dtype=bool)
         return CohortPast(np.zeros(1, dtype=np.int64), frozen(none), never, zeros, never, zeros, late, none, none, none)
     offsets, count = group_offsets(history)
-    first, codes = _codes(_values(history, column), offsets, count)
+    first, codes = _codes(_each_row(_values(history, column)), offsets, count)
     bounds, person, group = _by_release(history)
     found = follow(bounds, person, group, offsets, count, max(people, history.persons.height))
     latest, times, cohort, seen, late, shown, refilled, joined, cohorts = found
@@ -84,6 +84,14 @@ def read_past(history: History, people: int, column: str) -> CohortPast:
 def _values(history: History, column: str) -> pl.DataFrame:
     """What was published in one column."""
     return history.values if len(history.codebook) == 1 else history.values.filter(pl.col("column") == column)
+
+
+def _each_row(values: pl.DataFrame) -> pl.DataFrame:
+    """One entry for each place that shows a value: harmless values may be shown by several."""
+    often = values["rows"].to_numpy()
+    if int(often.max(initial=1)) == 1:
+        return values
+    return values[np.repeat(np.arange(values.height), often)]
 
 
 def _by_release(history: History) -> tuple[I64, NDArray[np.integer], NDArray[np.integer]]:

@@ -74,40 +74,44 @@ def nearest(trees, box, positions, keys, start, end, key, right, left):  # type:
 
 @kernel
 def listed(codes, number, code):  # type: ignore[no-untyped-def]
-    """Whether the code is one of the first `number`."""
-    for j in range(number):  # noqa: SIM110 (Numba knows no generators)
-        if codes[j] == code:
-            return True
-    return False
-
-
-@kernel
-def slack_after(counts, tally, codes, number, total, top, m):  # type: ignore[no-untyped-def]
-    """Take one newcomer of each code; returns the slack of the rest (negative: not m-eligible) and its top count."""
+    """How often the code is among the first `number`."""
+    often = ZERO
     for j in range(number):
-        tally[counts[codes[j]]] -= 1
-        counts[codes[j]] -= 1
-        tally[counts[codes[j]]] += 1
-    while top > 0 and tally[top] == 0:
-        top -= 1
-    return total - number - m * top, top
+        often += codes[j] == code
+    return often
 
 
 @kernel
-def refill(trees, boxes, centre, first_vacant, vacant, least, m, positions, keys, first_new, counts):  # type: ignore[no-untyped-def]
-    """Refill cohorts in the order given, `least` or more places of each, while the other newcomers stay m-eligible.
+def take(counts, tally, harmless, codes, number, sign):  # type: ignore[no-untyped-def]
+    """Take one newcomer of each code (or put them back); harmless ones stand in nobody's way."""
+    for j in range(number):
+        v = codes[j]
+        if not harmless[v]:
+            tally[counts[v]] -= 1
+            tally[counts[v] - sign] += 1
+        counts[v] -= sign
 
-    Newcomers are sorted by value and curve. Returns the cohort that each newcomer joins, or -1.
+
+@kernel
+def refill(trees, boxes, centre, first_vacant, vacant, least, m, harmless, positions, keys, first_new, left, counts):  # type: ignore[no-untyped-def]
+    """Refill cohorts in the order given, its `least` or more places of each, while the other newcomers stay m-eligible.
+
+    Those who may refill are sorted by value and curve, `left` of each value; `counts` are all newcomers by value, those
+    who may not included. Returns the cohort that each joins, or -1. A value is taken once, a harmless one as often as
+    it is vacant.
     """
     n = len(keys)
     home = np.full(n, -1, np.int64)
-    right, left = np.arange(n + 1), np.arange(n + 1)
-    tally = np.zeros(n + 1, np.int64)
-    top = ZERO
+    right, before_it = np.arange(n + 1), np.arange(n + 1)
+    total, top, width = counts.sum(), ZERO, ZERO
+    tally = np.zeros(total + 1, np.int64)
     for v in range(len(counts)):
-        tally[counts[v]] += 1
-        top = max(top, counts[v])
-    total, codes, box = n, np.zeros(len(counts), np.int32), np.zeros((2, positions.shape[1]), np.int32)
+        if not harmless[v]:
+            tally[counts[v]] += 1
+            top = max(top, counts[v])
+    for g in range(len(centre)):
+        width = max(width, first_vacant[g + 1] - first_vacant[g])
+    codes, box = np.zeros(width, np.int32), np.zeros((2, positions.shape[1]), np.int32)
     done = np.zeros(len(centre), np.bool_)
     for _ in range(3):  # a cohort that would have upset the balance may fit once others have taken their share
         before = total
@@ -116,18 +120,18 @@ def refill(trees, boxes, centre, first_vacant, vacant, least, m, positions, keys
                 continue
             number = ZERO
             for j in range(first_vacant[g], first_vacant[g + 1]):
-                if counts[vacant[j]] > 0 and not listed(codes, number, vacant[j]):
+                often = listed(codes, number, vacant[j])
+                if often < left[vacant[j]] and (often == 0 or harmless[vacant[j]]):
                     codes[number] = vacant[j]
                     number += 1
-            if number < least:
+            if number < least[g]:
                 continue
-            slack = total - m * top
-            after, new_top = slack_after(counts, tally, codes, number, total, top, m)
-            if after < min(0, slack):
-                for j in range(number):
-                    tally[counts[codes[j]]] -= 1
-                    counts[codes[j]] += 1
-                    tally[counts[codes[j]]] += 1
+            slack, new_top = total - m * top, top
+            take(counts, tally, harmless, codes, number, 1)
+            while new_top > 0 and tally[new_top] == 0:
+                new_top -= 1
+            if total - number - m * new_top < min(0, slack):
+                take(counts, tally, harmless, codes, number, -1)
                 continue
             top, total = new_top, total - number
             done[g] = True
@@ -135,9 +139,10 @@ def refill(trees, boxes, centre, first_vacant, vacant, least, m, positions, keys
                 box[0, c], box[1, c] = boxes[g, 0, c], boxes[g, 1, c]
             for j in range(number):
                 v = codes[j]
-                i = nearest(trees, box, positions, keys, first_new[v], first_new[v + 1], centre[g], right, left)
+                i = nearest(trees, box, positions, keys, first_new[v], first_new[v + 1], centre[g], right, before_it)
                 home[i] = g
-                right[i], left[i + 1] = i + 1, i
+                left[v] -= 1
+                right[i], before_it[i + 1] = i + 1, i
                 for c in range(positions.shape[1]):
                     box[0, c] = min(box[0, c], positions[i, c])
                     box[1, c] = max(box[1, c], positions[i, c])
@@ -148,7 +153,7 @@ def refill(trees, boxes, centre, first_vacant, vacant, least, m, positions, keys
 
 @kernel
 def vacancies(first, codes, shown, here, first_here, present):  # type: ignore[no-untyped-def]
-    """The values of each cohort that nobody present has. `present` are codes of rows sorted by cohort."""
+    """What each cohort shows in places that nobody present has. `present` are codes of rows sorted by cohort."""
     starts = np.zeros(len(here) + 1, np.int64)
     width = 0
     for g in range(len(here)):
@@ -158,11 +163,14 @@ def vacancies(first, codes, shown, here, first_here, present):  # type: ignore[n
     found = np.zeros(starts[-1], np.int32)
     for g in range(len(here)):
         group, place = shown[here[g]], starts[g]
+        held = np.zeros(first[group + 1] - first[group], np.bool_)
+        for i in range(first_here[g], first_here[g + 1]):
+            for j in range(first[group], first[group + 1]):
+                if codes[j] == present[i] and not held[j - first[group]]:
+                    held[j - first[group]] = True
+                    break
         for j in range(first[group], first[group + 1]):
-            held = False
-            for i in range(first_here[g], first_here[g + 1]):
-                held = held or present[i] == codes[j]
-            if not held:
+            if not held[j - first[group]]:
                 found[place] = codes[j]
                 place += 1
     return starts, found

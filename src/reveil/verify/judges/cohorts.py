@@ -1,13 +1,15 @@
 """Compromise safety: even if any c people's values are known, no other can be guessed with more than tau.
 
 People who were ever in one group belong to one *component*. A component is a *closed cohort* if each release
-shows it as one group, always with the same, all different values, and nobody comes back after missing a
-refill. For those the adversary's belief is known exactly (`lineage`). Everything else is judged as not shown
-to hold, however harmless it looks.
+shows it as one group, always with the same values, all different but for harmless ones, and nobody comes back after
+missing a refill. For those the adversary's belief is known exactly (`lineage`): a place is somebody's with the chance
+that is computed there, a protected value is shown by one place, and what is known of people with harmless values is a
+mixture over the places that show them. Everything else is judged as not shown to hold, however harmless it looks.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
@@ -17,18 +19,20 @@ from numpy.typing import NDArray
 
 from reveil.base.arrays import I64, offsets_by_key
 from reveil.base.kernels import kernel
+from reveil.base.text import plain_text
 from reveil.base.words import some
 from reveil.guarantees.compromise_safety import CompromiseSafety
 from reveil.history.history import History
 from reveil.policy.policy import Policy
 from reveil.verify.judges.cohort_bounds import promised_guess
 from reveil.verify.judges.contract import Background, Judge, Verdict, View
-from reveil.verify.judges.counts import exceeds, written
+from reveil.verify.judges.counts import exceeds, listed, written
 from reveil.verify.judges.lineage import lineage, worst_guess
 from reveil.verify.judges.single import empty
 from reveil.verify.judges.trail import Trail, trail
 
 Flags = NDArray[np.bool_]
+Protects = Callable[[object], bool]
 ADVERSARY = (
     "knows who is in which group of every release, all published values and counterfeit counts, and the true "
     "values of any {known}; holds all assignments of values that fit for equally likely; does not reason about "
@@ -145,11 +149,12 @@ def together(found: Components, refilled: Refills) -> Flags:
     return good
 
 
-def closed(found: Components, refilled: Refills) -> Flags:
+def closed(found: Components, refilled: Refills, protects: Protects) -> Flags:
     """Which components are closed cohorts."""
     t, good = found.trail, together(found, refilled)
-    good[found.of_group[t.distinct() != t.rows]] = False
-    signature = t.signatures
+    repeated = (t.value_rows > 1) & ~t.harmless(protects)
+    good[found.of_group[t.value_group[repeated]]] = False
+    signature = t.multisets
     any_of = np.zeros(found.count, dtype=np.int64)
     any_of[found.of_group] = signature
     good[found.of_group[any_of[found.of_group] != signature]] = False
@@ -208,10 +213,15 @@ class CompromiseSafetyJudge:
     tau: Fraction
     column: str
     name: str = "compromise-safety"
+    harmless: tuple[str, ...] = ()
+
+    def protects(self, value: object) -> bool:
+        return plain_text(value) not in self.harmless
 
     def judge(self, view: View, history: History) -> list[Verdict]:
         known = some(self.known, "person", "people")
         details: dict[str, Any] = {"column": self.column, "adversary": ADVERSARY.format(known=known)}
+        details |= without_bound(self.harmless)
         if not len(view.classes):
             return [empty(self.name, self.tau, details)]
         everything = trail(view, history, self.column)
@@ -219,7 +229,7 @@ class CompromiseSafetyJudge:
             return [unknown_members(self.name, self.tau, view, details)]
         found = components(everything)
         refilled = refills(found)
-        good = closed(found, refilled)
+        good = closed(found, refilled, self.protects)
         sizes = np.zeros(found.count, dtype=np.int64)
         sizes[found.of_group] = found.trail.rows
         worst = [Fraction(1, max(1, int(size) - self.known)) for size in np.unique(sizes[good])]
@@ -242,12 +252,26 @@ class CompromiseSafetyJudge:
             "few at a time",
             danger="People were regrouped, or too few stand together: whoever knows the values of some people could "
             "learn those of others.",
-            what=repr(self.column),
+            what=repr(self.column) + excepted(self.harmless),
             over=f"{some(found.count, 'closed cohort')} and their whole past",
             who=f"Someone who knows the true value of {known}",
             besides=" Later releases do not change that, but for refills of places, which keep to the promise.",
         )
         return [guess_verdict(self, highest, bad[now], found.trail.rows[found.trail.now :], details, words)]
+
+
+def without_bound(harmless: tuple[str, ...]) -> dict[str, Any]:
+    """The values for which nothing is promised, for the details of a verdict."""
+    return {"harmless values, without a bound": list(harmless)} if harmless else {}
+
+
+def excepted(harmless: tuple[str, ...]) -> str:
+    """The same for a sentence.
+
+    >>> excepted(("none",))
+    " (but for harmless 'none')"
+    """
+    return f" (but for harmless {listed(harmless)})" if harmless else ""
 
 
 class GuessJudge(Protocol):
@@ -257,6 +281,7 @@ class GuessJudge(Protocol):
     column: str
     known: int
     tau: Fraction
+    harmless: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -287,7 +312,10 @@ def guess_verdict(
             f"with {whom}, no other {words.what} can be guessed with more than {written(worst)}, over {words.over}; "
             f"{written(judge.tau)} was promised"
         )
-        plain = f"{words.who} guesses anybody else's value with a chance of at most {written(worst)}.{words.besides}"
+        plain = (
+            f"{words.who} guesses anybody else's value{excepted(judge.harmless)} with a chance of at most "
+            f"{written(worst)}.{words.besides}"
+        )
     violating = int(rows[bad].sum())
     return Verdict(judge.name, statement, plain, not bad.any(), worst, judge.tau, int(bad.sum()), violating, details)
 
@@ -309,4 +337,8 @@ def unknown_members(name: str, bound: Fraction | int, view: View, details: dict[
 
 def build_cohorts(asked: CompromiseSafety, policy: Policy, background: Background) -> list[Judge]:
     tau = promised_guess(asked)
-    return [CompromiseSafetyJudge(asked.m, asked.compromised, tau, name) for name in policy.named("sensitive")]
+    harmless = asked.harmless_values
+    return [
+        CompromiseSafetyJudge(asked.m, asked.compromised, tau, name, harmless=harmless)
+        for name in policy.named("sensitive")
+    ]

@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 
 from reveil.base.arrays import offsets_by_key
 from reveil.base.errors import Fault, InputError
+from reveil.base.text import plain_text
 from reveil.base.words import some
 from reveil.guarantees.historical_safety import HistoricalSafety
 from reveil.history.history import History
 from reveil.policy.policy import Policy
-from reveil.verify.judges.cohorts import closed, components, refills, unknown_members
+from reveil.verify.judges.cohorts import Protects, closed, components, excepted, refills, unknown_members, without_bound
 from reveil.verify.judges.contract import Background, Judge, Verdict, View
 from reveil.verify.judges.invariance import changed, uneven
 from reveil.verify.judges.single import empty
@@ -66,11 +67,11 @@ def pairs(series: Trail, n: int) -> Flags:
     return bad[series.now :]
 
 
-def chains(series: Trail, n: int) -> tuple[Flags, int]:
+def chains(series: Trail, n: int, protects: Protects) -> tuple[Flags, int]:
     """Groups of the release at hand in components with a small correlation, and how many components were too large."""
     found = components(series)
     refilled = refills(found)
-    good = closed(found, refilled)
+    good = closed(found, refilled, protects)
     bad = np.zeros(found.count, dtype=bool)
     few = (refilled.vacant < n) & (refilled.fresh > 0)
     bad[refilled.component[few]] = True
@@ -216,20 +217,32 @@ class HistoricalSafetyJudge:
     closure: Closure
     column: str
     name: str = "historical-safety"
+    harmless: tuple[str, ...] = ()
+
+    def protects(self, value: object) -> bool:
+        return plain_text(value) not in self.harmless
+
+    def _uneven(self, series: Trail) -> Flags:
+        """Groups without the values they must have. Where harmless ones repeat, only closed cohorts of m will do."""
+        if not self.harmless:
+            return uneven(series, self.m, repeated=True)
+        found = components(series)
+        good = closed(found, refills(found), self.protects)[found.of_group[found.trail.now :]]
+        return np.asarray(~good | (series.rows[series.now :] < self.m))
 
     def judge(self, view: View, history: History) -> list[Verdict]:
         details: dict[str, Any] = {"column": self.column, "n": self.n, "closure": self.closure}
-        details["adversary"] = ADVERSARY[self.closure]
+        details |= {"adversary": ADVERSARY[self.closure], **without_bound(self.harmless)}
         if not len(view.classes):
             return [empty(self.name, self.n, details)]
         series = trail(view, history, self.column)
         if series is None:
             return [unknown_members(self.name, self.n, view, details)]
-        poor, moved = uneven(series, self.m, repeated=True), changed(series)
+        poor, moved = self._uneven(series), changed(series)
         if self.closure == "pairwise":
             tied, undecided = pairs(series, self.n), 0
         else:
-            tied, undecided = chains(series, self.n)
+            tied, undecided = chains(series, self.n, self.protects)
         details |= {"counterfeits": int(view.counterfeits.sum()), "components too large": undecided}
         return [self._verdict(poor | moved, tied, series.rows[series.now :], details)]
 
@@ -247,10 +260,11 @@ class HistoricalSafetyJudge:
         else:
             statement = (
                 f"weak {self.m}-invariance over the whole past, and no correlation of fewer than {self.n} people from "
-                f"{how}"
+                f"{how}{excepted(self.harmless)}"
             )
             plain = (
-                f"Comparing {how} of all releases ties nobody to fewer than {self.n} others. It is no bound on what "
+                f"Comparing {how} of all releases ties nobody to fewer than {self.n} others"
+                f"{excepted(self.harmless)}. It is no bound on what "
                 "somebody who knows many people can work out."
             )
         return Verdict(
@@ -296,4 +310,7 @@ def least_degree(asked: HistoricalSafety) -> int:
 
 def build_history(asked: HistoricalSafety, policy: Policy, background: Background) -> list[Judge]:
     n = least_degree(asked)
-    return [HistoricalSafetyJudge(asked.m, n, asked.closure, name) for name in policy.named("sensitive")]
+    return [
+        HistoricalSafetyJudge(asked.m, n, asked.closure, name, harmless=asked.harmless_values)
+        for name in policy.named("sensitive")
+    ]

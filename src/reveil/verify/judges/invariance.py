@@ -16,7 +16,7 @@ from reveil.base.words import some
 from reveil.guarantees.m_invariance import MInvariance
 from reveil.history.history import History
 from reveil.policy.policy import Policy
-from reveil.verify.judges.cohorts import unknown_members
+from reveil.verify.judges.cohorts import CompromiseSafetyJudge, unknown_members
 from reveil.verify.judges.contract import Background, Judge, Verdict, View
 from reveil.verify.judges.single import empty
 from reveil.verify.judges.trail import Trail, trail
@@ -115,4 +115,11 @@ class MInvarianceJudge:
 
 
 def build_invariance(asked: MInvariance, policy: Policy, background: Background) -> list[Judge]:
+    """Where harmless values repeat, what groups have in common tells more: then people must have stayed together."""
+    if asked.harmless is not None:
+        bound, harmless = Fraction(1, asked.m), asked.harmless_values
+        return [
+            CompromiseSafetyJudge(asked.m, 0, bound, column, "m-invariance", harmless)
+            for column in policy.named("sensitive")
+        ]
     return [MInvarianceJudge(asked.m, name) for name in policy.named("sensitive")]

@@ -47,11 +47,13 @@ from reveil.verify.judges.cohorts import (
     Flags,
     Words,
     components,
+    excepted,
     guess_verdict,
     guesses,
     refills,
     together,
     unknown_members,
+    without_bound,
 )
 from reveil.verify.judges.contract import Background, Judge, Verdict, View
 from reveil.verify.judges.counts import exceeds
@@ -165,16 +167,18 @@ def can_follow(before, after, chance):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def judge_steps(before, after, chance, follows, ceilings, overlap):  # type: ignore[no-untyped-def]
+def judge_steps(before, after, chance, counted, follows, ceilings, overlap):  # type: ignore[no-untyped-def]
     """Of each cohort, a line of rows before (negative: none) and after: whether the step is possible, the bounds of
     `shared` for 1, 2, ... places, and how many of its rows can become the same value from now on.
+
+    `counted` are the chances of protected values alone: whoever shares a harmless one is in nobody's way.
     """
     for c in range(len(after)):
-        overlap[c] = reached(after[c], chance).max()
+        overlap[c] = reached(after[c], counted).max()
         if before[c, 0] >= 0:
             follows[c] = can_follow(before[c], after[c], chance)
             for most in range(ceilings.shape[1]):
-                ceilings[c, most] = shared(before[c], chance, most + 1)
+                ceilings[c, most] = shared(before[c], counted, most + 1)
 
 
 def unbroken(found: Components) -> Flags:
@@ -222,7 +226,7 @@ class Steps:
     overlap: I64  # how many of its rows may come to share a value
 
 
-def last_steps(found: Components, good: Flags, place: Floats, policy: Policy, chance: Floats) -> Steps:
+def last_steps(found: Components, good: Flags, place: Floats, policy: Policy, chance: Floats, counted: Floats) -> Steps:
     """Judge the last step of the good components; anybody has any one place with chance `place` at most."""
     t, tau = found.trail, float(promised_guess(policy.guarantee.require(Evolving)))
     steps = Steps(np.ones(found.count, dtype=bool), np.zeros(found.count, dtype=bool), np.ones(found.count, np.int64))
@@ -232,7 +236,8 @@ def last_steps(found: Components, good: Flags, place: Floats, policy: Policy, ch
     earlier[found.of_group[order]] = order  # the latest is written last
     rows = np.append(np.repeat(t.value, t.value_rows), -1)
     first, top = starts_of(t.rows), np.zeros(t.groups, dtype=np.int64)
-    np.maximum.at(top, t.value_group, t.value_rows)
+    mild = t.harmless(policy.guarantee.headline.protects)
+    np.maximum.at(top, t.value_group[~mild], t.value_rows[~mild])
     for size in np.unique(t.rows[now[good]]).tolist():
         mine = np.flatnonzero(good & (t.rows[now] == size))
         inside, most = np.arange(size), most_alike(policy.guarantee, size)
@@ -242,7 +247,7 @@ def last_steps(found: Components, good: Flags, place: Floats, policy: Policy, ch
         halves = [np.ascontiguousarray(half) for half in (distinct[:, :size], distinct[:, size:])]
         follows, ceilings = np.ones(len(distinct), dtype=bool), np.zeros((len(distinct), most))
         overlap, each = np.ones(len(distinct), dtype=np.int64), index.ravel()
-        judge_steps(halves[0], halves[1], chance, follows, ceilings, overlap)
+        judge_steps(halves[0], halves[1], chance, counted, follows, ceilings, overlap)
         safe = ceilings[each] * place[mine, None] * ROUNDING <= tau
         shown = np.arange(1, most + 1) >= top[now[mine]][:, None]
         steps.possible[mine], steps.overlap[mine] = follows[each], overlap[each]
@@ -260,11 +265,12 @@ class JointlyDistinct:
     def __post_init__(self) -> None:
         self.asked = self.policy.guarantee.require(Evolving)
         self.name, self.known = self.policy.guarantee.model, self.asked.compromised
-        self.tau = promised_guess(self.asked)
+        self.tau, self.harmless = promised_guess(self.asked), self.asked.harmless_values
 
     def judge(self, view: View, history: History) -> list[Verdict]:
         known = some(self.known, "person", "people")
         details: dict[str, Any] = {"column": self.column, "adversary": ADVERSARY.format(known=known)}
+        details |= without_bound(self.harmless)
         if not len(view.classes):
             return [empty(self.name, self.tau, details)]
         everything = trail(view, history, self.column)
@@ -274,7 +280,7 @@ class JointlyDistinct:
         refilled = refills(found)
         closed = together(found, refilled) & unbroken(found) & ~shown_again(found, history)
         worst, high, place = self._guesses(found, closed, guesses(found, refilled, self.known))
-        steps = last_steps(found, closed, place, self.policy, self._chances(everything.book))
+        steps = last_steps(found, closed, place, self.policy, *self._chances(everything.book))
         told = closed & steps.told & ~high
         closed &= steps.possible
         star = self.asked.disjoint
@@ -294,11 +300,15 @@ class JointlyDistinct:
         rows = found.trail.rows[found.trail.now :]
         return [guess_verdict(self, worst, bad, rows, details, self._words(details))]
 
-    def _chances(self, book: tuple[Any, ...]) -> Floats:
-        """The chance of each change, by number of the value; values that were never shown come last."""
+    def _chances(self, book: tuple[Any, ...]) -> tuple[Floats, Floats]:
+        """The chance of each change, by number of the value; values that were never shown come last.
+
+        And the same with those of harmless values left out.
+        """
         shown = {plain_text(value) for value in book}
         relation = relation_of(self.policy, [*book, *(value for value in domain(self.policy) if value not in shown)])
-        return np.asarray(relation.weights / relation.totals[:, None])
+        chance = np.asarray(relation.weights / relation.totals[:, None])
+        return chance, chance * np.array([float(self.asked.protects(value)) for value in relation.values])
 
     def _guesses(
         self, found: Components, closed: Flags, refilled: dict[int, Fraction]
@@ -310,7 +320,8 @@ class JointlyDistinct:
         t, c = found.trail, self.known
         size, most = np.zeros(found.count, dtype=np.int64), np.zeros(found.count, dtype=np.int64)
         size[found.of_group] = t.rows
-        np.maximum.at(most, found.of_group[t.value_group], t.value_rows)
+        mild = t.harmless(self.asked.protects)
+        np.maximum.at(most, found.of_group[t.value_group[~mild]], t.value_rows[~mild])
         others = np.maximum(1, size - c)
         high = exceeds(most, others, self.tau) | (size < self.asked.m)
         place = 1.0 / others
@@ -331,7 +342,7 @@ class JointlyDistinct:
             "that should not have been shown again",
             danger="People were regrouped, or too many of them share a value: whoever knows how values change could "
             "learn what others have.",
-            what=f"{self.column!r} in any release",
+            what=f"{self.column!r}{excepted(self.harmless)} in any release",
             over=f"{some(details['cohorts'], 'closed cohort')} and their whole past, if values change with the "
             "stated chances",
             who=f"Someone who has all releases, knows how values change and knows the true values of {known}",

@@ -1,6 +1,7 @@
 """Guarantees of one release that look at class sizes and at how values are spread inside classes.
 
-A missing value is a value like any other. Counterfeit rows count as rows: nobody can tell them apart.
+A missing value is a value like any other. Counterfeit rows count as rows where values are looked at: nobody can tell
+them apart. k counts people: how many rows of a class are counterfeits is published.
 Thresholds are compared in whole numbers; no float decides.
 """
 
@@ -31,7 +32,7 @@ Diversity = Literal["distinct", "entropy", "recursive"]
 
 @dataclass
 class KAnonymityJudge:
-    """Every class has at least k rows.
+    """Every class has at least k rows of people.
 
     >>> import polars as pl
     >>> cells = pl.DataFrame({"age": ["2*", "2*", "3*"]})
@@ -48,19 +49,20 @@ class KAnonymityJudge:
     def judge(self, view: View, history: History) -> list[Verdict]:
         every = view.sizes()
         classes = np.flatnonzero(every)
-        sizes = every[classes]
+        rows, sizes = every[classes], (every - view.counterfeits)[classes]
         if not len(sizes):
             return [empty(self.name, self.k, {})]
         bad = sizes < self.k
         smallest = int(sizes.min())
+        what, many = ("person", "people") if view.counterfeits.any() else ("row", "rows")
         if bad.any():
-            statement = f"{share_of_classes(bad)} fewer than {some(self.k, 'row')}; the smallest has {smallest}"
+            statement = f"{share_of_classes(bad)} fewer than {some(self.k, what, many)}; the smallest has {smallest}"
             plain = (
                 f"Some rows look the same as only {some(smallest - 1, 'other row')}; the promise was at "
                 f"least {self.k - 1}. These people are easier to single out than was promised."
             )
         else:
-            statement = f"every class has at least {some(self.k, 'row')}; the smallest has {smallest}"
+            statement = f"every class has at least {some(self.k, what, many)}; the smallest has {smallest}"
             plain = (
                 f"Each row looks the same as at least {some(smallest - 1, 'other row')} in the columns by "
                 f"which people could be known, so a person is matched to their row with a chance of "
@@ -78,7 +80,7 @@ class KAnonymityJudge:
                 statement,
                 plain,
                 bad,
-                sizes,
+                rows,
                 worst=Fraction(smallest),
                 bound=self.k,
                 details=details,

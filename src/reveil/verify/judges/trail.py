@@ -6,7 +6,7 @@ past first. The judges' own layout of the `History`, so that a mistake in the pl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -65,16 +65,29 @@ class Trail:
             self.book,
         )
 
+    def harmless(self, protects: Callable[[object], bool]) -> NDArray[np.bool_]:
+        """Whether each entry of `value` is of a value for which nothing is promised."""
+        return np.array([not protects(value) for value in self.book], dtype=bool)[self.value]
+
     @cached_property
     def signatures(self) -> I64:
         """A number for each group's set of values: equal sets, and only those, have equal numbers."""
+        return self._numbered(self.value)
+
+    @cached_property
+    def multisets(self) -> I64:
+        """The same with how often each value is shown."""
+        return self._numbered(self.value * (int(self.value_rows.max(initial=0)) + 1) + self.value_rows)
+
+    def _numbered(self, entries: I64) -> I64:
+        """A number for each group's set of entries, which rise within a group."""
         sizes = self.distinct()
         starts = starts_of(sizes)
         found = np.full(self.groups, -1, dtype=np.int64)
         known = 0
         for size in np.unique(sizes[sizes > 0]).tolist():
             mine = np.flatnonzero(sizes == size)
-            sets = np.ascontiguousarray(self.value[starts[mine][:, None] + np.arange(size)])
+            sets = np.ascontiguousarray(entries[starts[mine][:, None] + np.arange(size)])
             keys = sets.view(np.dtype((np.void, sets.dtype.itemsize * size))).ravel()
             distinct, index = np.unique(keys, return_inverse=True)
             found[mine] = known + index
