@@ -20,7 +20,7 @@ from reveil.plan.evolving import bucket_entries, disjoint
 from reveil.plan.methods import method
 from reveil.policy.policy import load_policy
 from reveil.table.encode import Encoded, encode
-from reveil.table.identify import keyed_hashes
+from reveil.table.identify import person_hashes
 from reveil.verify.judges.contract import Background
 from reveil.verify.judges.registry import judges
 
@@ -90,7 +90,7 @@ def publish(tables, policy):
         judge = next(judge for judge in judges(policy, Background()) if judge.name == policy.guarantee.model)
         (verdict,) = judge.judge(view_of(e, plan), past)
         yield e, plan, verdict, [(who, tuple(e.sensitive[0].values[c] for c in codes)) for who, codes in shown(e, plan)]
-        memory = memory_of(e, plan, past, keyed_hashes(table["name"], bytes(32)), policy)
+        memory = memory_of(e, plan, past, person_hashes(table["name"], bytes(32), normalise=False), policy)
         number = len(frames) + 1
         frames.append({k: f.with_columns(pl.lit(number, dtype=pl.Int32).alias("release")) for k, f in memory.items()})
         book = {"illness": list(e.sensitive[0].values)}

@@ -19,7 +19,7 @@ from reveil.plan.persistent import buckets, vacancies
 from reveil.plan.persistent.eligible import largest_share
 from reveil.policy.policy import load_policy
 from reveil.table.encode import Encoded, encode
-from reveil.table.identify import keyed_hashes
+from reveil.table.identify import person_hashes
 from reveil.verify.judges.contract import Background, View
 from reveil.verify.judges.registry import judges
 
@@ -96,7 +96,7 @@ def planned(tables, policy):
         plan = method(policy)(e, past, policy, seed=release, progress=silent)
         verdicts = [v for judge in judges(policy, Background()) for v in judge.judge(view_of(e, plan), past)]
         yield e, plan, verdicts, shown(e, plan)
-        memory = memory_of(e, plan, past, keyed_hashes(table["name"], bytes(32)), policy)
+        memory = memory_of(e, plan, past, person_hashes(table["name"], bytes(32), normalise=False), policy)
         number = len(frames) + 1
         frames.append({k: f.with_columns(pl.lit(number, dtype=pl.Int32).alias("release")) for k, f in memory.items()})
         book = {"illness": list(e.sensitive[0].values)}
