@@ -110,7 +110,7 @@ class Input(Section):
     multiline: bool = False  # cells may go over several lines that look like rows
     max_megabytes: Annotated[int, Field(ge=1)] = 4_000  # of a file, unpacked
     max_columns: Annotated[int, Field(ge=1)] = 10_000
-    max_cell: Annotated[int, Field(ge=1)] = 1_000_000  # characters
+    max_cell: Annotated[int, Field(ge=1)] = 10_000_000  # characters
 
 
 class AuditSection(Section):

@@ -44,6 +44,8 @@ def utf8(data: bytes, where: str, given: str | None, *, found_out: bool = True) 
         bad = error.start
     if marked or given:
         raise refusal("R105", where, f"{_place(data, bad)} is not {encoding}", STATE_IT)
+    if b"\0" in data:
+        return data  # no text at all, as the caller says
     if CHARACTER.search(data):
         raise InputError(_mixture(data, where, bad))
     unknown = OPEN.search(data)

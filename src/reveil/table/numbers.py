@@ -102,7 +102,7 @@ def mark_of(columns: Iterable[pl.Series], given: str | None) -> tuple[str, list[
     if any((rows & ~column.str.contains(UNCLEAR)).any() for column, rows in commas):
         return ",", []
     what = "is a number with three decimals or one with thousands, and nothing in the table tells"
-    return ",", _mark_faults(commas, what, 'set decimal = "," under [input], or write thousands without a mark')
+    return ",", _mark_faults(commas, what, 'set decimal = "," under [input], or write these numbers without a comma')
 
 
 def _mark_faults(found: Sequence[tuple[pl.Series, pl.Series]], what: str, remedy: str) -> list[Fault]:

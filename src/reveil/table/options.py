@@ -25,7 +25,7 @@ class ReadOptions:
     multiline: bool = False
     max_megabytes: int = 4_000
     max_columns: int = 10_000
-    max_cell: int = 1_000_000
+    max_cell: int = 10_000_000
 
 
 def refusal(code: str, where: str, message: str, remedy: str, rows: int | None = None) -> InputError:

@@ -48,13 +48,13 @@ def prepare(
     >>> prepare(pl.DataFrame({"note": ["x", "y"], "age": [30, 31]}), policy).columns
     ['age']
     """
-    faults = [*_column_faults(frame, policy, series), *_row_faults(frame)]
+    faults = [*column_faults(frame, policy, series), *_row_faults(frame)]
     used = [name for name, spec in policy.columns.items() if name in frame.columns and spec.role != "drop"]
     columns, found = as_kinds([frame[name] for name in used], policy, types or {})
     faults += found
     for column in columns:
         spec = policy.columns[column.name]
-        faults += _identifier_faults(column, once) if spec.role == "identifier" else _missing_faults(column, spec)
+        faults += _identifier_faults(column, once) if spec.role == "identifier" else missing_faults(column, spec)
         faults += _telling_faults(column) if policy.promises_series and spec.role == "insensitive" else []
     stop_if(faults)
     return pl.DataFrame(columns)
@@ -89,7 +89,8 @@ def _as_kind(column: pl.Series, kind: ColumnType, mark: str, order: DateOrder | 
     return days(column, order) if kind == "date" else (texts(column), [])
 
 
-def _column_faults(frame: pl.DataFrame, policy: Publication, series: bool) -> list[Fault]:
+def column_faults(frame: pl.DataFrame, policy: Publication, series: bool) -> list[Fault]:
+    """Columns that are in the table or in the policy only, or have a name that cannot be used."""
     faults = []
     for name in policy.columns:
         if name not in frame.columns:
@@ -155,7 +156,8 @@ def _telling_faults(column: pl.Series) -> list[Fault]:
     return [Fault("R226", f"column {column.name!r}", message, remedy, alone)]
 
 
-def _missing_faults(column: pl.Series, spec: Column) -> list[Fault]:
+def missing_faults(column: pl.Series, spec: Column) -> list[Fault]:
+    """Missing values that the policy refuses."""
     if spec.missing == "category" or not column.null_count():
         return []
     remedy = 'fill the values in, or set missing = "category"'

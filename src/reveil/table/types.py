@@ -20,12 +20,15 @@ from reveil.table.dates import read_days
 from reveil.table.numbers import EXACT, INTEGER, about_thousands, first_rows, mark_of, parse, plain
 
 DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
-PADDED = r"[.,][0-9]*0$"  # 250.00: as a number it is published as 250
+PADDED = r"[.,][0-9]+0$"  # 250.00: as a number it is published as 250; a lone .0 is how programs write whole floats
+ZERO = r"[.,][0-9]*0$"
 LISTED = 5  # texts in a refusal
 
 
 def comparable(column: pl.Series) -> tuple[pl.Series, list[Fault]]:
     """The column, if its values can be published; an empty text is a missing value, because files cannot tell."""
+    if column.dtype in (pl.Categorical, pl.Enum):
+        column = column.cast(pl.String)
     if not column.dtype.is_numeric() and column.dtype not in TYPED:
         remedy = "turn it into numbers, dates or text before"
         message = f"holds values of type {column.dtype}"
@@ -65,8 +68,8 @@ def _decided(column: pl.Series, spec: Column) -> tuple[ColumnType, list[Fault]]:
     wanted: ColumnType
     for wanted, fits in (("number", plain(values)), ("date", days_by_look(values).is_not_null())):
         if len(values) and fits.all():
-            padded = column.str.contains(PADDED) if wanted == "number" and spec.role != "quasi" else None
-            return wanted, [] if padded is None else _padded_faults(column, padded)
+            codes = wanted == "number" and spec.role != "quasi"
+            return wanted, _padded_faults(column, values) if codes else []
         if 2 * fits.sum() >= len(values) > 0 or 2 * int(rows.filter(fits).sum() or 0) >= int(rows.sum() or 0) > 0:
             odd = column.is_in(values.filter(~fits).implode()) & column.is_not_null()
             return "category", [_mixed(column, odd, wanted)]
@@ -95,7 +98,10 @@ def _mixed(column: pl.Series, odd: pl.Series, wanted: str) -> Fault:
     return Fault("R227", f"column {column.name!r}", message, remedy, int(odd.sum()), first_rows(odd))
 
 
-def _padded_faults(column: pl.Series, padded: pl.Series) -> list[Fault]:
+def _padded_faults(column: pl.Series, values: pl.Series) -> list[Fault]:
+    """Numbers that are published as they are, and whose texts may be codes: 250.00, or 250.0 beside 250."""
+    alike = parse(values.str.replace(",", ".", literal=True), ".").real.n_unique() < len(values)
+    padded = column.str.contains(ZERO if alike else PADDED).fill_null(False)
     if not padded.any():
         return []
     shown = brief(column.filter(padded)[0])
