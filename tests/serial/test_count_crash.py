@@ -21,6 +21,8 @@ name = "crash"
 [columns]
 who = "identifier"
 sex = "quasi"
+[input]
+encoding = "utf-8"
 [dp]
 epsilon = 1
 [dp.bins]

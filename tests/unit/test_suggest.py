@@ -22,6 +22,7 @@ from reveil.start.suggest import draft_policy, find_hierarchies, suggest
 from reveil.table.encode import encode
 from reveil.table.read import read_table
 from reveil.table.roles import prepare
+from reveil.table.types import looked
 
 ROWS = 40
 
@@ -508,4 +509,4 @@ def test_numbers_with_thousands_separators_are_pointed_out(tmp_path: Path) -> No
         assert "thousands" not in one("x", other).reason
     file = tmp_path / "pay.csv"
     file.write_text("\n".join(["id;gehalt", *(f"{n};{text.replace('.', '')}" for n, text in enumerate(pay))]))
-    assert read_table(file)["gehalt"].dtype == pl.Float64
+    assert looked(read_table(file))["gehalt"].dtype == pl.Float64

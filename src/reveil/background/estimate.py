@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from reveil.base.errors import Fault, stop_if
-from reveil.base.text import plain_text
+from reveil.table.cells import texts
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,11 +87,11 @@ def _banded(table: pl.DataFrame, by: Sequence[str], column: str, smoothing: Frac
         if name not in table.columns:
             message = f"the table has no column {name!r}"
             faults.append(Fault("R437", "attributes", message, f"use some of {', '.join(table.columns)}"))
-        elif width and not (width.isdigit() and int(width) and table[name].dtype.is_integer()):
+        elif width and not (width.isdigit() and int(width) and _whole(table[name]).dtype.is_integer()):
             message = f"{text!r}: a band is a whole number of years or the like, in a column of whole numbers"
             faults.append(Fault("R437", "attributes", message, f"write {name}:10, or {name} alone"))
         elif width:
-            low = table[name] // int(width) * int(width)
+            low = _whole(table[name]) // int(width) * int(width)
             labels = {v: None if v is None else f"[{v}-{v + int(width) - 1}]" for v in low.unique()}
             cells.append(low.replace_strict(labels, return_dtype=pl.String).fill_null(""))
         else:
@@ -102,10 +102,12 @@ def _banded(table: pl.DataFrame, by: Sequence[str], column: str, smoothing: Frac
     return cells
 
 
+def _whole(values: pl.Series) -> pl.Series:
+    """Whole numbers, also where a file has them as texts."""
+    numbers = values.cast(pl.Int64, strict=False) if values.dtype == pl.String else values
+    return numbers if numbers.null_count() == values.null_count() else values
+
+
 def _texts(values: pl.Series) -> pl.Series:
     """A column as the texts of a prior file; the missing value is empty."""
-    if values.dtype == pl.String:
-        return values.fill_null("")
-    values = values.dt.date() if values.dtype == pl.Datetime else values
-    labels = {value: plain_text(value) for value in values.drop_nulls().unique()}
-    return values.replace_strict(labels, default="", return_dtype=pl.String).fill_null("")
+    return texts(values.dt.date() if values.dtype == pl.Datetime else values).fill_null("")

@@ -25,6 +25,7 @@ from reveil.base.text import plain_text
 from reveil.guarantees.catalog import descriptors
 from reveil.guarantees.descriptor import TRANSITIONS
 from reveil.policy.policy import Policy
+from reveil.table.cells import texts
 from reveil.table.read import read_table
 
 Weights = Mapping[str, Mapping[str, Fraction]]  # value -> what it may become -> probability
@@ -145,7 +146,9 @@ def stated_weights(source: str | Mapping[str, Any], folder: Path) -> Weights:
     if missing:
         message = f"has no column {missing[0]!r}; its columns are {', '.join(frame.columns)}"
         raise InputError(Fault("R312", where, message, "write a first line from;to;probability"))
-    chances: Sequence[Any] = frame["probability"].to_list() if "probability" in frame.columns else [None] * frame.height
+    chances: Sequence[Any] = [None] * frame.height
+    if "probability" in frame.columns:
+        chances = texts(frame["probability"]).str.replace(",", ".", literal=True).to_list()
     return _normal(list(zip(frame["from"], frame["to"], chances, strict=True)), where)
 
 

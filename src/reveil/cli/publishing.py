@@ -47,10 +47,11 @@ def init(
     from reveil.cli import terminal
     from reveil.start.suggest import draft_policy, find_hierarchies, suggest
     from reveil.table.read import read_table
+    from reveil.table.types import looked
 
     if policy.exists():
         raise InputError(Fault("R219", f"policy {policy}", "exists already", "remove it, or pass --policy NEW-FILE"))
-    frame = read_table(source)
+    frame = looked(read_table(source))
     folder = Path(source).parent if Path(source).exists() else Path()
     suggestions = suggest(frame)
     hierarchies = find_hierarchies(folder, frame.columns) if folder == policy.parent else {}

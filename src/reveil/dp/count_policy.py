@@ -127,14 +127,14 @@ class Budget(Terms):
 
         >>> budget = Budget(epsilon=1, bins={"age": (18, 65)}, counts=[{"name": "a", "by": ["age"], "spend": 1}])
         >>> budget.labels("age")
-        ['<18', '[18-65[', '>=65', '(missing)']
+        ['<18', '[18-65[', '>=65', '(other)', '(missing)']
         """
         bins = self.bins[name]
         if isinstance(bins[0], str):
             return [*map(str, bins), OTHER, MISSING]
         texts = [fraction_text(Fraction(cut)) for cut in bins]
         between = [f"[{low}-{high}[" for low, high in pairwise(texts)]
-        return [f"<{texts[0]}", *between, f">={texts[-1]}", MISSING]
+        return [f"<{texts[0]}", *between, f">={texts[-1]}", OTHER, MISSING]
 
 
 def _bin_faults(name: str, bins: tuple[Any, ...]) -> list[str]:
@@ -156,7 +156,8 @@ def _count_faults(count: Marginal, budget: Budget) -> list[str]:
         faults.append("the published column `count` would be there twice; rename yours")
     lost = [name for name in count.by if name not in budget.bins]
     faults += [f"count {count.name!r} needs bins of {name!r}: which values may occur must be public" for name in lost]
-    cells = prod(len(budget.bins[name]) + 2 for name in count.by) if not lost else 0
+    sizes = {name: len(bins) + 2 + (not isinstance(bins[0], str)) for name, bins in budget.bins.items()}
+    cells = prod(sizes[name] for name in count.by) if not lost else 0
     if cells > CELLS:
         faults.append(f"count {count.name!r} has {cells:,} cells; up to {CELLS:,} are counted")
     return faults

@@ -27,7 +27,7 @@ from reveil.plan.plan import Plan
 from reveil.policy.policy import ColumnType, Policy
 from reveil.published.imprint import Imprint
 from reveil.table.encode import Encoded
-from reveil.table.roles import first_rows
+from reveil.table.numbers import first_rows
 from reveil.verify.certificate import Certificate
 
 

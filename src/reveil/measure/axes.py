@@ -29,6 +29,7 @@ from reveil.hierarchies.tree import Hierarchy
 from reveil.policy.policy import Column, Policy
 from reveil.published.format import COUNT, GROUP
 from reveil.published.notation import Cell, exact_number, parse_column, read_date
+from reveil.table.cells import texts
 from reveil.table.encode import positions_of
 
 Floats = NDArray[np.float64]
@@ -159,8 +160,8 @@ class Axis:
         """Where each row lies on the scale, from its origin, or its rank; a missing number is nowhere (nan)."""
         if self.numbers is None:
             known = self.values[1:] if self.missing else self.values
-            texts = pl.Series([plain_text(value) for value in known], dtype=pl.String)
-            codes = _texts(values).cast(pl.Enum(texts)).to_physical().cast(pl.Float64) + (len(self.values) - len(known))
+            names = pl.Series([plain_text(value) for value in known], dtype=pl.String)
+            codes = texts(values).cast(pl.Enum(names)).to_physical().cast(pl.Float64) + (len(self.values) - len(known))
             return codes.fill_null(0.0).to_numpy()
         scale = values.to_physical().cast(pl.Int64 if self.whole else pl.Float64)
         if values.dtype == pl.Date:
@@ -178,9 +179,9 @@ def axis_of(name: str, spec: Column, values: pl.Series, tree: Hierarchy | None =
     numeric = (values.dtype.is_numeric() or values.dtype == pl.Date) and not categorical
     hierarchy = None
     if spec.hierarchy is not None or spec.prefixes is not None or spec.order is not None:
-        hierarchy, _ = positions_of(name, spec, _texts(values), tree)
+        hierarchy, _ = positions_of(name, spec, texts(values), tree)
     if not numeric:
-        values = _texts(values)
+        values = texts(values)
     table = values.value_counts(name="\0rows").sort(values.name)
     known: list[Hashable] = table[values.name].to_list()
     counts: dict[Hashable, int] = dict(zip(known, table["\0rows"].to_list(), strict=True))
@@ -202,13 +203,6 @@ def axis_of(name: str, spec: Column, values: pl.Series, tree: Hierarchy | None =
         hierarchy,
         None if values.dtype == pl.Date or (hierarchy is not None and not numeric) else numeric,
     )
-
-
-def _texts(values: pl.Series) -> pl.Series:
-    """A column as the texts that a release shows: whole floats without a point."""
-    if values.dtype.is_float() and (values.drop_nulls() == values.drop_nulls().floor()).all():
-        values = values.cast(pl.Int64)
-    return values.cast(pl.String)
 
 
 def _scale(name: str, values: pl.Series, known: list[Hashable]) -> Floats | I64:
@@ -264,10 +258,10 @@ def _readable(axis: Axis, cell: Cell) -> bool:
 def _unreadable(axis: Axis, read: Read, dark: list[int]) -> Fault:
     rows = np.bincount(read.index, minlength=len(read.cells))
     labels = axis.hierarchy.labels if axis.hierarchy is not None else ()
-    texts = [*map(plain_text, axis.values[:10_000]), *labels[:10_000]]
+    known = [*map(plain_text, axis.values[:10_000]), *labels[:10_000]]
     shown = []
     for i in sorted(dark, key=lambda i: -int(rows[i]))[:10]:
-        near = difflib.get_close_matches(read.cells[i].text, texts, n=1)
+        near = difflib.get_close_matches(read.cells[i].text, known, n=1)
         nearest = f", nearest {near[0]!r}" if near else ""
         shown.append(f"{read.cells[i].text!r} ({some(int(rows[i]), 'row')}{nearest})")
     more = f" and {len(dark) - 10} more" if len(dark) > 10 else ""

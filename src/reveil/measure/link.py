@@ -34,6 +34,7 @@ from reveil.published.format import COUNT, GROUP
 from reveil.published.notation import parse_column
 from reveil.published.reader import Published, open_published
 from reveil.table.read import read_table
+from reveil.table.types import looked
 
 # Names of columns inside, which no table of anybody's has.
 CLASS, KIND, ROWS, WEIGHT, TOTAL, CHANCE = (
@@ -88,8 +89,8 @@ def link(
     [('Ann', 2, 0.5), ('Bob', 1, 1.0)]
     """
     rules = None if policy is None else load_policy(policy)
-    opened, listed = open_published(published, rules), read_table(people)
-    before = None if original is None else Published(read_table(original))
+    opened, listed = open_published(published, rules), _people(people, rules)
+    before = None if original is None else Published(_people(original, rules))
     shared = tuple(by) if by is not None else _shared(opened.table, listed, rules)
     stop_if(_faults(opened, before, listed, shared, name, rules))
     label = name or _label(listed, shared, rules)
@@ -109,6 +110,14 @@ def link(
         shared,
         {**summary, "after": after.summary(), "fit nobody": after.strange},
     )
+
+
+def _people(source: Any, rules: Policy | None) -> pl.DataFrame:
+    """A list of people: numbers and days by their look, but codes that the policy calls so, and what names people."""
+    table = read_table(source)
+    specs = {} if rules is None else rules.columns
+    texts = [name for name, spec in specs.items() if spec.type == "category" or spec.role == "identifier"]
+    return looked(table, [name for name in table.columns if name not in texts])
 
 
 def _side_by_side(known: list[pl.Series], figures: list[pl.Series], guesses: list[pl.Series]) -> pl.DataFrame:

@@ -20,7 +20,7 @@ from reveil.perturb.noise import add_noise, least_rows
 from reveil.perturb.pram import MOST, draw, invariant_of, keeping
 from reveil.perturb.steps import NUMERIC, PerturbStep, Recipe
 from reveil.perturb.swapping import full_pairs, rank_distance, swap_pairs, swap_ranks
-from reveil.table.roles import first_rows
+from reveil.table.numbers import first_rows
 
 Floats = NDArray[np.float64]
 EXACT = 2**53  # whole numbers beyond it are not exact as floats

@@ -112,7 +112,11 @@ class Input(Section):
     nulls: tuple[str, ...] = ("",)
     query: str | None = None
     sheet: str | None = None
-    dates: DateOrder | None = None  # in 03/04/2024; None: a number beyond 12 in the column must tell
+    dates: DateOrder | None = None  # in 03/04/2024; None: numbers beyond 12 in the column must tell
+    multiline: bool = False  # cells may go over several lines that look like rows
+    max_megabytes: Annotated[int, Field(ge=1)] = 4_000  # of a file, unpacked
+    max_columns: Annotated[int, Field(ge=1)] = 10_000
+    max_cell: Annotated[int, Field(ge=1)] = 10_000_000  # characters
 
 
 class SeriesInput(Input):

@@ -85,7 +85,7 @@ def read_published(source: Any, policy: Policy | None = None) -> Published:
 
 def read_cells(source: Any, policy: Policy | None = None) -> pl.DataFrame:
     """One table that somebody published. The cells of a text file are texts, but where the policy states a type."""
-    return _as_stated(read_table(source, typed=lambda name: False), policy)
+    return _as_stated(read_table(source), policy)
 
 
 def read_release(public: Path, policy: Policy | None = None) -> Published:

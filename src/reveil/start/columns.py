@@ -19,7 +19,7 @@ import polars as pl
 from reveil.base.words import some
 from reveil.policy.policy import Role
 from reveil.table.dates import read_days
-from reveil.table.text_files import THOUSANDS, about_thousands
+from reveil.table.numbers import THOUSANDS, about_thousands
 
 Confidence = Literal["sure", "likely", "guess"]
 Kind = Literal["number", "date", "text", "flag", "other"]

@@ -96,8 +96,9 @@ def _renew(folder: Path) -> None:
 
 def _head(path: Path) -> object:
     from reveil.table.read import read_table
+    from reveil.table.types import looked
 
-    return read_table(str(path)).head(5)
+    return looked(read_table(str(path))).head(5)
 
 
 WAYS: dict[str, dict[str, Any]] = {

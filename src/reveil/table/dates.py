@@ -1,7 +1,8 @@
 """Dates as people write them, read in one way for a whole column, or not at all.
 
 27.02.2024 has the day first by custom. With slashes or dashes the day or the month may be first: a column tells which
-by a number beyond 12 somewhere in it, or the policy does (`[input] dates`). Years have four digits.
+by numbers beyond 12 in two rows of it at least, or the policy does (`[input] dates`). If one row sufficed, another date
+there would turn everybody's days into others. Years have four digits.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from reveil.policy.policy import DateOrder
 TIME = r"([01]\d|2[0-3]):[0-5]\d(:[0-5]\d([.,]\d+)?)?( ?(Z|[+-]\d\d(:?\d\d)?))?"
 WAYS: dict[str, tuple[str, str, DateOrder | None]] = {  # how it looks -> shape, what Polars calls it, what is first
     "yyyy-mm-dd": (r"^\d{4}-\d\d?-\d\d?$", "%Y-%m-%d", None),
-    "yyyy-mm-dd and a time": (rf"^\d{{4}}-\d\d-\d\d[T ]{TIME}$", "%Y-%m-%d", None),
+    "yyyy-mm-dd and a time": (rf"^\d{{4}}-\d\d-\d\d([T ]{TIME})?$", "%Y-%m-%d", None),
     "yyyy/mm/dd": (r"^\d{4}/\d\d?/\d\d?$", "%Y/%m/%d", None),
     "yyyymmdd": (r"^\d{8}$", "%Y%m%d", None),
     "dd.mm.yyyy": (r"^\d\d?\.\d\d?\.\d{4}$", "%d.%m.%Y", None),
@@ -32,7 +33,7 @@ class Days(NamedTuple):
 
     days: pl.Series
     way: str
-    other: str | None = None  # another way in which every text is a date, and some are other days
+    other: str | None = None  # another way in which all texts but one at most are dates, and some are other days
 
 
 def read_days(texts: pl.Series, order: DateOrder | None = None) -> Days:
@@ -40,8 +41,10 @@ def read_days(texts: pl.Series, order: DateOrder | None = None) -> Days:
 
     >>> read_days(pl.Series(["27.02.2024", "1.3.2024"])).days.to_list()
     [datetime.date(2024, 2, 27), datetime.date(2024, 3, 1)]
-    >>> read_days(pl.Series(["01/02/2024", "27/02/2024"])).way, read_days(pl.Series(["01/02/2024"])).other
-    ('dd/mm/yyyy', 'mm/dd/yyyy')
+    >>> read_days(pl.Series(["01/02/2024", "27/02/2024", "31/03/2024"])).way
+    'dd/mm/yyyy'
+    >>> read_days(pl.Series(["01/02/2024", "27/02/2024"])).other  # only one tells
+    'mm/dd/yyyy'
     """
     found: list[Days] = []
     for way, (_, _, first) in WAYS.items():
@@ -50,8 +53,21 @@ def read_days(texts: pl.Series, order: DateOrder | None = None) -> Days:
             if first is None and found[-1].days.null_count() == texts.null_count():
                 return found[-1]
     best = min(found, key=lambda each: each.days.null_count())
-    whole = [each for each in found if each.days.null_count() == texts.null_count()]
-    return best._replace(other=next((each.way for each in whole if not each.days.equals(best.days)), None))
+    if best.days.null_count() > texts.null_count():
+        return best  # some are no dates in any way
+    nearly = [each for each in found if each.days.null_count() <= texts.null_count() + 1]
+    return best._replace(other=next((each.way for each in nearly if (each.days != best.days).any()), None))
+
+
+def each_day(texts: pl.Series, order: DateOrder | None = None) -> pl.Series:
+    """The day of each text by itself, however it is written; null where it is none, or nobody has said what is first.
+
+    >>> each_day(pl.Series(["27.02.2024", "2024-02-27", "02/03/2024"])).to_list()
+    [datetime.date(2024, 2, 27), datetime.date(2024, 2, 27), None]
+    """
+    ways = [way for way, (_, _, first) in WAYS.items() if first is None or first == order]
+    frame = pl.DataFrame([_read(texts, way).alias(way) for way in ways])
+    return frame.select(pl.coalesce(ways)).to_series().alias(texts.name)
 
 
 def _read(texts: pl.Series, way: str) -> pl.Series:

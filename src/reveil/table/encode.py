@@ -26,7 +26,7 @@ from reveil.hierarchies import scales
 from reveil.hierarchies.tree import Hierarchy
 from reveil.policy.method import GLOBAL_SCHEMES, MethodSection
 from reveil.policy.policy import Column, Policy
-from reveil.table.roles import first_rows
+from reveil.table.numbers import first_rows
 
 Codes = NDArray[np.int32]
 CodeBook = Mapping[str, Sequence[Any]]  # sensitive column -> its values by code, over the whole series

@@ -17,18 +17,17 @@ from numpy.typing import NDArray
 from reveil.base.arrays import U64
 from reveil.base.errors import Fault, brief
 from reveil.base.kernels import kernel
+from reveil.table.cells import texts
 
 
 def keyed_hashes(identifiers: pl.Series, key: bytes) -> pl.DataFrame:
-    """Two 64-bit halves per identifier. Numbers are hashed by their usual text, so 7 and "7" are the same person.
+    """Two 64-bit halves per identifier, by its plain text: 7, 7.0, Decimal("7.00") and "7" are the same person.
 
     >>> twice = keyed_hashes(pl.Series(["p1", "p2", "p1"]), bytes(32))
     >>> twice.row(0) == twice.row(2), twice.row(0) == twice.row(1)
     (True, False)
     """
-    if identifiers.dtype.is_float() and (identifiers == identifiers.round()).all():
-        identifiers = identifiers.cast(pl.Int64)
-    text = identifiers.cast(pl.String).fill_null("")
+    text = texts(identifiers).fill_null("")
     begins = np.concatenate([[0], text.str.len_bytes().cum_sum().to_numpy()]).astype(np.int64)
     content = np.frombuffer(text.str.join("").item().encode(), dtype=np.uint8)
     halves = np.frombuffer(key[:16], dtype="<u8")

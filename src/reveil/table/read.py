@@ -1,15 +1,17 @@
 """Any source of a table becomes one Polars frame, or a refusal that says what to change.
 
-Text files are read as text. A column becomes integers, floats or dates only when every single value says so
-and nothing is lost by it: a postcode such as 02139 stays text. Typed sources keep their types, except that
-categories and columns without any value become text. A pandas index is always dropped.
+Text files and workbooks are read as texts, always: what a cell means is settled by the policy (`reveil.table.types`),
+and never by other cells. Columns that their source types keep their type; where it has values of several types, each
+becomes its plain text. Categories and columns without any value become text. A pandas index is always dropped.
 """
 
 from __future__ import annotations
 
+import datetime
 import io
 import re
-from collections.abc import Callable, Iterable
+import uuid
+import zipfile
 from dataclasses import fields
 from decimal import Decimal
 from pathlib import Path
@@ -19,10 +21,15 @@ import polars as pl
 
 from reveil.base.errors import Fault, InputError, stop_if
 from reveil.base.text import plain_text
-from reveil.table.text_files import ReadOptions, checked_names, read_text, refusal
+from reveil.table.cells import text_series, texts
+from reveil.table.limits import check_size, limit_faults
+from reveil.table.options import ReadOptions, checked_names, refusal
+from reveil.table.text_files import read_text
 
 TEXT = (".csv", ".tsv", ".tab", ".txt")
 STATS = {".dta": "read_dta", ".sav": "read_sav", ".sas7bdat": "read_sas7bdat"}
+PLAIN = {int, float, bool, str, Decimal, datetime.date, datetime.datetime, uuid.UUID}  # of database values
+ANYWHERE = ("decimal", "nulls", "max_megabytes", "max_columns", "max_cell")  # options that every source honours
 SUFFIXES = (*TEXT, *(s + ".gz" for s in TEXT), ".parquet", ".arrow", ".feather", ".ipc", ".xlsx", *STATS)
 
 
@@ -30,32 +37,38 @@ def read_table(
     source: Any,
     options: ReadOptions = ReadOptions(),  # noqa: B008 it is frozen
     *,
-    typed: Callable[[str], bool] = lambda name: True,
+    found_out: bool = True,
 ) -> pl.DataFrame:
     """Read a path, a frame (Polars, pandas, Arrow) or `sqlite:///file.db` / `postgresql://...` with a query.
 
-    `typed` says which columns of a text file may become numbers and days; others stay text as written.
+    Without `found_out`, nothing about a text file is told from its rows: then its encoding must be given.
 
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp(), "people.csv")
     >>> _ = path.write_text("zip;age;weight\\n02139;41;70,5\\n10115;29;\\n")
     >>> read_table(path).rows()
-    [('02139', 41, 70.5), ('10115', 29, None)]
+    [('02139', '41', '70,5'), ('10115', '29', None)]
     """
+    where = "table"
     if isinstance(source, str) and "://" in source:
         frame = _from_database(source, options)
     elif isinstance(source, (str, Path)):
-        frame = _from_file(Path(source), str(source), options, typed)
+        frame, where = _from_file(Path(source), str(source), options, found_out), str(source)
     else:
         frame = _from_frame(source, options)
     frame.columns = checked_names(frame.columns, "table")
     frame = frame.with_columns(pl.col(pl.Null, pl.Categorical, pl.Enum).cast(pl.String))
-    return frame.with_columns(_as_text(c.name, c) for c in frame if c.dtype == pl.Object)
+    frame = frame.with_columns(texts(column) for column in frame if column.dtype == pl.Object)
+    stop_if(limit_faults(frame, options, where))
+    return frame if options.nulls == ("",) else frame.with_columns(_known(column, options.nulls) for column in frame)
 
 
-def _as_text(name: str, values: Iterable[Any]) -> pl.Series:
-    """Text for values of several types, such as labels amid codes that have none; 3.0 becomes 3."""
-    return pl.Series(name, [None if v is None else plain_text(v) for v in values], pl.String)
+def _known(column: pl.Series, nulls: tuple[str, ...]) -> pl.Series:
+    """The column without the values that mean missing, by their texts: 99 is one in a column of numbers, too."""
+    if column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Time, pl.Duration):
+        return column  # refused where it is used
+    means_missing = texts(column).is_in(list(nulls))
+    return column.set(means_missing.fill_null(False), None) if means_missing.any() else column
 
 
 def _refuse_unused(options: ReadOptions, used: tuple[str, ...], where: str) -> None:
@@ -66,13 +79,12 @@ def _refuse_unused(options: ReadOptions, used: tuple[str, ...], where: str) -> N
 
 def _from_frame(source: Any, options: ReadOptions) -> pl.DataFrame:
     where = f"{type(source).__module__.split('.')[0]} {type(source).__name__}"
-    _refuse_unused(options, (), where)
+    _refuse_unused(options, ANYWHERE, where)
     try:
         if isinstance(source, (pl.DataFrame, pl.LazyFrame)):
             return source.lazy().collect()
         if where == "pandas DataFrame":
-            source = source.set_axis(checked_names(map(str, source.columns), where), axis=1)
-            return pl.from_pandas(source, include_index=False)
+            return _from_pandas(source.set_axis(checked_names(map(str, source.columns), where), axis=1))
         if not hasattr(source, "__arrow_c_stream__") and hasattr(source, "__dataframe__"):
             from pyarrow.interchange import from_dataframe
 
@@ -87,17 +99,32 @@ def _from_frame(source: Any, options: ReadOptions) -> pl.DataFrame:
     raise refusal("R102", where, "this is not a table", "pass a path, a database URL, a pandas or Arrow table")
 
 
-def _from_file(path: Path, where: str, options: ReadOptions, typed: Callable[[str], bool]) -> pl.DataFrame:
+def _from_pandas(source: Any) -> pl.DataFrame:
+    """pandas columns of one type as they are; of objects or of categories that are no texts, each cell as its text."""
+    found = []
+    for name, column in source.items():
+        categories = getattr(column.dtype, "categories", None)
+        if column.dtype == object or (categories is not None and categories.dtype != object):
+            known = column.astype(object)
+            found.append(text_series(name, known.where(known.notna(), None)))
+        else:
+            found.append(pl.Series(name, pl.from_pandas(column)))
+    return pl.DataFrame(found)
+
+
+def _from_file(path: Path, where: str, options: ReadOptions, found_out: bool) -> pl.DataFrame:
     kind = "".join(path.suffixes[-2 if path.suffix.lower() == ".gz" else -1 :]).lower()
     if not path.is_file():
         raise refusal("R101", where, "a folder" if path.is_dir() else "there is no such file", "check the name")
     if kind not in SUFFIXES:
         raise refusal("R102", where, f"the suffix '{kind}' is not known", f"use one of {' '.join(SUFFIXES)}")
     text = kind.removesuffix(".gz") in TEXT
-    used = ("delimiter", "encoding", "decimal", "nulls") if text else ("sheet",) if kind == ".xlsx" else ()
-    _refuse_unused(options, used, where)
+    used = ("delimiter", "encoding", "multiline") if text else ("sheet",) if kind == ".xlsx" else ()
+    _refuse_unused(options, (*ANYWHERE, *used), where)
     try:
-        return read_text(path, where, options, typed) if text else _from_binary(path, kind, where, options.sheet)
+        return (
+            read_text(path, where, options, found_out=found_out) if text else _from_binary(path, kind, where, options)
+        )
     except (InputError, MemoryError):
         raise
     except PermissionError:
@@ -111,33 +138,68 @@ def _from_file(path: Path, where: str, options: ReadOptions, typed: Callable[[st
         ) from None
 
 
-def _from_binary(path: Path, kind: str, where: str, sheet: str | None) -> pl.DataFrame:
+def _from_binary(path: Path, kind: str, where: str, options: ReadOptions) -> pl.DataFrame:
     if kind == ".xlsx":
-        return _from_excel(path, where, sheet)
+        return _from_excel(path, where, options)
     if kind in STATS:
-        import pyreadstat
-
-        read = getattr(pyreadstat, STATS[kind])
-        table, _ = read(path, output_format="polars", apply_value_formats=True, formats_as_category=False)
-        return pl.DataFrame(table)
+        return _from_statistics(path, STATS[kind])
     data = io.BytesIO(path.read_bytes())  # not the name, which may hold glob characters
-    read_ipc = pl.read_ipc if data.getvalue().startswith(b"ARROW1") else pl.read_ipc_stream
-    frame = pl.read_parquet(data) if kind == ".parquet" else read_ipc(data)
+    if kind == ".parquet":
+        # Repeated values take no space in the file: a small one may unpack to any size.
+        known = pl.scan_parquet(data)
+        check_size(8 * known.select(pl.len()).collect().item() * len(known.collect_schema()), options, where)
+        frame = pl.read_parquet(data)
+    else:
+        frame = pl.read_ipc(data) if data.getvalue().startswith(b"ARROW1") else pl.read_ipc_stream(data)
     return frame.drop(name for name in frame.columns if re.fullmatch(r"__index_level_\d+__", name))
 
 
-def _from_excel(path: Path, where: str, sheet: str | None) -> pl.DataFrame:
+def _from_statistics(path: Path, reader: str) -> pl.DataFrame:
+    """Values with their labels; codes that have none stay what they are. Which codes have labels, the file states.
+
+    Labels of codes that mean missing say nothing about the others, so that a number stays a number.
+    """
+    import pyreadstat
+
+    read = getattr(pyreadstat, reader)
+    table, facts = read(path, output_format="polars")
+    stated = {} if reader == "read_sas7bdat" else read(path, metadataonly=True, user_missing=True)[1].missing_ranges
+    labels = {name: _meant(known, stated.get(name, ())) for name, known in facts.variable_value_labels.items()}
+    return pl.DataFrame(table).with_columns(
+        texts(table[name]).replace({plain_text(code): label for code, label in known.items()})
+        for name, known in labels.items()
+        if known
+    )
+
+
+def _meant(labels: dict[Any, str], missing: Any) -> dict[Any, str]:
+    """Labels of codes that are values: none of those that mean missing (in Stata, letters among numbers)."""
+    numeric = any(not isinstance(code, str) for code in labels)
+    ranges = [(part["lo"], part["hi"]) if isinstance(part, dict) else (part, part) for part in missing]
+    known = {code: label for code, label in labels.items() if not (numeric and isinstance(code, str))}
+    return {
+        code: label
+        for code, label in known.items()
+        if not any(type(low) is type(code) and low <= code <= high for low, high in ranges)
+    }
+
+
+def _from_excel(path: Path, where: str, options: ReadOptions) -> pl.DataFrame:
+    """Every cell of a sheet by itself as text: a workbook knows no columns of one type."""
     import fastexcel
 
-    book = fastexcel.read_excel(path)
+    with zipfile.ZipFile(path) as packed:
+        check_size(sum(item.file_size for item in packed.infolist()), options, where)
+    book, sheet = fastexcel.read_excel(path), options.sheet
     if sheet is not None and sheet not in book.sheet_names:
         raise refusal("R106", where, f"there is no sheet '{sheet}'", f"choose one of {book.sheet_names}")
     head = pl.DataFrame(book.load_sheet(sheet or 0, header_row=None, n_rows=1, dtypes="string"))
     if not head.height:
         raise refusal("R103", where, "the sheet is empty", "give it a line of column names")
-    frame = pl.DataFrame(book.load_sheet(sheet or 0, schema_sample_rows=None))
+    frame = pl.DataFrame(book.load_sheet(sheet or 0, dtypes="string"))
     frame.columns = checked_names((name or "" for name in head.row(0)), where)
-    return frame
+    days = pl.all().str.replace(r"^(\d{4}-\d\d-\d\d) 00:00:00$", "${1}")  # a day has no time in a workbook
+    return frame.with_columns(days)
 
 
 def _from_database(source: str, options: ReadOptions) -> pl.DataFrame:
@@ -152,7 +214,7 @@ def _from_database(source: str, options: ReadOptions) -> pl.DataFrame:
     where, kind = url.render_as_string(hide_password=True), url.drivername.split("+")[0]
     if kind not in ("sqlite", "postgresql", "postgres"):
         raise refusal("R102", where, f"'{kind}' is not supported", remedy)
-    _refuse_unused(options, ("query",), where)
+    _refuse_unused(options, (*ANYWHERE, "query"), where)
     if options.query is None or not options.query.strip():
         raise refusal("R111", where, "a database needs a query", "pass query = 'SELECT ... FROM ...'")
     # Read-only, so that nothing is created or changed; and without parameters, so that % is only a character.
@@ -181,10 +243,13 @@ def _from_database(source: str, options: ReadOptions) -> pl.DataFrame:
 
 
 def _series(name: str, values: tuple[Any, ...]) -> pl.Series:
-    """A column of database values; text where no one type holds all of them exactly."""
-    known = [value for value in values if value is not None]
-    kinds, size = {type(value) for value in known}, max((abs(v) for v in known if type(v) is int), default=0)
-    if kinds == {int, float} and size < 2**53:
-        return pl.Series(name, values, pl.Float64, strict=False)
-    nan = kinds == {Decimal} and not all(value.is_finite() for value in known)
-    return _as_text(name, values) if len(kinds) > 1 or size >= 2**63 or nan else pl.Series(name, values)
+    """A column of database values: of the one type that they have, or each as its plain text.
+
+    Decimals are texts: how many digits a column has would depend on all of them.
+    """
+    kinds = {type(value) for value in values if value is not None}
+    if kinds <= {int} and all(value is None or abs(value) < 2**63 for value in values):
+        return pl.Series(name, values, pl.Int64)
+    if len(kinds) == 1 and kinds <= {float, bool, str, datetime.date, datetime.datetime, bytes, datetime.time}:
+        return pl.Series(name, values)
+    return text_series(name, values) if kinds <= PLAIN else pl.Series(name, values)

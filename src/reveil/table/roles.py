@@ -5,30 +5,29 @@ After `prepare`, columns have one of four types: Int64, Float64, Date or String;
 
 from __future__ import annotations
 
-import datetime
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 
 import numpy as np
 import polars as pl
 
-from reveil.base.errors import Fault, brief, stop_if
+from reveil.base.errors import Fault, stop_if
 from reveil.base.words import some
 from reveil.policy.policy import Column, ColumnType, DateOrder, Policy, Publication
-from reveil.table.dates import read_days
+from reveil.table.cells import texts
+from reveil.table.numbers import first_rows, mark_of
+from reveil.table.options import ReadOptions
 from reveil.table.read import read_table
-from reveil.table.text_files import ReadOptions, about_thousands
+from reveil.table.types import comparable, days, kind_of, numbers
 
 RESERVED = ("group", "person", "release")  # what the columns of a series' releases and of its memory are called
 TOO_FEW = 20  # rows from which on a column of different values tells that it names rows
-PLAIN = (pl.String, pl.Boolean, pl.Date, pl.Datetime)  # besides numbers: what a column may hold
-SHOWN = 4  # row numbers in a refusal
 
 
 def options(policy: Publication) -> ReadOptions:
     """How the policy wants its tables read."""
-    wanted = policy.input
-    return ReadOptions(wanted.delimiter, wanted.encoding, wanted.decimal, wanted.nulls, wanted.query, wanted.sheet)
+    return ReadOptions(**{field.name: getattr(policy.input, field.name) for field in fields(ReadOptions)})
 
 
 def prepare(
@@ -49,24 +48,49 @@ def prepare(
     >>> prepare(pl.DataFrame({"note": ["x", "y"], "age": [30, 31]}), policy).columns
     ['age']
     """
-    faults = [*_column_faults(frame, policy, series), *_row_faults(frame)]
-    columns = []
-    for name, spec in policy.columns.items():
-        if name in frame.columns and spec.role != "drop":
-            column = _typed(frame[name], spec, faults, policy.input.dates, (types or {}).get(name))
-            faults += _identifier_faults(column, once) if spec.role == "identifier" else _missing_faults(column, spec)
-            faults += _telling_faults(column) if policy.promises_series and spec.role == "insensitive" else []
-            columns.append(column)
+    faults = [*column_faults(frame, policy, series), *_row_faults(frame)]
+    used = [name for name, spec in policy.columns.items() if name in frame.columns and spec.role != "drop"]
+    columns, found = as_kinds([frame[name] for name in used], policy, types or {})
+    faults += found
+    for column in columns:
+        spec = policy.columns[column.name]
+        faults += _identifier_faults(column, once) if spec.role == "identifier" else missing_faults(column, spec)
+        faults += _telling_faults(column) if policy.promises_series and spec.role == "insensitive" else []
     stop_if(faults)
     return pl.DataFrame(columns)
 
 
-def first_rows(wrong: pl.Series) -> tuple[int, ...]:
-    """The numbers of the first rows for which this is true, as refusals name them: 1 is the first below the header."""
-    return tuple((wrong.arg_true().head(SHOWN) + 1).to_list())
+def as_kinds(
+    columns: Sequence[pl.Series], policy: Publication, types: Mapping[str, ColumnType]
+) -> tuple[list[pl.Series], list[Fault]]:
+    """Columns of the types that the policy, the past or else their look gives them; and what does not fit its type.
+
+    Types and the decimal mark are settled before any cell is parsed, and no cell can change them after.
+    """
+    usable = [comparable(column) for column in columns]
+    faults = [fault for _, found in usable for fault in found]
+    plain = [column for column, _ in usable]
+    kinds: list[ColumnType] = []
+    for column in plain:
+        kind, found = kind_of(column, policy.columns[column.name], types.get(column.name))
+        kinds.append(kind)
+        faults += found
+    written = [c for c, kind in zip(plain, kinds, strict=True) if kind == "number" and c.dtype == pl.String]
+    mark, found = mark_of(written, policy.input.decimal)
+    typed = [_as_kind(c, kind, mark, policy.input.dates) for c, kind in zip(plain, kinds, strict=True)]
+    # Where it is not known which mark is the decimal one, cells with the other are no faults of their own.
+    lost = [] if found else [fault for _, wrong in typed for fault in wrong]
+    return [column for column, _ in typed], [*faults, *found, *lost]
 
 
-def _column_faults(frame: pl.DataFrame, policy: Publication, series: bool) -> list[Fault]:
+def _as_kind(column: pl.Series, kind: ColumnType, mark: str, order: DateOrder | None) -> tuple[pl.Series, list[Fault]]:
+    if kind == "number":
+        return numbers(column, mark)
+    return days(column, order) if kind == "date" else (texts(column), [])
+
+
+def column_faults(frame: pl.DataFrame, policy: Publication, series: bool) -> list[Fault]:
+    """Columns that are in the table or in the policy only, or have a name that cannot be used."""
     faults = []
     for name in policy.columns:
         if name not in frame.columns:
@@ -132,113 +156,14 @@ def _telling_faults(column: pl.Series) -> list[Fault]:
     return [Fault("R226", f"column {column.name!r}", message, remedy, alone)]
 
 
-def _missing_faults(column: pl.Series, spec: Column) -> list[Fault]:
+def missing_faults(column: pl.Series, spec: Column) -> list[Fault]:
+    """Missing values that the policy refuses."""
     if spec.missing == "category" or not column.null_count():
         return []
     remedy = 'fill the values in, or set missing = "category"'
     message = "has missing values, which the policy refuses"
     places = first_rows(column.is_null())
     return [Fault("R215", f"column {column.name!r}", message, remedy, column.null_count(), places)]
-
-
-def _typed(
-    column: pl.Series, spec: Column, faults: list[Fault], order: DateOrder | None, before: ColumnType | None = None
-) -> pl.Series:
-    """The column as the policy wants it; what does not convert is a fault."""
-    if column.dtype in (pl.Categorical, pl.Enum):
-        column = column.cast(pl.String)
-    if not column.dtype.is_numeric() and column.dtype not in PLAIN:
-        remedy = "turn it into numbers, dates or text before"
-        faults.append(
-            Fault("R221", f"column {column.name!r}", f"holds values of type {column.dtype}", remedy, column.len())
-        )
-        return pl.int_range(column.len(), eager=True).cast(pl.String).alias(column.name)
-    if column.dtype == pl.String and (empty := column == "").any():
-        column = column.set(empty, None)  # files cannot tell an empty text from a missing one
-    wanted = spec.type if spec.type != "auto" else before or natural_type(column, spec)
-    if wanted == "number" and spec.hierarchy is None and spec.role != "identifier":
-        return _numbers(column, faults)
-    if wanted == "date" and spec.hierarchy is None:
-        return _dates(column, order, faults)
-    return _texts(column)
-
-
-def natural_type(column: pl.Series, spec: Column) -> ColumnType:
-    """What a column is where the policy leaves it open: it follows from how it is generalised, or from the table."""
-    if spec.hierarchy is not None or spec.prefixes is not None or spec.order is not None:
-        return "category"
-    if spec.widths is not None or spec.cuts is not None:
-        return "number"
-    # The time of day is generalised away in a quasi-identifier; elsewhere values are published as they are.
-    if spec.levels is not None or column.dtype == pl.Date or (column.dtype == pl.Datetime and spec.role == "quasi"):
-        return "date"
-    return "number" if column.dtype.is_numeric() else "category"
-
-
-def _texts(column: pl.Series) -> pl.Series:
-    """Text as people write it: true and false, whole numbers without a point."""
-    if column.dtype == pl.Boolean:
-        return column.replace_strict({True: "true", False: "false"}, return_dtype=pl.String)
-    if column.dtype.is_float():
-        column = column.fill_nan(None)
-        if (column == column.round()).all() and (column.abs() < 2**53).all():
-            column = column.cast(pl.Int64)
-    return column.cast(pl.String)
-
-
-def _numbers(column: pl.Series, faults: list[Fault]) -> pl.Series:
-    if column.dtype.is_integer() or column.dtype == pl.String:
-        whole = column.cast(pl.Int64, strict=False)
-        if whole.null_count() == column.null_count():
-            return whole
-        if column.dtype.is_integer():
-            faults += _conversion_faults(column, whole, "number of 64 bits")
-            return whole
-    found = column.cast(pl.Float64, strict=False)
-    wanted = "number"
-    if column.dtype == pl.String:
-        found = found.fill_nan(None)  # whether the text NaN means missing is for [input] nulls to say
-        long = (found.abs() >= 2**53) & column.str.contains(r"^[+-]?[0-9]+$")  # a float would have other digits
-        found, wanted = found.set(long, None), "number of 64 bits" if long.any() else wanted
-    faults += _conversion_faults(column, found, wanted)
-    found = found.fill_nan(None)
-    endless = found.is_infinite().fill_null(False)
-    if endless.any():
-        where, rows = f"column {column.name!r}", int(endless.sum())
-        faults.append(Fault("R218", where, "has infinite values", "replace them", rows, first_rows(endless)))
-    return found
-
-
-def _dates(column: pl.Series, order: DateOrder | None, faults: list[Fault]) -> pl.Series:
-    if column.dtype in (pl.Date, pl.Datetime):
-        found = column.dt.date()  # as a clock shows it where the table was made; a cast would tell the day in UTC
-        found = found.set(~found.is_between(datetime.date.min, datetime.date.max), None)
-        faults += _conversion_faults(column, found, "date")
-        return found
-    found, way, other = read_days(column.cast(pl.String), order)
-    if other is not None:
-        shown = next(text for text, day in zip(column, found, strict=True) if day is not None and day.day != day.month)
-        message = f"{brief(shown)} and all others could be {way} or {other}"
-        remedy = 'set dates = "day-first" or "month-first" under [input], or write them as yyyy-mm-dd'
-        faults.append(Fault("R218", f"column {column.name!r}", message, remedy, column.len() - column.null_count()))
-        return found
-    faults += _conversion_faults(column, found, f"date ({way})")
-    return found
-
-
-def _conversion_faults(column: pl.Series, found: pl.Series, wanted: str) -> list[Fault]:
-    wrong = found.is_null() & column.is_not_null()
-    lost = column.filter(wrong)
-    if lost.is_empty():
-        return []
-    shown = ", ".join(brief(value) for value in lost.unique(maintain_order=True).head(5).cast(pl.String))
-    many = lost.n_unique()
-    message = f"{some(many, 'value is', 'values are')} not a {wanted}: {shown}{', ...' if many > 5 else ''}"
-    remedy = "correct them, or name them under [input] nulls if they mean missing"
-    remedy += "; dates are best written as yyyy-mm-dd" if "date" in wanted else '; or set type = "category"'
-    if "number" in wanted and (advice := about_thousands(lost.cast(pl.String))):
-        remedy = f"{advice}; {remedy}"
-    return [Fault("R218", f"column {column.name!r}", message, remedy, lost.len(), first_rows(wrong))]
 
 
 def order_faults(frame: pl.DataFrame, policy: Policy) -> list[Fault]:
@@ -263,13 +188,10 @@ def population(policy: Policy) -> pl.DataFrame | None:
     if policy.guarantee.population is None:
         return None
     frame = read_table(str(policy.folder / policy.guarantee.population))
-    faults: list[Fault] = []
-    columns = []
-    for name in policy.named("quasi"):
-        if name not in frame.columns:
-            message = f"is missing from the population table {policy.guarantee.population}"
-            faults.append(Fault("R210", f"column {name!r}", message, "add it: every quasi-identifier is needed"))
-        else:
-            columns.append(_typed(frame[name], policy.columns[name], faults, policy.input.dates))
-    stop_if(faults)
+    missing = [name for name in policy.named("quasi") if name not in frame.columns]
+    message = f"is missing from the population table {policy.guarantee.population}"
+    remedy = "add it: every quasi-identifier is needed"
+    faults = [Fault("R210", f"column {name!r}", message, remedy) for name in missing]
+    columns, found = as_kinds([frame[name] for name in policy.named("quasi") if name in frame.columns], policy, {})
+    stop_if([*faults, *found])
     return pl.DataFrame(columns)

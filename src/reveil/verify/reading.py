@@ -27,6 +27,7 @@ from reveil.published.format import (
     value_tables,
 )
 from reveil.table.read import read_table
+from reveil.table.types import looked
 
 
 def published_columns(policy: Policy) -> list[str]:
@@ -98,5 +99,6 @@ def read_others(published: Any, policy: Policy) -> pl.DataFrame:
         for resource in package["resources"]:
             if resource["path"] == path.name:
                 return typed(read_published(path), package, resource["name"])
+    table = read_table(published)
     texts = [name for name, spec in policy.columns.items() if spec.type == "category"]
-    return read_table(published, typed=lambda name: name not in texts)
+    return looked(table, [name for name in table.columns if name not in texts])

@@ -19,6 +19,7 @@ from reveil.plan.plan import Plan
 from reveil.policy.policy import Publication
 from reveil.published.format import COUNT, COUNTERFEITS, DATE, GROUP, INTEGER, NUMBER, PACKAGE, TEXT
 from reveil.published.imprint import Imprint
+from reveil.table.cells import texts
 from reveil.write.recode import Recoded
 
 TYPES = {pl.Int64: INTEGER, pl.Float64: NUMBER, pl.Date: DATE, pl.String: TEXT, pl.Int32: INTEGER}
@@ -69,7 +70,7 @@ def write_table(table: pl.DataFrame | Recoded, path: Path) -> pl.DataFrame:
     elif isinstance(table, Recoded) and whole.width > 1:  # an empty cell alone in its line would need quotes
         joined(table).write_csv(path, quote_style="never")
     else:
-        whole.write_csv(path)
+        whole.with_columns(texts(column) for column in whole if column.dtype.is_float()).write_csv(path)
     return whole
 
 
@@ -85,7 +86,9 @@ def _lines(cells: pl.DataFrame) -> pl.Series:
     """The lines of a CSV file without their ends, named like its first line."""
     name = ",".join(pl.DataFrame({"name": cells.columns}).select(_quoted("name")).to_series())
     if cells.width == 1 and cells.dtypes != [pl.String]:
-        return cells.to_series().alias(name)  # Polars writes numbers and days
+        only = cells.to_series()
+        return (texts(only) if only.dtype.is_float() else only).alias(name)  # Polars writes whole numbers and days
+    cells = cells.with_columns(texts(column) for column in cells if column.dtype.is_float())
     return cells.select(pl.concat_str(map(_quoted, cells.columns), separator=",").alias(name)).to_series()
 
 

@@ -28,6 +28,7 @@ from reveil.policy.policy import Policy
 from reveil.published.format import COUNT, GROUP
 from reveil.published.notation import parse_column
 from reveil.published.reader import Published, read_cells, read_published
+from reveil.table.numbers import plain
 from reveil.table.read import read_table
 
 BLOCK = 1 << 26  # person-group pairs that are compared at once
@@ -295,7 +296,13 @@ def _blocks(rows: int, width: int) -> Iterator[tuple[int, int]]:
 def _numeric(values: pl.Series, tree: Hierarchy | None) -> bool | None:
     if tree is not None:
         return None
-    return True if values.dtype.is_numeric() else None
+    return True if values.dtype.is_numeric() or (values.dtype == pl.String and _all_numbers(values)) else None
+
+
+def _all_numbers(values: pl.Series) -> bool:
+    """Whether a file's texts are all numbers; they are compared as they are written."""
+    known = values.drop_nulls().unique()
+    return len(known) > 0 and bool(plain(known).all())
 
 
 def taxonomies(policy: Policy | None, names: Sequence[str]) -> dict[str, Hierarchy]:
