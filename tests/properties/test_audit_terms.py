@@ -76,7 +76,7 @@ def test_closed_cohorts(c, refill):
         assert found.promise == bound and s["undecided"] == s["without_belief"] == 0
         assert (s["above_promise"], s["beyond_promise"]) == (above, outside)
         assert (s["exposed"], s["exposed_beyond"]) == (exposed, out)
-        assert found.holds == (exposed == 0 and above == outside)
+        assert found.holds == (exposed == out and above == outside)  # what lies outside is told, and flips nothing
         seen["beyond"] += outside
         seen["exposed beyond"] += out
         seen["within"] += above - outside
@@ -104,7 +104,7 @@ def test_words_say_which_of_the_two_it_is():
     assert text in " ".join(lines(two).split()) and text in html(two) and " broken" not in html(two)
     assert "2 of 8 people are above the promise, beyond the promise's terms" in repr(two)
     exposed = audit(from_groups(CLOSED), policy=SAFE, compromised=["A=w", "B=x", "C=y"])
-    assert counts(exposed) == (1, 1, 1, 1) and not exposed.holds
+    assert counts(exposed) == (1, 1, 1, 1) and exposed.holds
     assert exposed.verdict[0].startswith("1 person is exposed with certainty, in groups of which")
     assert "allows for more known people" in html(exposed)
 

@@ -22,7 +22,7 @@ from reveil.audit.model.options import count_of, having
 from reveil.audit.result.attacks import Attack, attacks
 from reveil.audit.result.outcome import Audit
 from reveil.audit.result.reasons import Reasoning, explain
-from reveil.audit.result.score import Score, score
+from reveil.audit.result.score import Protects, Score, everything, score
 from reveil.audit.settings import AuditSettings
 from reveil.base.arrays import I64, Bools
 from reveil.base.errors import Fault, InputError, stop_if
@@ -71,7 +71,7 @@ class Job:
         stated = self.settings.promise is not None  # then it is a bound for this adversary, whoever is known
         promise = promised(self.settings.promise, self.policy)
         terms = None if stated or promise is None or self.policy is None else allowed(self.policy)
-        scored = score(found, self.truth, people, terms)
+        scored = score(found, self.truth, people, terms, self._protects)
         trend, first = self._trend(pins, people)
         return Audit(
             self.seen, self.who, found, scored, self._attacks(scored), promise,
@@ -79,6 +79,11 @@ class Job:
             self.policy,
             tuple(people or ()), terms,
         )  # fmt: skip
+
+    @property
+    def _protects(self) -> Protects:
+        """The values that the policy protects; without one, all."""
+        return everything if self.policy is None else self.policy.guarantee.headline.protects
 
     def _explained(self, found: Inference, scored: Score) -> tuple[Reasoning, ...]:
         """The worst cases in words; leaving groups out to see what is needed takes as long as many small audits."""
@@ -96,7 +101,7 @@ class Job:
         for draw in range(1, self.settings.draws):
             model = build(self.seen, self.who, pinned=self._pins(draw))
             again, _ = attack(model, self.who, seconds=self.settings.limit, people=people, beliefs=False)
-            counts.append(len(score(again, None, people).exposed_people))
+            counts.append(len(score(again, None, people, protects=self._protects).exposed_people))
         return tuple(counts)
 
     def _attacks(self, scored: Score) -> tuple[Attack, ...]:
@@ -192,7 +197,7 @@ class Job:
             part_found, _ = attack(
                 model, self.who, seconds=self.settings.limit / len(o.releases), people=people, beliefs=False
             )
-            found = score(part_found, None, people)
+            found = score(part_found, None, people, protects=self._protects)
             for person in found.exposed_people:
                 first.setdefault(int(person), o.releases[last - 1])
             rows.append(

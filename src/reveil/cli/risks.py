@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from reveil.audit.audit import Audit
 
 
+UNDECIDED = 3  # exit code: neither that the promise holds nor that it does not
+
+
 @app.command()
 def audit(
     tables: Annotated[
@@ -106,6 +109,12 @@ def _show_audit(found: "Audit", report: Path | None, external: bool, json: bool,
 
 
 def _refuse_exposure(found: "Audit", json: bool) -> None:
+    if found.undecided:
+        if not json:
+            s = found.summary
+            count = f"{s['undecided']:,} undecided, {s['without_belief']:,} without a belief"
+            typer.echo(f"{count}: too many to say anything. Raise --limit, or name --people.", err=True)
+        raise typer.Exit(UNDECIDED)
     if found.holds:
         return
     if json:

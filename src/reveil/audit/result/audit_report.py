@@ -23,6 +23,7 @@ from reveil.report.plots import Bar, bars, line
 MOST_BOXES, MOST_NAMES = 4, 8  # of a picture: groups of a release, people or values of a group
 WIDTH = 110  # of a line on the terminal
 CRITERIA = ("singling out", "linkability", "inference")
+EVER = " (to have had a value in at least one release)"
 UNDECIDED = (
     "Undecided: counting was too long and the search found no end in time. They may or may not be exposed; raise the "
     "limit, or name people to look at them alone."
@@ -38,13 +39,13 @@ def lines(found: Audit, *, external: bool = False) -> str:
         f"Adversary: {s['adversary']}",
         "",
         f"  exposed with certainty   {s['exposed']:,} of {_among(found)}",
-        f"  guessed above 1/2        {s['above_half']:,}",
+        f"  guessed above 1/2        {s['above_half']:,}{EVER if s['ever_linked'] else ''}",
     ]
     if s["promise"] is not None:
         out.append(f"  above the promise {s['promise']:<6} {s['above_promise']:,}")
     out += [fill(text, WIDTH, initial_indent="    ", subsequent_indent="    ") for text in found.verdict]
     if s["highest"] is not None:
-        out.append(f"  highest belief           {s['highest']:.4f}")
+        out.append(f"  highest belief           {s['highest']:.4f}{EVER if s['ever_linked'] else ''}")
     if s["posterior_of_truth"] is not None:
         out.append(f"  mean belief in the truth {s['posterior_of_truth']:.4f}")
     if s["certain_by_draw"]:
@@ -220,7 +221,10 @@ def _tiles(found: Audit) -> Markup:
             f"above the promise {s['promise'] or '(none stated)'}"
             f"{found.in_terms(s['above_promise'], s['beyond_promise'])}",
         ),
-        ("–" if s["highest"] is None else f"{s['highest']:.3f}", "highest belief in anybody's value"),
+        (
+            "–" if s["highest"] is None else f"{s['highest']:.3f}",
+            "highest belief in anybody's value" + (EVER if s["ever_linked"] else ""),
+        ),
     ]
     return Markup('<div class="tiles">{}</div>').format(
         Markup("").join(Markup('<div class="tile"><b>{}</b><span>{}</span></div>').format(*tile) for tile in tiles)
@@ -251,15 +255,15 @@ def _attacks(found: Audit) -> Markup:
 def _advice(found: Audit) -> Markup:
     """What a privacy officer can do about it."""
     s = found.summary
-    if found.holds and not s["undecided"]:
-        text = "For this adversary nothing follows with certainty. Ask whether anybody could know more than is assumed."
-    elif found.holds:
-        text = "Nothing was found, but not everybody was settled. Do not rely on this before they are."
-    elif s["exposed_beyond"] == s["exposed"] and s["beyond_promise"] == s["above_promise"]:
+    if found.holds and (s["exposed"] or s["above_promise"]):
         text = (
             "This adversary knows more people than the promise allows for. If anybody could know so many, publish "
             "under a promise that allows for more known people."
         )
+    elif found.holds and not s["undecided"]:
+        text = "For this adversary nothing follows with certainty. Ask whether anybody could know more than is assumed."
+    elif found.holds:
+        text = "Nothing was found, but not everybody was settled. Do not rely on this before they are."
     elif not s["exposed"]:
         text = "Nobody is certain, but guesses are better than promised. Publish nothing more before it is clear why."
     else:

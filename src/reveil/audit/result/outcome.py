@@ -23,6 +23,8 @@ from reveil.base.errors import Fault, InputError
 from reveil.base.words import agree, some, some_people
 from reveil.policy.policy import Policy
 
+TOO_MANY = 20  # one person in so many who is not settled is too many to say anything
+
 
 @dataclass(frozen=True, eq=False)
 class Audit:
@@ -55,9 +57,19 @@ class Audit:
 
     @property
     def holds(self) -> bool:
-        """Nobody is certain but those who were known, and nobody is above what was promised within its terms."""
+        """Of whom the promise speaks, nobody's protected value is certain, and nobody is above what was promised.
+
+        What lies outside its terms (more people known, harmless values) is listed beside it.
+        """
         s = self.summary
-        return bool(s["exposed"] == 0 and s["above_promise"] == s["beyond_promise"])
+        return bool(s["exposed"] == s["exposed_beyond"] and s["above_promise"] == s["beyond_promise"])
+
+    @property
+    def undecided(self) -> bool:
+        """Nothing was found, but so many were left unsettled that nothing can be said."""
+        s = self.summary
+        unsettled = max(s["undecided"], 0 if self.promise is None else s["without_belief"])
+        return self.holds and unsettled * TOO_MANY > s["people"]
 
     @property
     def verdict(self) -> tuple[str, ...]:
@@ -66,7 +78,11 @@ class Audit:
         if s["exposed"] and self.allowed is not None:
             said.append(self._told(s["exposed"], s["exposed_beyond"], "exposed with certainty"))
         if s["above_promise"]:
-            said.append(self._told(s["above_promise"], s["beyond_promise"], f"above {s['promise']}"))
+            ever = " for having a value in some release" if s["ever_linked"] else ""
+            said.append(self._told(s["above_promise"], s["beyond_promise"], f"above {s['promise']}{ever}"))
+        if s["harmless_certain"]:
+            count = s["harmless_certain"]
+            said.append(f"Outside the promise: of {some_people(count)} it is certain that they have a harmless value.")
         return tuple(said)
 
     def _told(self, count: int, outside: int, what: str) -> str:
@@ -96,6 +112,7 @@ class Audit:
             "counterfeits": int(o.group_fakes[o.group_fakes > 0].sum()),
             "adversary": self.adversary.describe(),
             "known": len(self.inference.model.known),
+            "ever_linked": False,  # whether beliefs are about having a value in any release, not in each
             **self.score.counts(self.promise),
             **self._ever(),
             "promise": None if self.promise is None else str(self.promise),
@@ -105,13 +122,20 @@ class Audit:
         }
 
     def _ever(self) -> dict[str, Any]:
-        """Where a bound on being linked in any release was promised, who is linked more surely than that."""
-        counted = None if self.policy is None else self.policy.guarantee.headline.ever_linked
-        if counted is None or self.promise is None:
+        """Where values change freely, or being linked in any release is what was promised: that is what counts."""
+        bound = None if self.policy is None else self.policy.guarantee.headline.ever_linked
+        if bound is None and self.adversary.change != "freely":
             return {}
-        above = self.score.linked(float(self.promise), counted)
+        found: dict[str, Any] = {
+            "highest": self.score.highest_ever,
+            "above_half": len(self.score.linked(0.5)),
+            "ever_linked": True,
+        }
+        if self.promise is None:
+            return found
+        above = self.score.linked(float(self.promise))
         outside = set(self.observed.app_person[self.score.beyond].tolist())
-        return {"above_promise": len(above), "beyond_promise": len(above & outside)}
+        return found | {"above_promise": len(above), "beyond_promise": len(above & outside)}
 
     @cached_property
     def classes(self) -> tuple[tuple[str, int], ...]:

@@ -42,6 +42,14 @@ class PersonBelief:
         }
 
 
+Protects = Callable[[object], bool]
+
+
+def everything(value: object) -> bool:
+    """Every value is one that people need protection from."""
+    return True
+
+
 SMALL = 1e-9  # floats that come from exact fractions are compared with this much slack
 
 
@@ -53,6 +61,7 @@ class Score:
     truth: I64 | None
     looked: Bools  # appearances that were asked about
     beyond: Bools  # appearances of which the promise does not speak: too many people are known
+    protects: Protects = everything  # which values are those that somebody needs protection from
 
     @cached_property
     def targets(self) -> I64:
@@ -89,10 +98,22 @@ class Score:
         return sure["app"].to_numpy()
 
     @cached_property
+    def protected(self) -> Bools:
+        """Of each value, whether it is protected; others are harmless."""
+        return np.array([self.protects(value) for value in self.inference.model.observed.values], dtype=bool)
+
+    @property
+    def sure_apps(self) -> I64:
+        """Appearances with a certain value that is protected."""
+        sure = self.top.filter((pl.col("open") == 1) & (pl.col("value") >= 0))
+        apps: I64 = sure["app"].to_numpy()[self.protected[sure["value"].to_numpy()]]
+        return apps
+
+    @cached_property
     def exposed_apps(self) -> I64:
-        """The first certain appearance of everybody who is certain and was not known."""
+        """The first appearance of everybody whose protected value is certain and who was not known."""
         o, known = self.inference.model.observed, self.inference.model.known
-        apps = self.certain_apps
+        apps = self.sure_apps
         apps = apps[~np.isin(o.app_person[apps], np.fromiter(known, dtype=np.int64, count=len(known)))]
         _, first = np.unique(o.app_person[apps], return_index=True)
         return apps[np.sort(first)]
@@ -176,11 +197,27 @@ class Score:
         """People whose appearances among these are all beyond the terms of the promise."""
         return self._people(apps) - self._people(apps[~self.beyond[apps]])
 
-    def linked(self, bound: float, protects: Callable[[object], bool]) -> set[int]:
+    def linked(self, bound: float) -> set[int]:
         """People who are linked to a protected value in some release with more than this chance."""
-        values, known = self.inference.model.observed.values, self.inference.model.known
-        above = {p for (p, v), share in self.ever.items() if share > bound + SMALL and protects(values[v])}
-        return above - known
+        above = {p for (p, v), share in self.ever.items() if share > bound + SMALL and self.protected[v]}
+        return above - self.inference.model.known
+
+    @property
+    def highest_ever(self) -> float | None:
+        """The highest chance with which anybody not known is linked to a protected value in some release."""
+        known = self.inference.model.known
+        found = [share for (p, v), share in self.ever.items() if self.protected[v] and p not in known]
+        return max(found, default=None)
+
+    def _believed(self, top: pl.DataFrame) -> NDArray[np.float64]:
+        """The highest belief in a protected value, by appearance of `top`; nan where it was not computed."""
+        if self.protected.all():
+            return top["p"].to_numpy()
+        codes = np.flatnonzero(self.protected).tolist()
+        shown = self.options.filter(pl.col("value").is_in(codes)).group_by("app").agg(pl.col("p").max().alias("q"))
+        both = top.select("app", "p").join(shown.cast({"app": top.schema["app"]}), on="app", how="left")
+        belief = pl.when(pl.col("p").is_nan()).then(pl.col("p")).otherwise(pl.col("q").fill_null(0.0))
+        return both.select(belief).to_series().to_numpy()
 
     @cached_property
     def risk(self) -> dict[str, float]:
@@ -205,12 +242,14 @@ class Score:
         m, o = self.inference.model, self.inference.model.observed
         known = np.fromiter(m.known, dtype=np.int64, count=len(m.known))
         others = self.top.filter(pl.Series(~np.isin(o.app_person[self.top["app"].to_numpy()], known)))
-        apps, p = others["app"].to_numpy(), others["p"].to_numpy()
+        apps, p = others["app"].to_numpy(), self._believed(others)
+        harmless = np.setdiff1d(np.intersect1d(self.certain_apps, apps), self.sure_apps)
         above = apps[p > (np.inf if promise is None else float(promise) + SMALL)]
         undecided = np.nonzero(~self.inference.decided & self.looked)[0]
         return {
             "exposed": len(self.exposed_people),
-            "exposed_beyond": self._all_beyond(np.intersect1d(self.certain_apps, apps)),
+            "exposed_beyond": self._all_beyond(np.intersect1d(self.sure_apps, apps)),
+            "harmless_certain": self._people(harmless),
             "above_half": self._people(apps[p > 0.5 + SMALL]),
             "above_promise": self._people(above),
             "beyond_promise": self._all_beyond(above),
@@ -222,10 +261,17 @@ class Score:
         }
 
 
-def score(found: Inference, truth: I64 | None, people: Sequence[int] | None, allowed: int | None = None) -> Score:
+def score(
+    found: Inference,
+    truth: I64 | None,
+    people: Sequence[int] | None,
+    allowed: int | None = None,
+    protects: Protects = everything,
+) -> Score:
     """`allowed`: how many people may be known in the terms of the promise (None: it has no such terms)."""
     looked: NDArray[np.bool_] = np.ones(len(found.model.app_factor), dtype=bool)
     if people is not None:
         looked = np.isin(found.model.observed.app_person, list(people))
     none: Bools = np.zeros(len(looked), dtype=bool)
-    return Score(found, truth, looked, none if allowed is None else beyond(found.model, allowed))
+    outside = none if allowed is None else beyond(found.model, allowed)
+    return Score(found, truth, looked, outside, protects)
