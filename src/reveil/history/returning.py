@@ -20,7 +20,7 @@ from reveil.base.words import agree, some_people
 from reveil.history.history import SPELLED, History
 from reveil.policy.policy import Policy
 from reveil.table.identify import person_hashes
-from reveil.table.roles import first_rows
+from reveil.table.numbers import first_rows
 
 BACK, RETURNED, NEW = "came back", "returned", "new people"  # among the counts of a certificate
 HALF = Fraction(1, 2)
