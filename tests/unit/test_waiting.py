@@ -104,3 +104,15 @@ def test_changes_that_disagree_with_the_stated_chances_are_certified_as_a_limit(
     (limit,) = changing(tmp_path / "sticky", 0.95)
     assert "0.5 is stated" in limit and "Counterfeits change as is stated" in limit
     assert not changing(tmp_path / "even", 0.5)
+
+
+def test_refills_and_near_people_are_limits_of_the_certificate(tmp_path: Path) -> None:
+    told = series(tmp_path, m=4, refill=2).publish(people("abcd", "wxyz"), seed=1).certificate.limits
+    assert any("stays vacant" in text for text in told) and any("Near people" in text for text in told)
+
+
+def test_an_attribute_named_twice_is_refused() -> None:
+    from reveil.background.estimate import estimate
+
+    with pytest.raises(InputError, match="named twice"):
+        estimate(people("ab", "xy"), ["age", "age:10"], "illness")
