@@ -51,7 +51,7 @@ def test_who_waits_because_all_are_too_few_is_shown_later(tmp_path: Path) -> Non
 
 def test_a_frequent_harmless_value_breaks_nothing(tmp_path: Path) -> None:
     table = people("abcdefgh", "xyhhhhhh")
-    with pytest.raises(InfeasibleError, match=r"harmless = \['h'\]; .*merge.*or let people wait"):
+    with pytest.raises(InfeasibleError, match=r"harmless = \['h'\]; .*merge.*or leave people out"):
         policy = {**POLICY, "method": {"infeasible": "refuse"}}
         open_series(policy, home=tmp_path / "other").publish(table, seed=1)
     made = series(tmp_path, harmless=["h"])
