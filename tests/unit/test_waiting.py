@@ -51,7 +51,7 @@ def test_who_waits_because_all_are_too_few_is_shown_later(tmp_path: Path) -> Non
 
 def test_a_frequent_harmless_value_breaks_nothing(tmp_path: Path) -> None:
     table = people("abcdefgh", "xyhhhhhh")
-    with pytest.raises(InfeasibleError, match=r"harmless = \['h'\]; .*merge.*or let people wait"):
+    with pytest.raises(InfeasibleError, match=r"harmless = \['h'\]; .*merge.*or leave people out"):
         policy = {**POLICY, "method": {"infeasible": "refuse"}}
         open_series(policy, home=tmp_path / "other").publish(table, seed=1)
     made = series(tmp_path, harmless=["h"])
@@ -104,3 +104,15 @@ def test_changes_that_disagree_with_the_stated_chances_are_certified_as_a_limit(
     (limit,) = changing(tmp_path / "sticky", 0.95)
     assert "0.5 is stated" in limit and "Counterfeits change as is stated" in limit
     assert not changing(tmp_path / "even", 0.5)
+
+
+def test_refills_and_near_people_are_limits_of_the_certificate(tmp_path: Path) -> None:
+    told = series(tmp_path, m=4, refill=2).publish(people("abcd", "wxyz"), seed=1).certificate.limits
+    assert any("stays vacant" in text for text in told) and any("Near people" in text for text in told)
+
+
+def test_an_attribute_named_twice_is_refused() -> None:
+    from reveil.background.estimate import estimate
+
+    with pytest.raises(InputError, match="named twice"):
+        estimate(people("ab", "xy"), ["age", "age:10"], "illness")

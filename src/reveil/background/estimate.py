@@ -79,7 +79,11 @@ def estimate(
 
 def _banded(table: pl.DataFrame, by: Sequence[str], column: str, smoothing: Fraction) -> list[pl.Series]:
     """The attribute cells of each row: values as they are published, or bands of numbers."""
-    faults, cells = [], []
+    faults, cells = [], list[pl.Series]()
+    names = [text.partition(":")[0] for text in by]
+    if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+        message = f"{', '.join(map(repr, twice))} is named twice"
+        faults.append(Fault("R437", "attributes", message, "name each attribute once"))
     if smoothing < 0:
         faults.append(Fault("R437", "smoothing", f"{smoothing} is below 0", "use 0 for none, 1 for a little"))
     for text in by:

@@ -145,6 +145,16 @@ def limits(policy: Policy, release: int | None, alone: int = 0) -> list[str]:
             "Exact quasi-identifiers are published: everybody can see who is in the table and find their row. Only "
             "which value of its group a row has is hidden."
         )
+    if isinstance(getattr(policy.guarantee.headline, "refill", None), int):
+        found.append(
+            "Places are refilled by newcomers who have their values: a place that stays vacant is more often one of a "
+            "rare value, and counterfeits can be guessed by that (see `reveil bench leaks`)."
+        )
+    if policy.guarantee.descriptor.follows_people:
+        found.append(
+            "Near people who stand in different groups share a value somewhat more often than others do; this is not "
+            "part of the bound."
+        )
     if alone and policy.method.publish != "anatomy":
         found.append(
             f"In {some(alone, 'group')} one person is left beside counterfeits, whose number is published: the "

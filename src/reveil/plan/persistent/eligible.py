@@ -103,7 +103,7 @@ def _fault(counts: I64, m: int, column: Sensitive, excess: int) -> Fault:
         "more than one in "
         f"m = {m}: they cannot be grouped so that each group has {m} different values",
         f"if nobody needs protection from {value!r}, begin the series with harmless = [{plain_text(value)!r}]; {lower}"
-        'merge rare values into wider ones; or let people wait: method.infeasible = "withhold" leaves '
-        f"{some(excess, 'row')} out until they fit, chosen by this value, which tells it (`reveil explain withheld`)",
+        'merge rare values into wider ones; or leave people out: method.infeasible = "withhold" withholds '
+        f"{some(excess, 'row')} for good, chosen by this value, which tells it (`reveil explain withheld`)",
         excess,
     )

@@ -69,6 +69,7 @@ class GlobalJudge:
     column: str
     protects: Callable[[object], bool] = lambda value: True
     name: str = "global"
+    some_only: bool = False  # whether there are values that are not protected
 
     def judge(self, view: View, history: History) -> list[Verdict]:
         if not view.count:
@@ -136,7 +137,7 @@ class GlobalJudge:
             )
             plain = (
                 f"Taken together, the releases say more about some people than was promised: that they had a "
-                f"certain {self.column!r} at some time can be guessed with a chance of {float(found.worst):.1%}."
+                f"{self._which} {self.column!r} at some time can be guessed with a chance of {float(found.worst):.1%}."
             )
         else:
             statement = (
@@ -145,7 +146,7 @@ class GlobalJudge:
             )
             plain = (
                 f"Whoever reads all releases so far, and knows which group a person was in each time, can "
-                f"tell that the person ever had a certain {self.column!r} with a chance of at most "
+                f"tell that the person ever had a {self._which} {self.column!r} with a chance of at most "
                 f"{float(found.worst):.1%}. This supposes that a value says nothing about the person's next one."
             )
         return Verdict(
@@ -159,6 +160,11 @@ class GlobalJudge:
             violating_rows=wrong,
             details=self._details(found, tracks, releases),
         )
+
+    @property
+    def _which(self) -> str:
+        """Of values without protection nothing is said, so the plain sentence must not speak of all."""
+        return "certain protected" if self.some_only else "certain"
 
     def _details(self, found: _Findings, tracks: _Tracks, releases: int) -> dict[str, Any]:
         chances = -np.expm1(found.trail)
@@ -251,4 +257,5 @@ def _short(chance: Fraction) -> str:
 
 
 def build_global(asked: Global, policy: Policy, background: Background) -> list[Judge]:
-    return [GlobalJudge(asked.l, name, asked.protects) for name in policy.named("sensitive")]
+    some_only = asked.protect is not None or asked.harmless is not None
+    return [GlobalJudge(asked.l, name, asked.protects, some_only=some_only) for name in policy.named("sensitive")]
