@@ -37,6 +37,7 @@ from reveil.ledger.record import Head
 from reveil.plan.loss import Loss, loss_of
 from reveil.plan.methods import method
 from reveil.plan.plan import Plan
+from reveil.policy.agreement import faults_alone
 from reveil.policy.policy import Policy, PolicyLike, load_policy
 from reveil.published.format import PRIVATE, PUBLIC, QUASI, TABLE, value_tables
 from reveil.published.imprint import Imprint
@@ -48,7 +49,7 @@ from reveil.table.roles import options, order_faults, prepare
 from reveil.verify.certificate import Certificate, certify
 from reveil.verify.covering import Held
 from reveil.verify.verify import Bench, Truth, Verification, verify
-from reveil.write.emit import count_counterfeits, emit
+from reveil.write.emit import count_counterfeits, emit, stamp
 from reveil.write.folders import copy_release, make_halves
 from reveil.write.recode import Recoded, part, recode
 
@@ -144,7 +145,9 @@ def write_release(d: Draft, folder: Path, history: History, number: int | None, 
         grouped = series or bool(d.policy.guarantee.priors)
         recoded = recode(d.frame, d.encoded, d.plan, d.policy, d.rng, group_column=grouped)
         table, tables = recoded.table, {TABLE: recoded}
-    emit(tables, counterfeits, d.policy, folder / PUBLIC, imprint=d.imprint)
+    emit(tables, counterfeits, d.policy, folder / PUBLIC)
+    if d.imprint is not None:
+        stamp(folder / PUBLIC, d.imprint)
     progress("verifying", 0.0)
     verification = verify(folder / PUBLIC, d.policy, history, truth_of(d), d.bench)
     verification.insist()
@@ -215,7 +218,7 @@ def anonymize(
     ['[20-21]', '[40-41]']
     """
     loaded = load_policy(policy)
-    stop_if(_needs_series(loaded))
+    stop_if(faults_alone(loaded))
     target = None if out is None else Path(out)
     if target is not None and target.exists():
         store.new_folder(target)  # an occupied folder is refused before any work
@@ -231,21 +234,6 @@ def anonymize(
             return release if target is None else release.at(copy_release(staged, store.new_folder(target)))
         except OSError as error:
             raise store.refused_by_disk(error) from error
-
-
-def _needs_series(policy: Policy) -> list[Fault]:
-    """What one release without memory cannot keep or use: promises about people over time, gate and anchor."""
-    idle = {"[audit] gate": policy.audit.gate, "[output] anchor": policy.anchor is not None}
-    faults = [
-        Fault("R225", key, "does nothing for one release without a series", "leave it out, or use `reveil publish`")
-        for key, given in idle.items()
-        if given
-    ]
-    if policy.guarantee.descriptor.follows_people:
-        message = "is a promise about a series, and this is one release"
-        remedy = "publish it in a series (reveil publish, reveil.open_series), or promise something about one table"
-        faults.append(Fault("R225", f'model "{policy.guarantee.model}"', message, remedy))
-    return faults
 
 
 def open_series(policy: PolicyLike, home: str | Path | None = None) -> Series:

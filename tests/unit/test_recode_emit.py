@@ -210,7 +210,7 @@ def test_csv_and_parquet_hold_the_same(tmp_path: Path) -> None:
     tables = []
     for form in ("csv", "parquet"):
         policy = policy_for(tmp_path, list(KINDS), output={"format": form})
-        release = reveil.anonymize(people(missing=True), policy, seed=5, out=tmp_path / form)
+        release = reveil.anonymize(people(missing=True), policy, seed=5, key=bytes(32), out=tmp_path / form)
         tables.append(release.table)
         text = read_published(tmp_path / form / "public" / f"table.{form}")
         assert text.cast(pl.String).fill_null("\0").height == ROWS
@@ -233,7 +233,7 @@ def test_public_holds_the_table_and_nothing_else(tmp_path: Path, form: str) -> N
     assert names == ["counterfeits.csv", "datapackage.json", f"table.{form}"]
     package = json.loads((release.public / "datapackage.json").read_text())
     assert package["name"] == "--series-1"
-    assert set(package) == {"profile", "name", "resources"}
+    assert set(package) == {"profile", "name", "reveil", "resources"}
     for resource in package["resources"]:
         content = (release.public / resource["path"]).read_bytes()
         assert resource["hash"] == "sha256:" + hashlib.sha256(content).hexdigest()
@@ -313,6 +313,9 @@ def test_a_seed_repeats_and_no_seed_does_not(tmp_path: Path) -> None:
         assert release.public is not None
         return (release.public / "table.csv").read_bytes(), release.table["row"].to_list()
 
+    for home in "abc":  # a seed repeats together with its key
+        (tmp_path / home).mkdir()
+        (tmp_path / home / "key").write_bytes(bytes(32))
     first, again, other = order(1, "a"), order(1, "b"), order(2, "c")
     assert first == again
     assert first[1] != other[1]

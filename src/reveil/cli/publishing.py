@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from reveil.base.addresses import masked
 from reveil.base.errors import Fault, GuaranteeError, InputError, TamperedError
 from reveil.base.words import some
 from reveil.cli.shared import (
@@ -27,7 +28,7 @@ from reveil.cli.shared import (
 from reveil.jobs.specs import AnonymizeSpec, CompareSpec, HistorySpec, PlanSpec, PublishSpec, VerifySpec
 
 if TYPE_CHECKING:
-    from reveil.jobs.results import Rechecked
+    from reveil.jobs.results import HandedOver, Rechecked
     from reveil.verify.certificate import Certificate
 
 # Columns of the history. Releases of older versions did not count who came back.
@@ -55,7 +56,8 @@ def init(
     folder = Path(source).parent if Path(source).exists() else Path()
     suggestions = suggest(frame)
     hierarchies = find_hierarchies(folder, frame.columns) if folder == policy.parent else {}
-    policy.write_text(draft_policy(suggestions, name or Path(source).stem, hierarchies), encoding="utf-8")
+    called = name or Path(masked(source).partition("?")[0]).stem
+    policy.write_text(draft_policy(suggestions, called, hierarchies), encoding="utf-8")
     if json:
         terminal.say_json({"policy": str(policy), "columns": [suggestion.to_dict() for suggestion in suggestions]})
     elif not quiet:
@@ -65,7 +67,7 @@ def init(
             f"\nWrote {policy}. Read it and correct it: only you know what others can know about these people."
         )
         known_again = any(suggestion.role == "identifier" for suggestion in suggestions)
-        terminal.say(f"Then: reveil {'plan' if known_again else 'anonymize --out NEW-FOLDER'} {source}")
+        terminal.say(f"Then: reveil {'plan' if known_again else 'anonymize --out NEW-FOLDER'} {masked(source)}")
 
 
 @app.command()
@@ -108,7 +110,7 @@ def plan(
     terminal.say(terminal.table(("column", "NCP"), losses))
     for name, value in preview.plan.statistics.items():
         terminal.say(terminal.statistic(name, value))
-    terminal.say("Nothing was written. To publish: reveil publish " + source)
+    terminal.say("Nothing was written. To publish: reveil publish " + masked(source))
 
 
 def _compare(source: str, policy: Path, seed: int | None, json: bool, quiet: bool) -> None:
@@ -203,7 +205,8 @@ def show(
 @app.command()
 def verify(
     what: Annotated[
-        str | None, typer.Argument(help="Number of a release, a folder, or a published table. Default: all releases.")
+        list[str] | None,
+        typer.Argument(help="Number of a release, folders, or a published table. Default: all releases."),
     ] = None,
     policy: PolicyFile = POLICY,
     home: Home = None,
@@ -211,10 +214,13 @@ def verify(
     quiet: Quiet = False,
 ) -> None:
     """Check again, from the published bytes."""
-    from reveil.jobs.results import Rechecked
+    from reveil.jobs.results import HandedOver, Rechecked
 
-    found = VerifySpec(policy, int(what) if what is not None and what.isdecimal() else what, home).run()
-    if isinstance(found, Rechecked):
+    named = what[0] if what and len(what) == 1 else what or None
+    found = VerifySpec(policy, int(named) if isinstance(named, str) and named.isdecimal() else named, home).run()
+    if isinstance(found, HandedOver):
+        _show_handed_over(found, json)
+    elif isinstance(found, Rechecked):
         say_past(policy, found.past, quiet)
         _show_rechecked(found, json)
     else:
@@ -224,6 +230,20 @@ def verify(
     if not found.holds:
         fault = Fault("R602", "verification", "does not confirm what was promised", "see above what was found")
         raise GuaranteeError(fault)
+
+
+def _show_handed_over(found: "HandedOver", json: bool) -> None:
+    from reveil.cli import terminal
+
+    if json:
+        terminal.say_json(found.to_dict())
+        return
+    for where, certificate in found.certificates.items():
+        terminal.say(f"{where}: {'holds' if certificate.holds else 'DOES NOT HOLD'}")
+        show_findings(certificate)
+    if found.forks:
+        raise TamperedError(found.forks)
+    terminal.say("No two of these packages contradict each other about the series they belong to.")
 
 
 def _show_certificate(certificate: "Certificate", json: bool) -> None:

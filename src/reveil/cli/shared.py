@@ -74,16 +74,20 @@ def say_past(policy: Path, past: "Past", quiet: bool) -> None:
 
 def say_changes(policy: Path, changes: "Sequence[Fault]") -> None:
     """Looking back is done under the recorded policy, and says so on stderr."""
+    from reveil.cli import terminal
+
     if changes:
         lines = [f"Note: {policy} is not the policy of this series. It is read under the recorded one:"]
         lines += [f"  {fault.message}" for fault in changes]
-        sys.stderr.write("\n".join([*lines, "Publishing refuses this change: reveil explain R502", ""]))
+        terminal.warn("\n".join([*lines, "Publishing refuses this change: reveil explain R502"]))
 
 
 def say_settled(sentences: "Sequence[str]", quiet: bool) -> None:
     """What a crash had left is finished or cleared away first; said on stderr."""
+    from reveil.cli import terminal
+
     for sentence in sentences if not quiet else ():
-        sys.stderr.write(sentence + "\n")
+        terminal.warn(sentence)
 
 
 def show_release(release: "Release", json: bool, quiet: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,13 +13,40 @@ from reveil.base.errors import ReveilError
 from reveil.base.progress import Progress, silent
 from reveil.base.words import some
 
+# What a terminal obeys instead of showing it: control characters, and marks that turn the direction of text.
+_OBEYED = "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
+OBEYED, OBEYED_OR_LINE = re.compile(f"[{_OBEYED}]"), re.compile(f"[{_OBEYED}\n\t]")
+
+
+def shown(text: str) -> str:
+    """A text with every character spelled out that a terminal would obey.
+
+    >>> shown("red \\x1b[31m"), line("one\\nline")
+    ('red \\\\x1b[31m', 'one\\\\nline')
+    """
+    return OBEYED.sub(_spelled_out, text)
+
+
+def line(text: str) -> str:
+    """The same for what must stay in its line: cells, names, and what refusals say."""
+    return OBEYED_OR_LINE.sub(_spelled_out, text)
+
+
+def _spelled_out(found: re.Match[str]) -> str:
+    return found[0].encode("unicode_escape").decode()
+
 
 def say(text: str = "") -> None:
-    sys.stdout.write(text + "\n")
+    sys.stdout.write(shown(text) + "\n")
+
+
+def warn(text: str) -> None:
+    sys.stderr.write(shown(text) + "\n")
 
 
 def say_json(content: object) -> None:
-    say(json.dumps(content, indent=2, ensure_ascii=False, default=str))
+    text = json.dumps(content, indent=2, ensure_ascii=False, default=str)
+    sys.stdout.write(OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
 
 
 def refuse(error: ReveilError, as_json: bool) -> None:
@@ -29,13 +57,14 @@ def refuse(error: ReveilError, as_json: bool) -> None:
         return
     lines = [f"{error.title}:"]
     for fault in error.faults:
-        lines += [f"  {fault.code}  {fault.where}: {fault.message}{fault.extent}", f"        Way out: {fault.remedy}"]
+        what = line(f"{fault.where}: {fault.message}{fault.extent}")
+        lines += [f"  {fault.code}  {what}", f"        Way out: {line(fault.remedy)}"]
     if any(fault.places for fault in error.faults):
         lines.append("Rows are counted from 1, the first below the header.")
     lines += notes
     codes = sorted({fault.code for fault in error.faults})
     lines.append(f"More: reveil explain {codes[0]}")
-    sys.stderr.write("\n".join(lines) + "\n")
+    warn("\n".join(lines))
 
 
 @contextmanager
@@ -61,14 +90,15 @@ def progress(quiet: bool) -> Iterator[Progress]:
 def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """Aligned columns; numbers to the right."""
     texts = [[_cell(cell) for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(header, *texts, strict=True)]
+    names = [line(name) for name in header]
+    widths = [max(map(len, column)) for column in zip(names, *texts, strict=True)]
     right = [all(isinstance(row[i], int | float) for row in rows) for i in range(len(header))]
 
-    def line(cells: Sequence[str]) -> str:
+    def row_of(cells: Sequence[str]) -> str:
         parts = (c.rjust(w) if r else c.ljust(w) for c, w, r in zip(cells, widths, right, strict=True))
         return "  " + "  ".join(parts).rstrip()
 
-    return "\n".join([line(header), *(line(row) for row in texts)])
+    return "\n".join([row_of(names), *(row_of(row) for row in texts)])
 
 
 def statistic(name: str, value: object) -> str:
@@ -88,7 +118,7 @@ def statistic(name: str, value: object) -> str:
 def _cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4f}"
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else line(str(value))
 
 
 def verdict_lines(verdicts: Sequence[Mapping[str, Any]]) -> str:

@@ -5,12 +5,12 @@ Looking back is done under the recorded policy (`jobs.past`), and results say un
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reveil.base.errors import Fault, InputError, ReveilError
+from reveil.base.errors import Fault, InputError, ReveilError, TamperedError
 from reveil.jobs.past import Past
 
 if TYPE_CHECKING:
@@ -65,12 +65,16 @@ def history_of(past: Past) -> SeriesHistory:
     """All releases as they were recorded; every byte is compared with what was recorded."""
     from reveil.verify.certificate import limits
 
-    releases = tuple(
-        {"number": r.number, "made": r.made, "id": r.id, **r.facts["counts"], "NCP": r.facts["loss"]["mean_ncp"]}
-        for r in past.ledger.records()
-    )
     ledger, notes = past.ledger, tuple(limits(past.policy, 1)[1:])
-    return SeriesHistory(ledger.series, ledger.home, releases, tuple(ledger.check()), notes, past)
+    faults = tuple(ledger.check())
+    try:
+        releases = tuple(
+            {"number": r.number, "made": r.made, "id": r.id, **r.facts["counts"], "NCP": r.facts["loss"]["mean_ncp"]}
+            for r in ledger.records()
+        )
+    except (KeyError, TypeError):  # edited facts: there is nothing to list, only to name
+        raise TamperedError(faults) from None
+    return SeriesHistory(ledger.series, ledger.home, releases, faults, notes, past)
 
 
 def release_of(past: Past, number: int | None) -> Release:
@@ -91,6 +95,37 @@ def recheck_series(past: Past, number: int | None) -> Rechecked:
     from reveil.verify.recheck import recheck
 
     return Rechecked(recheck(past.ledger, past.policy, number), past)
+
+
+@dataclass(frozen=True)
+class HandedOver:
+    """Several packages that somebody holds: each judged on its own, and whether they belong to one series."""
+
+    certificates: Mapping[str, Certificate]
+    forks: tuple[Fault, ...]
+
+    @property
+    def holds(self) -> bool:
+        return not self.forks and all(certificate.holds for certificate in self.certificates.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        judged = {where: certificate.to_dict() for where, certificate in self.certificates.items()}
+        return {"holds": self.holds, "packages": judged, "forks": [fault.to_dict() for fault in self.forks]}
+
+
+def recheck_several(folders: Sequence[str | Path], policy: PolicyLike) -> HandedOver:
+    """Judge release folders on their own, and compare what their data packages say of series and predecessor."""
+    from reveil.policy.policy import load_policy
+    from reveil.published.imprint import forks, read_packages
+    from reveil.verify.recheck import check_folder
+
+    strange = [str(one) for one in folders if not Path(one).is_dir()]
+    if strange:
+        message, remedy = "is not a folder", "give release folders, or one table alone"
+        raise InputError([Fault("R603", f"'{one}'", message, remedy) for one in strange])
+    loaded, places = load_policy(policy), [Path(one) for one in folders]
+    judged = {str(place): check_folder(place, loaded) for place in places}
+    return HandedOver(judged, tuple(forks(read_packages(places))))
 
 
 def recheck_elsewhere(what: Any, policy: PolicyLike) -> Certificate:

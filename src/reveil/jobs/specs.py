@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from reveil.audit.audit import Audit
     from reveil.dp.count import Counted
     from reveil.jobs.release import Preview, Release
-    from reveil.jobs.results import Rechecked, SeriesHistory
+    from reveil.jobs.results import HandedOver, Rechecked, SeriesHistory
     from reveil.measure.compare import Comparison
     from reveil.measure.measure import Utility
     from reveil.perturb.perturb import Perturbed
@@ -198,19 +198,21 @@ class ShowSpec(Spec):
 
 @dataclass(frozen=True)
 class VerifySpec(Spec):
-    """Check again from the published bytes: releases of a series (all, or one by number), a folder, or a table."""
+    """Check again from the published bytes: a series (all of it, or one by number), a folder or several, or a table."""
 
     job: ClassVar[str] = "verify"
     policy: Any
     what: Any = None
     home: str | Path | None = None
 
-    def run(self, progress: Progress = silent) -> Rechecked | Certificate:
+    def run(self, progress: Progress = silent) -> Rechecked | Certificate | HandedOver:
         from reveil.jobs.past import settle_and_look_back
-        from reveil.jobs.results import recheck_elsewhere, recheck_series
+        from reveil.jobs.results import recheck_elsewhere, recheck_series, recheck_several
 
         if self.what is None or isinstance(self.what, int):
             return recheck_series(settle_and_look_back(self.policy, self.home), self.what)
+        if isinstance(self.what, (list, tuple)):
+            return recheck_several(self.what, self.policy)
         return recheck_elsewhere(self.what, self.policy)
 
 

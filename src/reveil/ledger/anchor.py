@@ -42,7 +42,7 @@ class Anchor:
         """Where the series is not the one that the anchor has seen, or an earlier state of it."""
         seen, newest = self.head(), series.head.number
         if seen is None:
-            anchored = any(record.facts.get("anchored") for record in series.records)
+            anchored = any(record.revealed and record.facts.get("anchored") for record in series.records)
             message = "is missing, though earlier releases wrote it: nobody can tell whether this home is the newest"
             return [self._fault(message, RESTORE_ANCHOR)] if anchored else []
         if seen.number > newest:

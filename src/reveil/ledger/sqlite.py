@@ -68,7 +68,8 @@ class SqliteCatalog:
                 raise TamperedError(_damaged(self._where, "entries are missing or wrong: series"))
             return None
         key, name, policy, fingerprint = entries[0]
-        lost = [what for what, value in (("series", name), ("fingerprint", fingerprint)) if not value]
+        told = {"series": name, "fingerprint": fingerprint, "key": key, "policy": "-" if policy is None else policy}
+        lost = [what for what, value in told.items() if not isinstance(value, str) or (not value and what != "key")]
         if lost or len(entries) > 1:
             wrong = ", ".join(lost) if lost else "there are several series, and none was asked for"
             raise TamperedError(_damaged(self._where, f"entries are missing or wrong: {wrong}"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from reveil.base.errors import Fault
 from reveil.guarantees.catalog import descriptors
 from reveil.guarantees.descriptor import ONE_RELEASE
 from reveil.policy.method import scheme_faults
@@ -95,3 +96,18 @@ def _rule_policy(policy: Policy) -> list[str]:
         needed = "a hierarchy" if rule == "level" else "an order or a hierarchy, so that its values are public"
         return [f"values.transitions by {rule} needs {needed} of column {names[0]!r}"]
     return []
+
+
+def faults_alone(policy: Policy) -> list[Fault]:
+    """What one release without memory cannot keep or use: promises about people over time, gate and anchor."""
+    idle = {"[audit] gate": policy.audit.gate, "[output] anchor": policy.anchor is not None}
+    faults = [
+        Fault("R225", key, "does nothing for one release without a series", "leave it out, or use `reveil publish`")
+        for key, given in idle.items()
+        if given
+    ]
+    if policy.guarantee.descriptor.follows_people:
+        message = "is a promise about a series, and this is one release"
+        remedy = "publish it in a series (reveil publish, reveil.open_series), or promise something about one table"
+        faults.append(Fault("R225", f'model "{policy.guarantee.model}"', message, remedy))
+    return faults

@@ -22,6 +22,11 @@ COUNTERFEITS = "counterfeits"
 GROUP, COUNT = "group", "count"  # columns
 INTEGER, NUMBER, DATE, TEXT = "integer", "number", "date", "string"  # types of columns, in the data package
 SUFFIXES = (".csv", ".parquet")
+# Spreadsheets take a text that begins with one of these for a formula. In CSV it gets an apostrophe in front, unless it
+# is a number; so does a text that has apostrophes before it, so that readers can take one away.
+FORMULAS = "=+@\t\r-"  # the hyphen last, for patterns
+ESCAPED = "formulaEscape"  # of a resource in the data package
+APOSTROPHE = "'"
 
 
 def value_tables(names: Sequence[str]) -> dict[str, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +24,8 @@ from reveil.published.format import (
     COUNT,
     COUNTERFEITS,
     DATE,
+    ESCAPED,
+    FORMULAS,
     GROUP,
     INTEGER,
     NUMBER,
@@ -112,21 +115,31 @@ def read_tables(public: Path) -> dict[str, pl.DataFrame]:
             files = [file for file in sorted(public.iterdir()) if file.suffix in SUFFIXES]
             return {file.stem: read_cells(file) for file in files if is_table(file.stem)}
         resources = json.loads((public / PACKAGE).read_bytes())["resources"]
-        return {r["name"]: read_file(public / r["path"], _fields(r)) for r in resources}
+        return {r["name"]: read_file(public / r["path"], _fields(r), escaped=ESCAPED in r) for r in resources}
     except UNREADABLE as error:
         reason = str(error).partition("\n")[0]
         remedy = "name a release folder, or restore it from a backup"
         raise InputError(Fault("R603", f"release in {public}", f"cannot be read: {reason}", remedy)) from None
 
 
-def read_file(file: Path, fields: Fields | None = None) -> pl.DataFrame:
-    """A published file; a missing value is null, and a cell of CSV is text where no type is stated."""
+def read_file(file: Path, fields: Fields | None = None, *, escaped: bool = False) -> pl.DataFrame:
+    """A published file; a missing value is null, and a cell of CSV is text where no type is stated.
+
+    `escaped`: the data package says that texts which look like formulas have an apostrophe in front.
+    """
     if file.suffix == ".parquet":
         return _as_declared(pl.read_parquet(file), fields or {})
     table = pl.read_csv(file, infer_schema=False, null_values=[""])
     with file.open(encoding="utf-8", newline="") as lines:
         table.columns = next(csv.reader(lines))  # Polars leaves quotation marks doubled in names
-    return _as_declared(table, fields or {})
+    return _as_declared(_unescaped(table) if escaped else table, fields or {})
+
+
+def _unescaped(table: pl.DataFrame) -> pl.DataFrame:
+    """Cells and names without the apostrophe that keeps spreadsheets from seeing formulas."""
+    front = f"^'('*[{FORMULAS}])"
+    table.columns = [re.sub(front, r"\1", name) for name in table.columns]
+    return table.with_columns(pl.col(pl.String).str.replace(front, "${1}"))
 
 
 def _has_package(public: Path) -> bool:

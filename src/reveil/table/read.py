@@ -7,24 +7,57 @@ becomes its plain text. Categories and columns without any value become text. A 
 
 from __future__ import annotations
 
-import datetime
-import io
 import re
 import uuid
-import zipfile
-from dataclasses import fields
-from decimal import Decimal
-from pathlib import Path
-from typing import Any
-
 import polars as pl
-
-from reveil.base.errors import Fault, InputError, stop_if
-from reveil.base.text import plain_text
-from reveil.table.cells import text_series, texts
-from reveil.table.limits import check_size, limit_faults
-from reveil.table.options import ReadOptions, checked_names, refusal
-from reveil.table.text_files import read_text
+import io
+import sqlite3
+import zipfile
+import datetime
+from reveil.table.cells import (
+    text_series,
+    texts,
+)
+from reveil.table.options import (
+    ReadOptions,
+    checked_names,
+    refusal,
+)
+from pathlib import (
+    Path,
+)
+from typing import (
+    Any,
+)
+from reveil.base.errors import (
+    Fault,
+    InputError,
+    stop_if,
+)
+from reveil.base.text import (
+    plain_text,
+)
+from reveil.table.text_files import (
+    read_text,
+)
+from reveil.table.limits import (
+    check_size,
+    limit_faults,
+)
+from urllib.parse import (
+    unquote,
+)
+from reveil.base.addresses import (
+    HIDDEN,
+    masked,
+    several_marks,
+)
+from decimal import (
+    Decimal,
+)
+from dataclasses import (
+    fields,
+)
 
 TEXT = (".csv", ".tsv", ".tab", ".txt")
 STATS = {".dta": "read_dta", ".sav": "read_sav", ".sas7bdat": "read_sas7bdat"}
@@ -211,10 +244,18 @@ def _from_database(source: str, options: ReadOptions) -> pl.DataFrame:
         url = make_url(source)
     except (ArgumentError, ValueError):
         raise refusal("R102", "database URL", "this is not a database URL", remedy) from None
-    where, kind = url.render_as_string(hide_password=True), url.drivername.split("+")[0]
+    where, kind = masked(source), url.drivername.split("+")[0]
     if kind not in ("sqlite", "postgresql", "postgres"):
         raise refusal("R102", where, f"'{kind}' is not supported", remedy)
+<<<<<<< ours
     _refuse_unused(options, (*ANYWHERE, "query"), where)
+=======
+    _refuse_unused(options, ("query",), where)
+    if several_marks(source):
+        message = "user or password hold an @, so that nobody can tell where the host begins"
+        remedy = "write %40 for it, or leave the password to the environment (PGPASSWORD) or ~/.pgpass"
+        raise refusal("R111", where, message, remedy)
+>>>>>>> theirs
     if options.query is None or not options.query.strip():
         raise refusal("R111", where, "a database needs a query", "pass query = 'SELECT ... FROM ...'")
     # Read-only, so that nothing is created or changed; and without parameters, so that % is only a character.
@@ -228,8 +269,16 @@ def _from_database(source: str, options: ReadOptions) -> pl.DataFrame:
     code, what, remedy = "R111", "no connection", "check host, port, database, user and password"
     try:
         with create_engine(url, poolclass=NullPool).connect() as base:
-            code, what, remedy = "R112", "the query failed", "try it in a database client first"
-            base.execution_options(no_parameters=True, postgresql_readonly=True)
+            code, what, remedy = (
+                "R112",
+                "the query failed (sources are read-only, and take one SELECT)",
+                "try it in a database client first",
+            )
+            # A cursor of the server takes one query that returns rows, and no second statement that would end the
+            # transaction; SQLite asks before everything that is not reading.
+            base.execution_options(no_parameters=True, postgresql_readonly=True, stream_results=kind != "sqlite")
+            if kind == "sqlite":
+                base.connection.driver_connection.set_authorizer(_only_reading)  # type: ignore[union-attr]
             result = base.exec_driver_sql(options.query)
             if result.returns_rows:
                 names, rows = checked_names(result.keys(), where), result.fetchall()
@@ -238,8 +287,18 @@ def _from_database(source: str, options: ReadOptions) -> pl.DataFrame:
     except ModuleNotFoundError as error:
         raise refusal("R110", where, f"the package '{error.name}' is missing", "pip install reveil[postgres]") from None
     except SQLAlchemyError as error:
-        raise refusal(code, where, f"{what}: {getattr(error, 'orig', None) or error}", remedy) from None
+        reason = masked(str(getattr(error, "orig", None) or error))
+        for secret in filter(None, (url.password, unquote(str(url.password or "")))):
+            reason = reason.replace(secret, HIDDEN)
+        raise refusal(code, where, f"{what}: {reason}", remedy) from None
     raise refusal("R112", where, "the query returns no table", "pass a SELECT")
+
+
+def _only_reading(action: int, first: str | None, second: str | None, *_: str | None) -> int:
+    """SQLite asks this before each step of a query. ATTACH, temporary tables, pragmas and writing are not reading."""
+    reading = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE)
+    harmless = action == sqlite3.SQLITE_FUNCTION and second not in ("load_extension", "writefile", "readfile", "edit")
+    return sqlite3.SQLITE_OK if action in reading or harmless else sqlite3.SQLITE_DENY
 
 
 def _series(name: str, values: tuple[Any, ...]) -> pl.Series:

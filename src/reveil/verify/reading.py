@@ -15,9 +15,12 @@ import polars as pl
 
 from reveil.policy.policy import Policy
 from reveil.published.format import (
+    APOSTROPHE,
     COUNT,
     COUNTERFEITS,
     DATE,
+    ESCAPED,
+    FORMULAS,
     GROUP,
     INTEGER,
     NUMBER,
@@ -65,13 +68,31 @@ def read_published(path: Path) -> pl.DataFrame:
 
 def typed(table: pl.DataFrame, package: Mapping[str, Any], resource: str = TABLE) -> pl.DataFrame:
     """Cells as the data package declares them."""
-    fields = {r["name"]: r["schema"]["fields"] for r in package["resources"]}[resource]
+    described = {r["name"]: r for r in package["resources"]}[resource]
+    if ESCAPED in described:
+        texts = [name for name, kind in table.schema.items() if kind == pl.String]
+        table = table.with_columns(map(_plain_cells, texts)).rename(_plain)
+    fields = described["schema"]["fields"]
     kinds = {field["name"]: field["type"] for field in fields if field["name"] in table.columns}
     days = [name for name, kind in kinds.items() if kind == DATE and table.schema[name] == pl.String]
     numbers = {INTEGER: pl.Int64, NUMBER: pl.Float64}
     return table.with_columns(pl.col(days).str.to_date("%Y-%m-%d")).cast(
         {name: numbers[kind] for name, kind in kinds.items() if kind in numbers}
     )
+
+
+def _plain(name: str) -> str:
+    """A name, without the apostrophe of something that begins like a formula."""
+    rest = name.lstrip(APOSTROPHE)
+    return name[1:] if name[:1] == APOSTROPHE and rest[:1] and rest[0] in FORMULAS else name
+
+
+def _plain_cells(name: str) -> pl.Expr:
+    """The cells of a column in the same way."""
+    cell = pl.col(name)
+    first = cell.str.strip_chars_start(APOSTROPHE).str.slice(0, 1)
+    marked = cell.str.starts_with(APOSTROPHE) & first.is_in(list(FORMULAS))
+    return pl.when(marked).then(cell.str.slice(1)).otherwise(cell).alias(name)
 
 
 def _paired(tables: Mapping[str, pl.DataFrame], policy: Policy) -> pl.DataFrame:

@@ -6,36 +6,60 @@ statistics of row groups.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
-
-import numpy as np
+import json
 import polars as pl
+import hashlib
+import numpy as np
+from reveil.published.format import (
+    APOSTROPHE,
+    COUNT,
+    COUNTERFEITS,
+    DATE,
+    ESCAPED,
+    FORMULAS,
+    GROUP,
+    INTEGER,
+    NUMBER,
+    PACKAGE,
+    TEXT,
+)
+from reveil.table.cells import (
+    texts,
+)
+from reveil.policy.policy import (
+    Publication,
+)
+from reveil.plan.plan import (
+    Plan,
+)
+from pathlib import (
+    Path,
+)
+from typing import (
+    Any,
+)
+from collections.abc import (
+    Mapping,
+    Sequence,
+)
+from reveil.published.imprint import (
+    Imprint,
+)
+from reveil.write.recode import (
+    Recoded,
+)
+from reveil.base.files import (
+    write_json,
+)
 
-from reveil.base.files import write_json
-from reveil.plan.plan import Plan
-from reveil.policy.policy import Publication
-from reveil.published.format import COUNT, COUNTERFEITS, DATE, GROUP, INTEGER, NUMBER, PACKAGE, TEXT
-from reveil.published.imprint import Imprint
-from reveil.table.cells import texts
-from reveil.write.recode import Recoded
-
+FIGURE = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"  # spreadsheets see no formula in it
 TYPES = {pl.Int64: INTEGER, pl.Float64: NUMBER, pl.Date: DATE, pl.String: TEXT, pl.Int32: INTEGER}
 
 
 def emit(
-    tables: Mapping[str, pl.DataFrame | Recoded],
-    counterfeits: pl.DataFrame | None,
-    policy: Publication,
-    folder: Path,
-    imprint: Imprint | None = None,
+    tables: Mapping[str, pl.DataFrame | Recoded], counterfeits: pl.DataFrame | None, policy: Publication, folder: Path
 ) -> None:
-    """Write the public half of a release into an existing folder: one table, or several (anatomy), by name.
-
-    A release of a series says by its `imprint` which one it is, and which one it follows.
-    """
+    """Write the public half of a release into an existing folder: one table, or several (anatomy), by name."""
     resources = []
     for name, table in tables.items():
         path = folder / f"{name}.{policy.output.format}"
@@ -47,10 +71,15 @@ def emit(
     package = {
         "profile": "tabular-data-package",
         "name": "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "-" for c in policy.series.name.lower()),
-        **({} if imprint is None else imprint.to_dict()),
         "resources": resources,
     }
     write_json(folder / PACKAGE, package)
+
+
+def stamp(folder: Path, imprint: Imprint) -> None:
+    """Let the data package of a series say which release it is, and which one it follows."""
+    package = json.loads((folder / PACKAGE).read_bytes())
+    write_json(folder / PACKAGE, {**package, **imprint.to_dict()})
 
 
 def count_counterfeits(plan: Plan) -> pl.DataFrame:
@@ -70,8 +99,31 @@ def write_table(table: pl.DataFrame | Recoded, path: Path) -> pl.DataFrame:
     elif isinstance(table, Recoded) and whole.width > 1:  # an empty cell alone in its line would need quotes
         joined(table).write_csv(path, quote_style="never")
     else:
+<<<<<<< ours
         whole.with_columns(texts(column) for column in whole if column.dtype.is_float()).write_csv(path)
+=======
+        escaped_table(whole).write_csv(path)
+>>>>>>> theirs
     return whole
+
+
+def escaped_table(table: pl.DataFrame) -> pl.DataFrame:
+    """The texts of a table as CSV shows them: none that a spreadsheet takes for a formula."""
+    texts = [name for name, kind in table.schema.items() if kind == pl.String]
+    shown = table.with_columns(map(_escaped, texts))
+    shown.columns = escaped_names(table.columns)
+    return shown
+
+
+def escaped_names(names: Sequence[str]) -> list[str]:
+    return pl.Series("name", names, pl.String).to_frame().select(_escaped("name")).to_series().to_list()
+
+
+def _escaped(name: str) -> pl.Expr:
+    """Text cells of a column, with an apostrophe before those that a spreadsheet would compute."""
+    text = pl.col(name)
+    formula = text.str.contains(f"^'*[{FORMULAS}]") & ~text.str.contains(FIGURE)
+    return pl.when(formula).then(pl.concat_str(pl.lit(APOSTROPHE), text)).otherwise(text).alias(name)
 
 
 def joined(recoded: Recoded) -> pl.DataFrame:
@@ -84,7 +136,8 @@ def joined(recoded: Recoded) -> pl.DataFrame:
 
 def _lines(cells: pl.DataFrame) -> pl.Series:
     """The lines of a CSV file without their ends, named like its first line."""
-    name = ",".join(pl.DataFrame({"name": cells.columns}).select(_quoted("name")).to_series())
+    name = ",".join(pl.DataFrame({"name": escaped_names(cells.columns)}).select(_quoted("name")).to_series())
+    cells = cells.with_columns(_escaped(text) for text, kind in cells.schema.items() if kind == pl.String)
     if cells.width == 1 and cells.dtypes != [pl.String]:
         only = cells.to_series()
         return (texts(only) if only.dtype.is_float() else only).alias(name)  # Polars writes whole numbers and days
@@ -108,7 +161,7 @@ def _resource(path: Path, table: pl.DataFrame, policy: Publication) -> dict[str,
         "path": path.name,
         "format": path.suffix[1:],
         "mediatype": "text/csv" if csv else "application/vnd.apache.parquet",
-        **({"encoding": "utf-8"} if csv else {}),
+        **({"encoding": "utf-8", ESCAPED: APOSTROPHE} if csv else {}),
         "bytes": path.stat().st_size,
         "hash": f"sha256:{digest}",
         "schema": {
