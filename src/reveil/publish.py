@@ -41,6 +41,7 @@ from reveil.table.encode import Encoded, encode
 from reveil.table.identify import keyed_hashes
 from reveil.table.read import read_table
 from reveil.table.roles import options, order_faults, prepare
+from reveil.table.types import decided_types
 from reveil.verify.certificate import Certificate, certify
 from reveil.verify.covering import Held
 from reveil.verify.verify import Bench, Truth, Verification, verify
@@ -162,7 +163,8 @@ def write_release(d: Draft, folder: Path, history: History, number: int | None, 
     progress("reporting", 0.0)
     seen = (d.frame, table, certificate, d.plan, d.loss, verification, d.policy, d.bench.known, history)
     write_reports(folder / PRIVATE, *seen, losses=history.losses, seed=d.seed)
-    return Release(table, d.plan.groups, counterfeits, certificate, None, number, values)
+    decided = decided_types(d.frame, d.policy.columns, history.types)
+    return Release(table, d.plan.groups, counterfeits, certificate, None, number, values, decided)
 
 
 def truth_of(d: Draft) -> Truth:
@@ -295,7 +297,8 @@ class Series:
         """What would be published and what it would cost. Changes nothing."""
         past = self.history()
         d = self.draft(table, past, seed, progress)
-        return Preview(past.head + 1, d.encoded.rows, d.plan, d.loss, self.policy.guarantee.model)
+        decided = decided_types(d.frame, self.policy.columns, past.types)
+        return Preview(past.head + 1, d.encoded.rows, d.plan, d.loss, self.policy.guarantee.model, decided)
 
     def publish(self, table: Any, *, seed: int | None = None, progress: Progress = silent) -> Release:
         """One more release: planned, written, verified, recorded, revealed. Or nothing at all, with the reason."""

@@ -21,6 +21,7 @@ from reveil.cli.shared import (
     say_past,
     show_findings,
     show_release,
+    show_types,
 )
 from reveil.jobs.specs import AnonymizeSpec, CompareSpec, HistorySpec, PlanSpec, PublishSpec, VerifySpec
 
@@ -101,6 +102,7 @@ def plan(
     terminal.say(terminal.table(("column", "NCP"), losses))
     for name, value in preview.plan.statistics.items():
         terminal.say(terminal.statistic(name, value))
+    show_types(preview.decided)
     terminal.say("Nothing was written. To publish: reveil publish " + source)
 
 

@@ -24,9 +24,10 @@ from reveil.history.history import History
 from reveil.history.recorded import spans_of, standing_of
 from reveil.plan.loss import Loss
 from reveil.plan.plan import Plan
-from reveil.policy.policy import ColumnType, Policy
+from reveil.policy.policy import Policy
 from reveil.table.encode import Encoded
 from reveil.table.numbers import first_rows
+from reveil.table.types import held_type
 from reveil.verify.certificate import Certificate
 
 
@@ -96,14 +97,8 @@ def facts_of(
         "method": plan.method,
         "codebook": {column.name: [_pack(value) for value in column.values] for column in encoded.sensitive},
         "paths": {tree.name: _new_paths(_paths(tree), past.paths.get(tree.name, {})) for tree in trees},
-        "types": {column.name: _type(column) for column in frame if column.null_count() < column.len()},
+        "types": {column.name: held_type(column) for column in frame if column.null_count() < column.len()},
     }
-
-
-def _type(column: pl.Series) -> ColumnType:
-    if column.dtype.is_numeric():
-        return "number"
-    return "date" if column.dtype == pl.Date else "category"
 
 
 def _pack(value: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ class Release:
     path: Path | None  # the folder with public/ and private/
     number: int | None  # in its series
     values: Mapping[str, pl.DataFrame] | None = None  # anatomy: group, value, count of each sensitive column
+    decided: Mapping[str, str] = field(default_factory=dict)  # types that only this table has settled, by column
 
     @classmethod
     def load(cls, ledger: Ledger, record: Record) -> Release:
@@ -74,6 +75,7 @@ class Release:
             "number": self.number,
             "path": None if self.path is None else str(self.path),
             "certificate": self.certificate.to_dict(),
+            "types_decided": dict(self.decided),
         }
 
     def __repr__(self) -> str:
@@ -98,12 +100,14 @@ class Preview:
     plan: Plan
     loss: Loss
     model: str
+    decided: Mapping[str, str] = field(default_factory=dict)  # types that only this table has settled, by column
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "release": self.number,
             "model": self.model,
             "input_rows": self.rows,
+            "types_decided": dict(self.decided),
             "loss": self.loss.to_dict(),
             **self.plan.to_dict(),
         }

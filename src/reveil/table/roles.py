@@ -19,7 +19,7 @@ from reveil.table.cells import texts
 from reveil.table.numbers import first_rows, mark_of
 from reveil.table.options import ReadOptions
 from reveil.table.read import read_table
-from reveil.table.types import comparable, days, kind_of, numbers
+from reveil.table.types import comparable, days, kind_of, numbers, whole_numbers
 
 RESERVED = ("group", "person", "release")  # what the columns of a series' releases and of its memory are called
 TOO_FEW = 20  # rows from which on a column of different values tells that it names rows
@@ -69,7 +69,7 @@ def as_kinds(
     """
     usable = [comparable(column) for column in columns]
     faults = [fault for _, found in usable for fault in found]
-    plain = [column for column, _ in usable]
+    plain = [whole_numbers(c, policy.columns[c.name], types.get(c.name)) for c, _ in usable]
     kinds: list[ColumnType] = []
     for column in plain:
         kind, found = kind_of(column, policy.columns[column.name], types.get(column.name))
