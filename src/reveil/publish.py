@@ -39,7 +39,7 @@ from reveil.published.format import PRIVATE, PUBLIC, QUASI, TABLE, value_tables
 from reveil.report.make import write_reports
 from reveil.table.encode import Encoded, encode
 from reveil.table.identify import keyed_hashes
-from reveil.table.read import read_table
+from reveil.table.read import declares_types, read_table
 from reveil.table.roles import options, order_faults, prepare
 from reveil.table.types import decided_types
 from reveil.verify.certificate import Certificate, certify
@@ -126,7 +126,13 @@ def usable(table: Any, policy: Policy, past: History, series: bool, seed: int | 
     except InputError as error:
         faults += error.faults
     try:
-        frame = prepare(read_table(table, options(policy)), policy, series=series, types=past.types)
+        frame = prepare(
+            read_table(table, options(policy)),
+            policy,
+            series=series,
+            types=past.types,
+            declared=declares_types(table),
+        )
     except InputError as error:
         raise InputError([*faults, *error.faults]) from None
     stop_if(faults + order_faults(frame, policy))

@@ -46,7 +46,7 @@ def whole_numbers(column: pl.Series, spec: Column, before: ColumnType | None) ->
 
     Where nothing says that they are numbers, they are only read so if they can be meant in no other way.
     """
-    stated = _stated(spec, before)
+    stated = stated_type(spec, before)
     if column.dtype != pl.String or stated not in (None, "number") or column.null_count() == column.len():
         return column
     for part in (column.head(SAMPLE), column):  # a first look at a few rows spares the others
@@ -57,16 +57,16 @@ def whole_numbers(column: pl.Series, spec: Column, before: ColumnType | None) ->
     return whole if stated == "number" or (zeros and not column.str.starts_with("+").any()) else column
 
 
-def _stated(spec: Column, before: ColumnType | None) -> ColumnType | None:
+def stated_type(spec: Column, before: ColumnType | None) -> ColumnType | None:
     """The type that is fixed without a look at the column."""
     if spec.role == "identifier" or spec.hierarchy is not None:
         return "category"
-    return spec.type if spec.type != "auto" else before or _needed(spec)
+    return spec.type if spec.type != "auto" else _needed(spec) or before
 
 
 def kind_of(column: pl.Series, spec: Column, before: ColumnType | None) -> tuple[ColumnType, list[Fault]]:
     """What the column holds: as the policy says, as recorded before, as its generalisation needs, or as it looks."""
-    stated = _stated(spec, before)
+    stated = stated_type(spec, before)
     return (stated, []) if stated is not None else _decided(column, spec)
 
 
