@@ -28,7 +28,7 @@ from reveil.dp.counting import bound, cells, read
 from reveil.policy.policy import load_as, load_policy
 from reveil.table.cells import texts
 from reveil.table.identify import keyed_hashes
-from reveil.table.read import read_table
+from reveil.table.read import declares_types, read_table
 from reveil.table.roles import options, prepare
 from support import workbook
 
@@ -131,7 +131,7 @@ def outcome(source: Any, rules: Any) -> pl.DataFrame | list[Any]:
     if isinstance(source, str):
         asked = type(asked)(query="SELECT * FROM t")
     try:
-        return prepare(read_table(source, asked), rules)
+        return prepare(read_table(source, asked), rules, declared=declares_types(source))
     except InputError as error:
         return list(error.faults)
 

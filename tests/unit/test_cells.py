@@ -38,7 +38,7 @@ def write(folder: Path, content: str | bytes, name: str = "t.csv") -> Path:
 
 def prepared(source: Any, **changes: Any) -> pl.DataFrame:
     rules = load_policy({**POLICY, **changes})
-    return prepare(read_table(source, options(rules)), rules)
+    return prepare(read_table(source, options(rules)), rules, declared=False)
 
 
 def refused(source: Any, **changes: Any) -> list[Fault]:
@@ -177,11 +177,11 @@ def test_a_number_is_published_as_it_is_whatever_others_have(tmp_path: Path) -> 
 
 def test_the_type_of_the_first_release_is_kept(tmp_path: Path) -> None:
     series = reveil.open_series(POLICY, tmp_path / "home")
-    series.publish(table("1", "2", "1", "2"))
+    series.publish(table("1", "2", "1", "2").to_pandas())
     assert series.history().types["v"] == "number"
     with pytest.raises(InputError, match=r"R218 column 'v'.*'old'"):
-        series.publish(table("1", "2", "1", "old"))
-    series.publish(table("1", "2", "01", "+2"))  # numbers in other words
+        series.publish(table("1", "2", "1", "old").to_pandas())
+    series.publish(table("1", "2", "01", "+2").to_pandas())  # numbers in other words
 
 
 # Encoding and decimal mark

@@ -544,6 +544,14 @@ def test_postgres(postgres: str) -> None:
     assert frame.select("weight", "tag", "nan", "id").row(0) == (70.5, 1, None, uuid)
 
 
+def test_one_decimal_in_postgres_changes_no_other(postgres: str) -> None:
+    """The scale of a numeric column must not show in other people's identifiers and values."""
+    few = "SELECT * FROM (VALUES (1.0, 'a'), (2.50, 'b')) AS t(n, v)"
+    more = "SELECT * FROM (VALUES (1.0, 'a'), (2.50, 'b'), (1.2345, 'c')) AS t(n, v)"
+    first, second = (read_table(postgres, ReadOptions(query=query)) for query in (few, more))
+    assert first.rows() == second.head(2).rows() == [("1", "a"), ("2.5", "b")]
+
+
 def test_postgres_is_only_read(postgres: str) -> None:
     (fault,) = refused(postgres, query="INSERT INTO people (zip) VALUES ('x') RETURNING zip")
     assert (fault.code, "read-only" in fault.message) == ("R112", True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from reveil.base.errors import Fault
     from reveil.jobs.past import Past
@@ -105,9 +105,19 @@ def show_release(release: "Release", json: bool, quiet: bool) -> None:
     if people := sentence(certificate.counts, certificate.release):
         terminal.say(people)
     show_findings(certificate)
+    show_types(release.decided)
     if release.path is not None:
         terminal.say(f"\nHand over only   {release.path / 'public'}")
         terminal.say(f"Keep to yourself {release.path / 'private'}   (read report.html first)")
+
+
+def show_types(decided: "Mapping[str, str]") -> None:
+    """What the policy left open and this table has settled."""
+    from reveil.cli import terminal
+
+    if decided:
+        found = ", ".join(f"{name} {kind}" for name, kind in decided.items())
+        terminal.say(f"Types found in this table, which a series keeps (state others in the policy): {found}.")
 
 
 def show_findings(certificate: "Certificate") -> None:

@@ -33,8 +33,8 @@ from reveil.policy.policy import Column, Policy, PolicyLike, load_policy
 from reveil.published.format import COUNT, GROUP
 from reveil.published.notation import parse_column
 from reveil.published.reader import Published, open_published
-from reveil.table.read import read_table
-from reveil.table.types import looked
+from reveil.table.read import declares_types, read_table
+from reveil.table.types import looked, stated_type
 
 # Names of columns inside, which no table of anybody's has.
 CLASS, KIND, ROWS, WEIGHT, TOTAL, CHANCE = (
@@ -116,8 +116,8 @@ def _people(source: Any, rules: Policy | None) -> pl.DataFrame:
     """A list of people: numbers and days by their look, but codes that the policy calls so, and what names people."""
     table = read_table(source)
     specs = {} if rules is None else rules.columns
-    texts = [name for name, spec in specs.items() if spec.type == "category" or spec.role == "identifier"]
-    return looked(table, [name for name in table.columns if name not in texts])
+    texts = [name for name, spec in specs.items() if stated_type(spec, None) == "category"]
+    return table if declares_types(source) else looked(table, [name for name in table.columns if name not in texts])
 
 
 def _side_by_side(known: list[pl.Series], figures: list[pl.Series], guesses: list[pl.Series]) -> pl.DataFrame:

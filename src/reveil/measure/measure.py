@@ -27,7 +27,7 @@ from reveil.policy.policy import Policy, PolicyLike, load_policy
 from reveil.published.anatomy import pair
 from reveil.published.format import GROUP
 from reveil.published.reader import open_published
-from reveil.table.read import read_table
+from reveil.table.read import declares_types, read_table
 from reveil.table.roles import options, prepare
 
 
@@ -152,7 +152,7 @@ def measure(
         published, values = opened.table, values or opened.values
         counterfeits = opened.counterfeits if counterfeits is None else counterfeits
     if not isinstance(original, pl.DataFrame):
-        original = prepare(read_table(original, options(rules)), rules)
+        original = prepare(read_table(original, options(rules)), rules, declared=declares_types(original))
     groups = None
     if values is not None:  # every row is found exactly; its value is any of its group's
         paired = _paired(published, values)

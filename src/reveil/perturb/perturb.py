@@ -27,7 +27,7 @@ from reveil.perturb.report import write_report
 from reveil.perturb.steps import Recipe
 from reveil.policy.policy import load_as
 from reveil.published.format import PRIVATE, PUBLIC, TABLE
-from reveil.table.read import read_table
+from reveil.table.read import declares_types, read_table
 from reveil.table.roles import options, prepare
 from reveil.verify.verify import Check
 from reveil.write.emit import emit
@@ -116,7 +116,7 @@ def _usable(table: Any, recipe: Recipe, seed: int | None) -> pl.DataFrame:
     if seed is not None and seed < 0:
         faults.append(Fault("R222", "seed", f"{seed} is negative", "use 0 or a larger number, or none"))
     try:
-        frame = prepare(read_table(table, options(recipe)), recipe)
+        frame = prepare(read_table(table, options(recipe)), recipe, declared=declares_types(table))
     except InputError as error:
         raise InputError([*faults, *error.faults]) from None
     stop_if(faults + faults_of(frame, recipe))

@@ -301,12 +301,12 @@ def _sensitive(look: Look) -> Advice | None:
             "Its values look like ICD codes of diagnoses. If outsiders know it instead, make it quasi with "
             "prefixes = [3, 1]: disease, then chapter."
         )
-        return Advice("sensitive", reason, "likely")
+        return Advice("sensitive", reason, "likely", {"type": "category"})
     if look.named(SENSITIVE) and look.kind != "date":
         reason = "By its name it is what people would not want known."
         if look.kind == "number" and (look.facts.distinct or 0) > 20:
             reason += " Different numbers may still be close to each other: see `reveil explain epsilon-m`."
-        return Advice("sensitive", reason, "likely", {"type": "number"} if look.kind == "number" else {})
+        return Advice("sensitive", reason, "likely", {"type": "number" if look.kind == "number" else "category"})
     return None
 
 

@@ -60,10 +60,11 @@ from dataclasses import (
 )
 
 TEXT = (".csv", ".tsv", ".tab", ".txt")
+COLUMNAR = (".parquet", ".arrow", ".feather", ".ipc")
 STATS = {".dta": "read_dta", ".sav": "read_sav", ".sas7bdat": "read_sas7bdat"}
 PLAIN = {int, float, bool, str, Decimal, datetime.date, datetime.datetime, uuid.UUID}  # of database values
 ANYWHERE = ("decimal", "nulls", "max_megabytes", "max_columns", "max_cell")  # options that every source honours
-SUFFIXES = (*TEXT, *(s + ".gz" for s in TEXT), ".parquet", ".arrow", ".feather", ".ipc", ".xlsx", *STATS)
+SUFFIXES = (*TEXT, *(s + ".gz" for s in TEXT), *COLUMNAR, ".xlsx", *STATS)
 
 
 def read_table(
@@ -94,6 +95,17 @@ def read_table(
     frame = frame.with_columns(texts(column) for column in frame if column.dtype == pl.Object)
     stop_if(limit_faults(frame, options, where))
     return frame if options.nulls == ("",) else frame.with_columns(_known(column, options.nulls) for column in frame)
+
+
+def declares_types(source: Any) -> bool:
+    """Whether the source says of its texts that they are texts. Files of texts, workbooks, objects and SQL do not.
+
+    >>> declares_types(pl.DataFrame()), declares_types("people.csv"), declares_types("people.parquet")
+    (True, False, True)
+    """
+    if isinstance(source, (str, Path)):
+        return "://" not in str(source) and Path(source).suffix.lower() in (*COLUMNAR, *STATS)
+    return type(source).__module__.split(".")[0] != "pandas"
 
 
 def _known(column: pl.Series, nulls: tuple[str, ...]) -> pl.Series:

@@ -18,8 +18,8 @@ from reveil.policy.policy import Column, ColumnType, DateOrder, Policy, Publicat
 from reveil.table.cells import texts
 from reveil.table.numbers import first_rows, mark_of
 from reveil.table.options import ReadOptions
-from reveil.table.read import read_table
-from reveil.table.types import comparable, days, kind_of, numbers
+from reveil.table.read import declares_types, read_table
+from reveil.table.types import comparable, days, kind_of, numbers, whole_numbers
 
 RESERVED = ("group", "person", "release")  # what the columns of a series' releases and of its memory are called
 TOO_FEW = 20  # rows from which on a column of different values tells that it names rows
@@ -37,11 +37,13 @@ def prepare(
     series: bool = False,
     types: Mapping[str, ColumnType] | None = None,
     once: bool = True,
+    declared: bool = True,
 ) -> pl.DataFrame:
     """The columns that the policy names, in its order and of its types, without the dropped ones.
 
     `types` are those that columns had in earlier releases: where the policy leaves the type open, they keep it.
-    `once`: a person with more than one row is a fault.
+    `once`: a person with more than one row is a fault. `declared`: the source says of texts that they are texts
+    (`read.declares_types`), so that they are no numbers unless the policy says so.
 
     >>> from reveil.policy.policy import load_policy
     >>> policy = load_policy({"columns": {"age": "quasi", "note": "drop"}, "guarantee": {"k": 2}})
@@ -50,7 +52,7 @@ def prepare(
     """
     faults = [*column_faults(frame, policy, series), *_row_faults(frame)]
     used = [name for name, spec in policy.columns.items() if name in frame.columns and spec.role != "drop"]
-    columns, found = as_kinds([frame[name] for name in used], policy, types or {})
+    columns, found = as_kinds([frame[name] for name in used], policy, types or {}, declared)
     faults += found
     for column in columns:
         spec = policy.columns[column.name]
@@ -61,7 +63,7 @@ def prepare(
 
 
 def as_kinds(
-    columns: Sequence[pl.Series], policy: Publication, types: Mapping[str, ColumnType]
+    columns: Sequence[pl.Series], policy: Publication, types: Mapping[str, ColumnType], declared: bool
 ) -> tuple[list[pl.Series], list[Fault]]:
     """Columns of the types that the policy, the past or else their look gives them; and what does not fit its type.
 
@@ -69,7 +71,9 @@ def as_kinds(
     """
     usable = [comparable(column) for column in columns]
     faults = [fault for _, found in usable for fault in found]
-    plain = [column for column, _ in usable]
+    texts_by_source: dict[str, ColumnType] = {c.name: "category" for c in columns if declared and c.dtype == pl.String}
+    types = {**texts_by_source, **types}
+    plain = [whole_numbers(c, policy.columns[c.name], types.get(c.name)) for c, _ in usable]
     kinds: list[ColumnType] = []
     for column in plain:
         kind, found = kind_of(column, policy.columns[column.name], types.get(column.name))
@@ -192,6 +196,7 @@ def population(policy: Policy) -> pl.DataFrame | None:
     message = f"is missing from the population table {policy.guarantee.population}"
     remedy = "add it: every quasi-identifier is needed"
     faults = [Fault("R210", f"column {name!r}", message, remedy) for name in missing]
-    columns, found = as_kinds([frame[name] for name in policy.named("quasi") if name in frame.columns], policy, {})
+    known = [frame[name] for name in policy.named("quasi") if name in frame.columns]
+    columns, found = as_kinds(known, policy, {}, declares_types(policy.guarantee.population))
     stop_if([*faults, *found])
     return pl.DataFrame(columns)

@@ -9,6 +9,7 @@ never turn everybody's numbers into texts, or back.
 from __future__ import annotations
 
 import datetime
+from collections.abc import Mapping
 
 import polars as pl
 
@@ -23,6 +24,7 @@ DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 PADDED = r"[.,][0-9]+0$"  # 250.00: as a number it is published as 250; a lone .0 is how programs write whole floats
 ZERO = r"[.,][0-9]*0$"
 LISTED = 5  # texts in a refusal
+SAMPLE = 1_000
 
 
 def comparable(column: pl.Series) -> tuple[pl.Series, list[Fault]]:
@@ -39,11 +41,32 @@ def comparable(column: pl.Series) -> tuple[pl.Series, list[Fault]]:
     return column, []
 
 
+def whole_numbers(column: pl.Series, spec: Column, before: ColumnType | None) -> pl.Series:
+    """A column of texts that are whole numbers one and all, read at once: most columns need no further look.
+
+    Where nothing says that they are numbers, they are only read so if they can be meant in no other way.
+    """
+    stated = stated_type(spec, before)
+    if column.dtype != pl.String or stated not in (None, "number") or column.null_count() == column.len():
+        return column
+    for part in (column.head(SAMPLE), column):  # a first look at a few rows spares the others
+        whole = part.cast(pl.Int64, strict=False)
+        if whole.null_count() > part.null_count():
+            return column
+    zeros = column.str.starts_with("0").sum() == (column == "0").sum() and not column.str.starts_with("-0").any()
+    return whole if stated == "number" or (zeros and not column.str.starts_with("+").any()) else column
+
+
+def stated_type(spec: Column, before: ColumnType | None) -> ColumnType | None:
+    """The type that is fixed without a look at the column."""
+    if spec.role == "identifier" or spec.hierarchy is not None:
+        return "category"
+    return spec.type if spec.type != "auto" else _needed(spec) or before
+
+
 def kind_of(column: pl.Series, spec: Column, before: ColumnType | None) -> tuple[ColumnType, list[Fault]]:
     """What the column holds: as the policy says, as recorded before, as its generalisation needs, or as it looks."""
-    if spec.role == "identifier" or spec.hierarchy is not None:
-        return "category", []
-    stated = spec.type if spec.type != "auto" else before or _needed(spec)
+    stated = stated_type(spec, before)
     return (stated, []) if stated is not None else _decided(column, spec)
 
 
@@ -74,6 +97,31 @@ def _decided(column: pl.Series, spec: Column) -> tuple[ColumnType, list[Fault]]:
             odd = column.is_in(values.filter(~fits).implode()) & column.is_not_null()
             return "category", [_mixed(column, odd, wanted)]
     return "category", []
+
+
+def decided_types(
+    frame: pl.DataFrame, specs: Mapping[str, Column], before: Mapping[str, ColumnType]
+) -> dict[str, ColumnType]:
+    """The types that nothing but this table has settled, of a prepared table: people are told, and a series keeps them.
+
+    >>> specs = {"age": Column(role="quasi"), "sex": Column(role="quasi")}
+    >>> decided_types(pl.DataFrame({"age": [41], "sex": ["f"]}), specs, {})
+    {'age': 'number', 'sex': 'category'}
+    """
+    open_specs = {
+        name: spec
+        for name, spec in specs.items()
+        if name in frame.columns and spec.role != "identifier" and spec.type == "auto" and name not in before
+    }
+    decided = [n for n, spec in open_specs.items() if spec.hierarchy is None and _needed(spec) is None]
+    return {name: held_type(frame[name]) for name in decided}
+
+
+def held_type(column: pl.Series) -> ColumnType:
+    """What a column of a prepared table holds."""
+    if column.dtype.is_numeric():
+        return "number"
+    return "date" if column.dtype == pl.Date else "category"
 
 
 def days_by_look(values: pl.Series) -> pl.Series:
