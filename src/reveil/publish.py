@@ -8,165 +8,51 @@ Recording comes before revealing, because what has been published can never be t
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import polars as pl
-import tempfile
-from functools import (
-    cached_property,
-)
-from reveil.jobs.past import (
-    home_of,
-)
-from reveil.base.progress import (
-    Progress,
-    silent,
-)
-from reveil.ledger.anchor import (
-    refuse_seen,
-)
-from reveil.published.format import (
-    PRIVATE,
-    PUBLIC,
-    QUASI,
-    TABLE,
-    value_tables,
-)
-from reveil.write.recode import (
-    Recoded,
-    part,
-    recode,
-)
-from reveil.plan.plan import (
-    Plan,
-)
-from reveil.verify.covering import (
-    Held,
-)
-from reveil.history.recorded import (
-    history_of,
-)
-from reveil.plan.loss import (
-    Loss,
-    loss_of,
-)
-from concurrent.futures import (
-    ThreadPoolExecutor,
-)
-from reveil.background.prior import (
-    match_priors,
-)
-from reveil.verify.verify import (
-    Bench,
-    Truth,
-    Verification,
-    verify,
-)
-from reveil.base.errors import (
-    Fault,
-    InfeasibleError,
-    InputError,
-    ReveilError,
-    TamperedError,
-    stop_if,
-)
-from reveil.table.identify import (
-    collision_faults,
-)
-from reveil.table.roles import (
-    options,
-    order_faults,
-    prepare,
-)
-from reveil.policy.policy import (
-    Policy,
-    PolicyLike,
-    load_policy,
-)
-from reveil.base import (
-    lots,
-)
-from reveil.ledger.record import (
-    Head,
-)
-from reveil.plan.methods import (
-    method,
-)
-from reveil.table.read import (
-    declares_types,
-    read_table,
-)
-from reveil.history.memory import (
-    facts_of,
-    memory_of,
-    refuse_changes,
-    signatures_of,
-)
-from reveil.write.emit import (
-    count_counterfeits,
-    emit,
-    stamp,
-)
-from reveil.history.returning import (
-    People,
-    hashes_of,
-    recognise,
-)
-from reveil.write.folders import (
-    copy_release,
-    make_halves,
-)
-from dataclasses import (
-    dataclass,
-    replace,
-)
-from reveil.base.lots import (
-    generator,
-    secret_of,
-    token,
-)
-from collections.abc import (
-    Mapping,
-)
-from reveil.table.encode import (
-    Encoded,
-    encode,
-)
-from reveil.published.imprint import (
-    Imprint,
-)
-from reveil.verify.certificate import (
-    Certificate,
-    certify,
-)
-from typing import (
-    Any,
-    TYPE_CHECKING,
-)
-from reveil.policy.agreement import (
-    faults_alone,
-)
-from reveil.jobs.release import (
-    Preview,
-    Release,
-)
-from reveil.report.make import (
-    write_reports,
-)
-from reveil.ledger.ledger import (
-    Ledger,
-)
-from reveil.table.types import (
-    decided_types,
-)
-from reveil.ledger import (
-    store,
-)
-from pathlib import (
-    Path,
-)
-from reveil.history.history import (
-    History,
-)
+
+from reveil.background.prior import match_priors
+from reveil.base import lots
+from reveil.base.errors import Fault, InfeasibleError, InputError, ReveilError, TamperedError, stop_if
+from reveil.base.lots import generator, secret_of, token
+from reveil.base.progress import Progress, silent
+from reveil.history.history import History
+from reveil.history.memory import facts_of, memory_of, refuse_changes, signatures_of
+from reveil.history.recorded import history_of
+from reveil.history.returning import People, hashes_of, recognise
+from reveil.jobs.past import home_of
+from reveil.jobs.release import Preview, Release
+from reveil.ledger import store
+from reveil.ledger.anchor import refuse_seen
+from reveil.ledger.ledger import Ledger
+from reveil.ledger.record import Head
+from reveil.plan.loss import Loss, loss_of
+from reveil.plan.methods import method
+from reveil.plan.plan import Plan
+from reveil.policy.agreement import faults_alone
+from reveil.policy.policy import Policy, PolicyLike, load_policy
+from reveil.published.format import PRIVATE, PUBLIC, QUASI, TABLE, value_tables
+from reveil.published.imprint import Imprint
+from reveil.report.make import write_reports
+from reveil.table.encode import Encoded, encode
+from reveil.table.identify import collision_faults
+from reveil.table.read import declares_types, read_table
+from reveil.table.roles import options, order_faults, prepare
+from reveil.table.types import decided_types
+from reveil.verify.certificate import Certificate, certify
+from reveil.verify.covering import Held
+from reveil.verify.verify import Bench, Truth, Verification, verify
+from reveil.write.emit import count_counterfeits, emit, stamp
+from reveil.write.folders import copy_release, make_halves
+from reveil.write.recode import Recoded, part, recode
 
 if TYPE_CHECKING:
     from reveil.audit.audit import Audit
@@ -284,14 +170,9 @@ def write_release(d: Draft, folder: Path, history: History, number: int | None, 
     )
     progress("reporting", 0.0)
     seen = (d.frame, table, certificate, d.plan, d.loss, verification, d.policy, d.bench.known, history)
-<<<<<<< ours
     write_reports(folder / PRIVATE, *seen, losses=history.losses)
-    return Release(table, d.plan.groups, counterfeits, certificate, None, number, values)
-=======
-    write_reports(folder / PRIVATE, *seen, losses=history.losses, seed=d.seed)
     decided = decided_types(d.frame, d.policy.columns, history.types)
     return Release(table, d.plan.groups, counterfeits, certificate, None, number, values, decided)
->>>>>>> theirs
 
 
 def truth_of(d: Draft) -> Truth:
@@ -431,20 +312,14 @@ class Series:
     ) -> Preview:
         """What would be published and what it would cost. Changes nothing."""
         past = self.history()
-<<<<<<< ours
         d = self.draft(table, past, seed, progress, new_people)
-        counts = d.people.returning.counts()
-        return Preview(past.head + 1, d.encoded.rows, d.plan, d.loss, self.policy.guarantee.model, counts)
+        counts, decided = d.people.returning.counts(), decided_types(d.frame, self.policy.columns, past.types)
+        return Preview(past.head + 1, d.encoded.rows, d.plan, d.loss, self.policy.guarantee.model, counts, decided)
 
     def publish(
         self, table: Any, *, seed: int | None = None, progress: Progress = silent, new_people: bool = False
     ) -> Release:
         """One more release: planned, written, verified, recorded, revealed. Or nothing at all, with the reason.
-=======
-        d = self.draft(table, past, seed, progress)
-        decided = decided_types(d.frame, self.policy.columns, past.types)
-        return Preview(past.head + 1, d.encoded.rows, d.plan, d.loss, self.policy.guarantee.model, decided)
->>>>>>> theirs
 
         `new_people` says that far fewer people than usual are expected to come back.
         """

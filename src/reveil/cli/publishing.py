@@ -1,12 +1,19 @@
 """From a table to a series of releases, and back to what was published: init, plan, publish, history, show, verify."""
 
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
 import typer
+
+from reveil.base.addresses import masked
+from reveil.base.errors import Fault, GuaranteeError, InputError, TamperedError
+from reveil.base.words import some
 from reveil.cli.shared import (
+    POLICY,
     Home,
     Json,
     Key,
     NewPeople,
-    POLICY,
     PolicyFile,
     Quiet,
     Seed,
@@ -19,36 +26,7 @@ from reveil.cli.shared import (
     show_release,
     show_types,
 )
-from reveil.jobs.specs import (
-    AnonymizeSpec,
-    CompareSpec,
-    HistorySpec,
-    PlanSpec,
-    PublishSpec,
-    VerifySpec,
-)
-from typing import (
-    Annotated,
-    TYPE_CHECKING,
-)
-from reveil.base.addresses import (
-    masked,
-)
-from reveil.base.errors import (
-    Fault,
-    GuaranteeError,
-    InputError,
-    TamperedError,
-)
-from reveil.base.words import (
-    some,
-)
-from pathlib import (
-    Path,
-)
-
-
-
+from reveil.jobs.specs import AnonymizeSpec, CompareSpec, HistorySpec, PlanSpec, PublishSpec, VerifySpec
 
 if TYPE_CHECKING:
     from reveil.jobs.results import HandedOver, Rechecked
@@ -133,12 +111,8 @@ def plan(
     terminal.say(terminal.table(("column", "NCP"), losses))
     for name, value in preview.plan.statistics.items():
         terminal.say(terminal.statistic(name, value))
-<<<<<<< ours
-    terminal.say("Nothing was written. To publish: reveil publish " + masked(source))
-=======
     show_types(preview.decided)
-    terminal.say("Nothing was written. To publish: reveil publish " + source)
->>>>>>> theirs
+    terminal.say("Nothing was written. To publish: reveil publish " + masked(source))
 
 
 def _compare(source: str, policy: Path, seed: int | None, json: bool, quiet: bool) -> None:

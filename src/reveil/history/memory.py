@@ -7,67 +7,30 @@ these three. Facts: counts, codebook and hierarchy paths.
 
 from __future__ import annotations
 
+import datetime
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import polars as pl
-import datetime
-from reveil.published.imprint import (
-    Imprint,
-)
-from reveil.plan.plan import (
-    Plan,
-)
-from reveil.base.words import (
-    some,
-)
-from reveil.hierarchies.tree import (
-    Hierarchy,
-)
-from collections.abc import (
-    Mapping,
-    Sequence,
-)
-from reveil.base.errors import (
-    Fault,
-    InputError,
-    brief,
-)
-from typing import (
-    Any,
-)
-from reveil.verify.certificate import (
-    Certificate,
-)
-from reveil.table.types import (
-    held_type,
-)
-from pathlib import (
-    Path,
-)
-from reveil.plan.loss import (
-    Loss,
-)
-from reveil.history.history import (
-    History,
-)
-from reveil.history.recorded import (
-    spans_of,
-    standing_of,
-)
-from reveil.table.numbers import (
-    first_rows,
-)
-from reveil.table.encode import (
-    Encoded,
-)
-from reveil.base.text import (
-    plain_text,
-)
-from reveil.background.transitions import (
-    weights_of,
-)
-from reveil.policy.policy import (
-    Policy,
-)
+
+from reveil.background.transitions import weights_of
+from reveil.base.errors import Fault, InputError, brief
+from reveil.base.text import plain_text
+from reveil.base.words import some
+from reveil.hierarchies.tree import Hierarchy
+from reveil.history.history import History
+from reveil.history.recorded import spans_of, standing_of
+from reveil.plan.loss import Loss
+from reveil.plan.plan import Plan
+from reveil.policy.policy import Policy
+from reveil.published.imprint import Imprint
+from reveil.table.encode import Encoded
+from reveil.table.numbers import first_rows
+from reveil.table.types import held_type
+from reveil.verify.certificate import Certificate
+
 
 def memory_of(
     encoded: Encoded, plan: Plan, past: History, hashes: pl.DataFrame, policy: Policy
@@ -141,12 +104,8 @@ def facts_of(
         "method": plan.method,
         "codebook": {column.name: [_pack(value) for value in column.values] for column in encoded.sensitive},
         "paths": {tree.name: _new_paths(_paths(tree), past.paths.get(tree.name, {})) for tree in trees},
-<<<<<<< ours
-        "types": {column.name: _type(column) for column in frame if column.null_count() < column.len()},
-        **imprint.to_dict(),
-=======
         "types": {column.name: held_type(column) for column in frame if column.null_count() < column.len()},
->>>>>>> theirs
+        **imprint.to_dict(),
     }
 
 

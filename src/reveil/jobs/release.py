@@ -3,56 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from html import escape
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import polars as pl
-from reveil.published.format import (
-    PRIVATE,
-    PUBLIC,
-)
-from dataclasses import (
-    dataclass,
-    field,
-    replace,
-)
-from numpy.typing import (
-    NDArray,
-)
-from reveil.plan.plan import (
-    Plan,
-)
-from reveil.base.words import (
-    some,
-)
-from typing import (
-    Any,
-)
-from reveil.verify.certificate import (
-    Certificate,
-)
-from reveil.ledger.record import (
-    Record,
-)
-from collections.abc import (
-    Mapping,
-)
-from pathlib import (
-    Path,
-)
-from reveil.base.errors import (
-    TamperedError,
-)
-from reveil.ledger.ledger import (
-    Ledger,
-)
-from html import (
-    escape,
-)
-from reveil.published.reader import (
-    read_release,
-)
-from reveil.plan.loss import (
-    Loss,
-)
+from numpy.typing import NDArray
+
+from reveil.base.errors import TamperedError
+from reveil.base.words import some
+from reveil.ledger.ledger import Ledger
+from reveil.ledger.record import Record
+from reveil.plan.loss import Loss
+from reveil.plan.plan import Plan
+from reveil.published.format import PRIVATE, PUBLIC
+from reveil.published.reader import read_release
+from reveil.verify.certificate import Certificate
+
 
 @dataclass(frozen=True, eq=False)
 class Release:
@@ -138,22 +108,16 @@ class Preview:
     plan: Plan
     loss: Loss
     model: str
-<<<<<<< ours
     people: Mapping[str, int]  # who came back
-=======
     decided: Mapping[str, str] = field(default_factory=dict)  # types that only this table has settled, by column
->>>>>>> theirs
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "release": self.number,
             "model": self.model,
             "input_rows": self.rows,
-<<<<<<< ours
             "people": dict(self.people),
-=======
             "types_decided": dict(self.decided),
->>>>>>> theirs
             "loss": self.loss.to_dict(),
             **self.plan.to_dict(),
         }

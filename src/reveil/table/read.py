@@ -7,57 +7,27 @@ becomes its plain text. Categories and columns without any value become text. A 
 
 from __future__ import annotations
 
-import re
-import uuid
-import polars as pl
-import io
-import sqlite3
-import zipfile
 import datetime
-from reveil.table.cells import (
-    text_series,
-    texts,
-)
-from reveil.table.options import (
-    ReadOptions,
-    checked_names,
-    refusal,
-)
-from pathlib import (
-    Path,
-)
-from typing import (
-    Any,
-)
-from reveil.base.errors import (
-    Fault,
-    InputError,
-    stop_if,
-)
-from reveil.base.text import (
-    plain_text,
-)
-from reveil.table.text_files import (
-    read_text,
-)
-from reveil.table.limits import (
-    check_size,
-    limit_faults,
-)
-from urllib.parse import (
-    unquote,
-)
-from reveil.base.addresses import (
-    HIDDEN,
-    masked,
-    several_marks,
-)
-from decimal import (
-    Decimal,
-)
-from dataclasses import (
-    fields,
-)
+import io
+import re
+import sqlite3
+import uuid
+import zipfile
+from dataclasses import fields
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import polars as pl
+
+from reveil.base.addresses import HIDDEN, masked, several_marks
+from reveil.base.errors import Fault, InputError, stop_if
+from reveil.base.text import plain_text
+from reveil.table.cells import text_series, texts
+from reveil.table.limits import check_size, limit_faults
+from reveil.table.options import ReadOptions, checked_names, refusal
+from reveil.table.text_files import read_text
 
 TEXT = (".csv", ".tsv", ".tab", ".txt")
 COLUMNAR = (".parquet", ".arrow", ".feather", ".ipc")
@@ -259,15 +229,11 @@ def _from_database(source: str, options: ReadOptions) -> pl.DataFrame:
     where, kind = masked(source), url.drivername.split("+")[0]
     if kind not in ("sqlite", "postgresql", "postgres"):
         raise refusal("R102", where, f"'{kind}' is not supported", remedy)
-<<<<<<< ours
     _refuse_unused(options, (*ANYWHERE, "query"), where)
-=======
-    _refuse_unused(options, ("query",), where)
     if several_marks(source):
         message = "user or password hold an @, so that nobody can tell where the host begins"
         remedy = "write %40 for it, or leave the password to the environment (PGPASSWORD) or ~/.pgpass"
         raise refusal("R111", where, message, remedy)
->>>>>>> theirs
     if options.query is None or not options.query.strip():
         raise refusal("R111", where, "a database needs a query", "pass query = 'SELECT ... FROM ...'")
     # Read-only, so that nothing is created or changed; and without parameters, so that % is only a character.

@@ -6,10 +6,18 @@ statistics of row groups.
 
 from __future__ import annotations
 
-import json
-import polars as pl
 import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
 import numpy as np
+import polars as pl
+
+from reveil.base.files import write_json
+from reveil.plan.plan import Plan
+from reveil.policy.policy import Publication
 from reveil.published.format import (
     APOSTROPHE,
     COUNT,
@@ -23,34 +31,9 @@ from reveil.published.format import (
     PACKAGE,
     TEXT,
 )
-from reveil.table.cells import (
-    texts,
-)
-from reveil.policy.policy import (
-    Publication,
-)
-from reveil.plan.plan import (
-    Plan,
-)
-from pathlib import (
-    Path,
-)
-from typing import (
-    Any,
-)
-from collections.abc import (
-    Mapping,
-    Sequence,
-)
-from reveil.published.imprint import (
-    Imprint,
-)
-from reveil.write.recode import (
-    Recoded,
-)
-from reveil.base.files import (
-    write_json,
-)
+from reveil.published.imprint import Imprint
+from reveil.table.cells import texts
+from reveil.write.recode import Recoded
 
 FIGURE = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"  # spreadsheets see no formula in it
 TYPES = {pl.Int64: INTEGER, pl.Float64: NUMBER, pl.Date: DATE, pl.String: TEXT, pl.Int32: INTEGER}
@@ -99,11 +82,8 @@ def write_table(table: pl.DataFrame | Recoded, path: Path) -> pl.DataFrame:
     elif isinstance(table, Recoded) and whole.width > 1:  # an empty cell alone in its line would need quotes
         joined(table).write_csv(path, quote_style="never")
     else:
-<<<<<<< ours
-        whole.with_columns(texts(column) for column in whole if column.dtype.is_float()).write_csv(path)
-=======
-        escaped_table(whole).write_csv(path)
->>>>>>> theirs
+        shown = escaped_table(whole)
+        shown.with_columns(texts(column) for column in shown if column.dtype.is_float()).write_csv(path)
     return whole
 
 
