@@ -95,9 +95,9 @@ def test_private_files_are_for_the_publisher_only(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("seed", "key"), [(None, bytes(32)), (1, bytes(31)), (1, "no-such-key")])
 def test_a_key_that_cannot_be_used_is_refused(seed: int | None, key: Any) -> None:
-    with pytest.raises(InputError, match="R240"):
+    with pytest.raises(InputError, match="R280"):
         reveil.anonymize(PEOPLE, ONE, seed=seed, key=key)
-    with pytest.raises(InputError, match="R240"):
+    with pytest.raises(InputError, match="R280"):
         perturb(PEOPLE, NOISY, seed=seed, key=key)
 
 

@@ -114,11 +114,11 @@ def test_people_who_differ_in_spelling_only_may_be_two_as_long_as_both_are_there
 def test_normalised_identifiers_may_not_collide(tmp_path: Path) -> None:
     series = reveil.open_series(NORMALISED, home=tmp_path / "home")
     for collided in (table([*NUMBERS, "100", "x"]), table(["x", "X", *NUMBERS])):
-        with pytest.raises(InputError, match="R241") as refusal:
+        with pytest.raises(InputError, match="R281") as refusal:
             series.publish(collided)
         assert refusal.value.faults[0].rows == 2
     series.publish(table(NUMBERS))
-    with pytest.raises(InputError, match="R241"):
+    with pytest.raises(InputError, match="R281"):
         series.publish(table([*NUMBERS, "100"]))
 
 

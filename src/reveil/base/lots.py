@@ -38,7 +38,7 @@ def key_for(seed: int | None, given: KeyLike | None) -> bytes:
         return fresh_key()
     if seed is None:
         message, remedy = "does nothing without a seed", "give the seed of that release, or leave the key out"
-        raise InputError(Fault("R240", "key", message, remedy))
+        raise InputError(Fault("R280", "key", message, remedy))
     try:
         key = given if isinstance(given, bytes) else Path(given).read_bytes()
     except OSError as error:
@@ -47,7 +47,7 @@ def key_for(seed: int | None, given: KeyLike | None) -> bytes:
         reason = f"has {len(key)} bytes and not {KEY_BYTES}"
     if len(key) != KEY_BYTES:
         where = "key" if isinstance(given, bytes) else f"key '{given}'"
-        raise InputError(Fault("R240", where, reason, "give the file private/key of the release to be made again"))
+        raise InputError(Fault("R280", where, reason, "give the file private/key of the release to be made again"))
     return key
 
 

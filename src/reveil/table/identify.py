@@ -78,7 +78,7 @@ def collision_faults(identifiers: pl.Series) -> list[Fault]:
     message = f'these differ in spelling only, and identifiers = "normalise" would make them one person: {shown}'
     remedy = "give each person an identifier of their own, or leave identifiers out of [input] for a new series"
     rows, places = int(alike.sum()), tuple((alike.arg_true().head(4) + 1).to_list())
-    return [Fault("R241", f"identifier {identifiers.name!r}", message, remedy, rows, places)]
+    return [Fault("R281", f"identifier {identifiers.name!r}", message, remedy, rows, places)]
 
 
 INVISIBLE = "[\\p{Cf}\\p{Cc}]"  # zero-width characters, byte order marks, soft hyphens, tabs and line ends
