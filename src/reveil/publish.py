@@ -334,8 +334,7 @@ class Series:
                 finally:
                     memory = remembering.result()  # where both fail, the disk is the reason to tell
             if self.policy.audit.gate:
-                books = {column.name: list(column.values) for column in d.encoded.sensitive}
-                pass_gate(self.ledger, self.policy, staged, memory["members"], books, progress)
+                self._pass_gate(d, staged, memory["members"], progress)
             progress("recording", 0.0)
             assert d.imprint is not None
             facts = facts_of(d.encoded, d.plan, past, d.frame, release.certificate, d.loss, d.imprint)
@@ -345,6 +344,14 @@ class Series:
         finally:
             self.ledger.discard(staged)
         return release.at(self.ledger.reveal(record.number))
+
+    def _pass_gate(self, d: Draft, staged: Path, members: pl.DataFrame, progress: Progress) -> None:
+        """The last gate: the audit of the series with the staged release, before it is recorded."""
+        from reveil.audit.gate import insist
+
+        progress("auditing", 0.0)
+        books = {column.name: list(column.values) for column in d.encoded.sensitive}
+        insist(self.ledger, self.policy, staged / PUBLIC, members, books, progress)
 
     def _settled_history(self) -> History:
         """The past to build on, after what a crash left of it is settled; both from one look into the catalog."""
@@ -374,21 +381,6 @@ class Series:
         from reveil.audit.gate import audit_series
 
         return audit_series(self.ledger, self.policy, **how)
-
-
-def pass_gate(
-    ledger: Ledger,
-    policy: Policy,
-    staged: Path,
-    members: pl.DataFrame,
-    codebooks: Mapping[str, list[Any]],
-    progress: Progress,
-) -> None:
-    """The last gate: the audit of the series with the staged release, before it is recorded."""
-    from reveil.audit.gate import insist
-
-    progress("auditing", 0.0)
-    insist(ledger, policy, staged / PUBLIC, members, codebooks, progress)
 
 
 def check(published: Any, policy: PolicyLike) -> Certificate:
