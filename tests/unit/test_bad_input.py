@@ -465,11 +465,11 @@ def test_looking_back_works_under_the_recorded_policy(desk: Desk, command: list[
 
 def test_what_cannot_be_kept_in_mid_series_says_what_is_fixed(desk: Desk) -> None:
     desk.write(rows()[:1])
-    code, _, err = desk.run()
+    code, _, err = desk.run("--yes-new-people")
     assert (code, "R401" in err) == (2, True)
     assert "keeps its promise" in err
     assert "method.infeasible may be changed now" in err
-    assert "keeps its promise" in json.loads(desk.run("--json")[1])["notes"][0]
+    assert "keeps its promise" in json.loads(desk.run("--yes-new-people", "--json")[1])["notes"][0]
     shutil.rmtree(desk.home)
     assert "keeps its promise" not in desk.run()[2]
 
