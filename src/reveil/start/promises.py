@@ -38,7 +38,7 @@ compromised = 1            # even if any one person's value is known, no other's
 refill = 3                 # places that people leave are filled this many at a time, or more
 
 [method]
-infeasible = "withhold"    # people whose values are too frequent are left out, and what that tells is certified; or "refuse"
+infeasible = "withhold"    # people of too frequent values are left out, and counted; or "refuse"
 """
 REFUSE = """
 [method]
