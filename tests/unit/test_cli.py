@@ -164,7 +164,7 @@ def test_looking_back_begins_no_series(work: Path, words: list[str]) -> None:
 def test_verify_confirms(work: Path) -> None:
     code, out, _ = cli("verify")
     assert code == 0
-    assert "Release 1: holds" in out
+    assert "Release 1: The promise holds. Promised: " in out
     assert cli("verify", "1")[0] == 0
     release = work / ".reveil" / "releases" / "0001"
     assert cli("verify", str(release))[0] == 0

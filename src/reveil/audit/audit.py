@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from reveil.audit.input.knowledge import Adversary, adversary_of
+from reveil.audit.input.left_out import LeftOut
 from reveil.audit.input.observed import Observed
 from reveil.audit.input.tables import observe, population_priors
 from reveil.audit.job import Job
@@ -29,6 +30,7 @@ def audit(
     *,
     policy: PolicyLike | None = None,
     truth: I64 | pl.DataFrame | None = None,
+    left_out: LeftOut | None = None,
     progress: Progress = silent,
     **how: Any,
 ) -> Audit:
@@ -36,7 +38,7 @@ def audit(
 
     `releases` are tables in order (paths, frames, release folders, or pairs of tables for an anatomy) with a
     `population` that says who has which quasi-identifiers (a column `release` says when), or an `Observed`.
-    All other keywords are those of `AuditSettings`, which says what each means.
+    `left_out` are people who were put in and are not shown. All other keywords are those of `AuditSettings`, which says what each means.
 
     >>> one = pl.DataFrame({"age": ["2*", "2*"], "illness": ["flu", "cold"]})
     >>> two = pl.DataFrame({"age": ["[25-39]", "[25-39]"], "illness": ["flu", "asthma"]})
@@ -52,7 +54,7 @@ def audit(
     seen = releases if isinstance(releases, Observed) else _matched(releases, population, loaded, settings)
     if seen is not releases and loaded is not None and loaded.guarantee.priors and not who.priors:
         who = replace(who, priors=population_priors(loaded, population, settings.sensitive, settings.identifier))
-    return Job(seen, who, loaded, _truth(truth, seen), settings, progress).run()
+    return Job(seen, who, loaded, _truth(truth, seen), settings, progress, left_out).run()
 
 
 def adversary_for(settings: AuditSettings, policy: Policy | None, faults: Sequence[Fault]) -> Adversary:

@@ -13,7 +13,7 @@ import polars as pl
 from reveil.audit.audit import Audit, adversary_for, audit
 from reveil.audit.input.knowledge import person_priors
 from reveil.audit.input.observed import Observed
-from reveil.audit.input.series import REMEDY, PublishedRelease, observe_series, sources_of, truth_of
+from reveil.audit.input.series import REMEDY, PublishedRelease, left_out_of, observe_series, sources_of, truth_of
 from reveil.audit.settings import AuditSettings
 from reveil.base.errors import Fault, GuaranteeError, InputError, TamperedError
 from reveil.base.progress import Progress, silent
@@ -52,7 +52,17 @@ def audit_series(
     truth = truth_of(sources, column, seen)
     asked_by_name = None if asked is None else [name(n) for n in asked]
     effort = {f: getattr(settings, f) for f in ("draws", "promise", "limit", "samples", "worst", "seed")}
-    return audit(seen, policy=policy, adversary=who, people=asked_by_name, truth=truth, progress=progress, **effort)
+    left_out = left_out_of(sources, column, seen)
+    return audit(
+        seen,
+        policy=policy,
+        adversary=who,
+        people=asked_by_name,
+        truth=truth,
+        left_out=left_out,
+        progress=progress,
+        **effort,
+    )
 
 
 def _priors(ledger: Ledger, policy: Policy, column: str, seen: Observed) -> dict[str, dict[str, Fraction]]:
@@ -130,8 +140,9 @@ def insist(
         truth = truth_of(sources, column, seen)
         how = policy.audit
         found = audit(
-            seen, policy=policy, truth=truth, share=how.compromised, limit=how.seconds, worst=3, progress=progress
-        )
+            seen, policy=policy, truth=truth, left_out=left_out_of(sources, column, seen), share=how.compromised,
+            limit=how.seconds, worst=3, progress=progress,
+        )  # fmt: skip
         if found.summary["exposed"] or not found.holds:  # the gate is asked about as many known people as it says
             raise GuaranteeError([_fault(column, found), *_reasons(found)])
 

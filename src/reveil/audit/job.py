@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,14 @@ from reveil.audit.infer.exact import Limits
 from reveil.audit.infer.infer import Inference
 from reveil.audit.infer.minimal import minimality
 from reveil.audit.input.knowledge import Adversary, Known
+from reveil.audit.input.left_out import LeftOut, Telling, what_it_tells
 from reveil.audit.input.observed import Observed
 from reveil.audit.input.tables import value_kinds
 from reveil.audit.input.terms import allowed
 from reveil.audit.model.counterfeit_places import attack
 from reveil.audit.model.model import Model, build
 from reveil.audit.model.options import count_of, having
-from reveil.audit.result.attacks import Attack, attacks
+from reveil.audit.result.attacks import Attack, attacks, left_out_attack
 from reveil.audit.result.outcome import Audit
 from reveil.audit.result.reasons import Reasoning, explain
 from reveil.audit.result.score import Protects, Score, everything, score
@@ -55,6 +57,7 @@ class Job:
     truth: I64 | None
     settings: AuditSettings
     progress: Progress
+    left_out: LeftOut | None = None  # people who were put in and are not shown
 
     def run(self) -> Audit:
         """The audit of everybody, or of the people asked about."""
@@ -76,9 +79,15 @@ class Job:
         return Audit(
             self.seen, self.who, found, scored, self._attacks(scored), promise,
             self._draws(len(scored.exposed_people), people), trend, sampled, self._explained(found, scored), first,
-            self.policy,
-            tuple(people or ()), terms,
+            self.policy, tuple(people or ()), terms, self._telling,
         )  # fmt: skip
+
+    @cached_property
+    def _telling(self) -> Telling | None:
+        """What being left out tells of people, where it is known who was put in and how they are chosen."""
+        if self.left_out is None or self.policy is None:
+            return None
+        return what_it_tells(self.seen, self.left_out, self.policy.guarantee)
 
     @property
     def _protects(self) -> Protects:
@@ -106,6 +115,8 @@ class Job:
 
     def _attacks(self, scored: Score) -> tuple[Attack, ...]:
         made = attacks(scored, value_kinds(self.policy, self.seen.values))
+        if self._telling is not None and self._telling.by_value.any():
+            made = *made, left_out_attack(self._telling, scored)
         if self.who.publisher is None:
             return made
         return *made, minimality(scored, self.who.publisher, self.policy, self.settings.seed)

@@ -241,7 +241,7 @@ def _show_handed_over(found: "HandedOver", json: bool) -> None:
         terminal.say_json(found.to_dict())
         return
     for where, certificate in found.certificates.items():
-        terminal.say(f"{where}: {'holds' if certificate.holds else 'DOES NOT HOLD'}")
+        terminal.say(f"{where}:")
         show_findings(certificate)
     if found.forks:
         raise TamperedError(found.forks)
@@ -265,7 +265,7 @@ def _show_rechecked(found: "Rechecked", json: bool) -> None:
         terminal.say_json(content)
         return
     for release, result in content.items():
-        terminal.say(f"Release {release}: {'holds' if result['holds'] else 'DOES NOT HOLD'}")
+        terminal.say(f"Release {release}: {result['verdict']}")
         if "verdicts" in result:
             terminal.say(terminal.verdict_lines(result["verdicts"]))
         for item in [c for c in result.get("checks", ()) if not c["holds"]]:

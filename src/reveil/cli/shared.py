@@ -123,6 +123,7 @@ def show_types(decided: "Mapping[str, str]") -> None:
 def show_findings(certificate: "Certificate") -> None:
     from reveil.cli import terminal
 
+    terminal.say(certificate.verdict)
     terminal.say(terminal.verdict_lines(certificate.verdicts))
     for check in certificate.checks:
         if not check["holds"]:

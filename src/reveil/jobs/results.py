@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from reveil.base.errors import Fault, InputError, ReveilError, TamperedError
 from reveil.jobs.past import Past
+from reveil.policy.promise import promise_text, verdict_text
 
 if TYPE_CHECKING:
     from reveil.jobs.release import Release
@@ -48,14 +49,18 @@ class Rechecked:
         return all(entry["holds"] for entry in self.to_dict().values())
 
     def to_dict(self) -> dict[Any, Any]:
-        return {number: _rechecked(found) for number, found in self.releases.items()}
+        promise = promise_text(self.past.policy)
+        return {number: _rechecked(found, promise) for number, found in self.releases.items()}
 
 
-def _rechecked(found: Verification | ReveilError) -> dict[str, Any]:
+def _rechecked(found: Verification | ReveilError, promise: str) -> dict[str, Any]:
+    """One release; where its files are not those that were recorded, nothing can be said of the promise."""
     if isinstance(found, ReveilError):
-        return {"holds": False, "faults": [fault.to_dict() for fault in found.faults]}
+        verdict = verdict_text(promise, False)
+        return {"holds": False, "verdict": verdict, "faults": [fault.to_dict() for fault in found.faults]}
     return {
         "holds": found.holds,
+        "verdict": verdict_text(promise, found.holds),
         "verdicts": [verdict.to_dict() for verdict in found.verdicts],
         "checks": [check.to_dict() for check in found.checks],
     }

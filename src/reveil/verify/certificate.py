@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from reveil.base.version import __version__
 from reveil.base.words import some
 from reveil.policy.policy import Policy
+from reveil.policy.promise import promise_text, verdict_text
 
 if TYPE_CHECKING:
     from reveil.verify.verify import Verification
@@ -38,6 +39,12 @@ class Certificate:
     hashes: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     withheld: Mapping[str, int] = field(default_factory=dict)
+    promise: str = ""  # in one sentence; empty in certificates of earlier versions
+
+    @property
+    def verdict(self) -> str:
+        """The verdict in the words that publish, verify, audit and reports share."""
+        return verdict_text(self.promise or f"{self.policy['guarantee'].get('model', 'what was asked for')}", self.holds)
 
     def to_dict(self) -> dict[str, Any]:
         return {name: _plain(getattr(self, name)) for name in self.__dataclass_fields__}
@@ -99,6 +106,7 @@ def certify(
         hashes=dict(hashes),
         versions={"python": platform.python_version(), "reveil": __version__, **_versions()},
         withheld=dict(reasons),
+        promise=promise_text(policy),
     )
 
 

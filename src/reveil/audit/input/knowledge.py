@@ -46,13 +46,13 @@ class Adversary:
     compromised: tuple[Known, ...] = ()
     share: Fraction = Fraction(0)
     counterfeits_known: bool = True
-    counterfeits_go_on: bool = False  # in closed cohorts, as places that change with the public chances
+    counterfeits_go_on: bool = False  # in closed cohorts, as places: they keep their value, or change as values do
     publisher: Literal["any", "median"] | None = None  # known to cut groups as far as the promise allows
 
     def __post_init__(self) -> None:
         faults = []
-        if self.counterfeits_go_on and (self.change != "transitions" or not self.counterfeits_known):
-            message = "counterfeits_go_on needs transitions, by which they do, and counterfeits_known"
+        if self.counterfeits_go_on and (self.change == "freely" or not self.counterfeits_known):
+            message = "counterfeits_go_on needs values that stay or change by transitions, and counterfeits_known"
             faults.append(Fault("R720", "adversary", message, "leave it out, or give transitions"))
         if (self.change == "transitions") != (self.transitions is not None):
             message = 'change = "transitions" and transitions belong together'
@@ -81,7 +81,8 @@ class Adversary:
         )
         fakes = "" if self.counterfeits_known else "; counterfeit counts are not known"
         if self.counterfeits_go_on:
-            fakes = "; it is known that counterfeits of closed cohorts go on changing as values do"
+            goes = "go on changing as values do" if self.change == "transitions" else "keep their values"
+            fakes = f"; it is known that counterfeits of closed cohorts {goes}"
         return f"Who is in which group is known; {change}; {likely}; {known}{fakes}."
 
 
@@ -144,9 +145,17 @@ def adversary_from(content: Mapping[str, Any], policy: Policy | None, folder: Pa
     if changing and "transitions" not in parts and policy is not None and policy.values.transitions is not None:
         parts["transitions"] = weights_of(policy)
     if "counterfeits_go_on" not in parts:
-        known = parts.get("counterfeits_known", True)
-        parts["counterfeits_go_on"] = policy is not None and policy.guarantee.headline.joint and changing and known
+        parts["counterfeits_go_on"] = parts.get("counterfeits_known", True) and _go_on(policy, parts["change"])
     return Adversary(**parts)
+
+
+def _go_on(policy: Policy | None, change: Change) -> bool:
+    """Whether the publisher is known to keep places: for harmless values, which repeat in a cohort, and joint views."""
+    if policy is None:
+        return False
+    headline = policy.guarantee.headline
+    lasting = policy.guarantee.descriptor.follows_people and bool(headline.harmless_values)
+    return {"transitions": headline.joint, "never": lasting}.get(change, False)
 
 
 def _parts(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Our own series as an attacker sees it: published tables, counterfeit counts, and who is in which group.
 
-Of the ledger's memory only the membership is read here. `truth_of` reads the values as well: for scoring a guess, and
-for knowing what a compromised person has, never for inference. Membership or a value that the published tables do not
+Of the ledger's memory only the membership is read here: who was put in, also who is not shown. `truth_of` reads the
+values as well: for scoring a guess, and for knowing what a compromised person has, never for inference. Membership or a value that the published tables do not
 bear out is an error: left out in silence, it would look like safety.
 """
 
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from reveil.audit.input.left_out import LeftOut
 from reveil.audit.input.observed import Observed, assemble
 from reveil.base.arrays import I64, Bools
 from reveil.base.errors import Fault, InputError, TamperedError
@@ -74,7 +75,7 @@ def observe_series(sources: Sequence[PublishedRelease], column: str) -> Observed
     values = cells["value"].unique().sort().to_list()
     code = pl.col("value").cast(pl.Enum(values)).to_physical().cast(pl.Int64)
     joined = pl.concat(members)
-    count = int(joined["person"].max() or 0) + 1  # type: ignore[arg-type]
+    count = 1 + max(int(source.members["person"].max() or 0) for source in sources)  # type: ignore[arg-type]
     persons = pl.select(pl.format("#{}", pl.int_range(count))).to_series()
     labels = [str(n + 1) for n in range(len(sources))]
     return assemble(labels, persons, values, joined, pl.concat(fakes), cells.with_columns(code))
@@ -128,13 +129,32 @@ def truth_of(sources: Sequence[PublishedRelease], column: str, observed: Observe
     code = {value: n for n, value in enumerate(observed.values)}
     frames = []
     for number, source in enumerate(sources):
-        book = np.array([_code(value, code) for value in source.books[column]], dtype=np.int64)
+        book = _coded(source, column, code)
         kept = _kept(source.members).with_columns(pl.lit(number).alias("release"))
         value = pl.Series("value", book[kept[column].to_numpy()])
         frames.append(kept.select(pl.col("person").cast(pl.Int64), "release").with_columns(value))
     truth = pl.concat(frames).sort("person", "release")["value"].to_numpy()
     _refuse_untrue(observed, truth, column)
     return truth
+
+
+def left_out_of(sources: Sequence[PublishedRelease], column: str, observed: Observed) -> LeftOut:
+    """Who was put in and is not shown, with what they have."""
+    code = {value: n for n, value in enumerate(observed.values)}
+    away = [source.members.filter(pl.col(GROUP) < 0) for source in sources]
+    held = [
+        _coded(source, column, code)[one[column].to_numpy()] for source, one in zip(sources, away, strict=True)
+    ]
+    return LeftOut(
+        np.concatenate([one["person"].cast(pl.Int64).to_numpy() for one in away]),
+        np.repeat(np.arange(len(away)), [one.height for one in away]),
+        np.concatenate(held),
+    )
+
+
+def _coded(source: PublishedRelease, column: str, code: Mapping[str, int]) -> I64:
+    """The code of each value of a release's book."""
+    return np.array([_code(value, code) for value in source.books[column]], dtype=np.int64)
 
 
 def _code(value: Any, code: Mapping[str, int]) -> int:

@@ -26,6 +26,7 @@ from reveil.audit.infer.sample import Sampled, sample
 from reveil.audit.input.knowledge import Adversary
 from reveil.audit.input.observed import Observed
 from reveil.audit.input.terms import linked
+from reveil.audit.model.kept_places import weigh_places
 from reveil.audit.model.model import Model, rebuilt
 from reveil.audit.model.refilled_cohorts import enter_takeovers
 from reveil.base.arrays import I64, Bools
@@ -111,7 +112,10 @@ def attack(
     """Everything that follows, by counting and, if asked for, sampling; with places, if the adversary knows of them."""
     places = adversary.counterfeits_go_on and model.observed.located
     how["progress"] = progress
-    found, finish = _infer_places(model, **how) if places else (infer(model, **how), None)
+    changing = places and model.change == "transitions"
+    found, finish = _infer_places(model, **how) if changing else (infer(model, **how), None)
+    if places and model.change == "never" and how.get("beliefs", True) and not model.priors:
+        found = weigh_places(found, how.get("people"), seconds=how.get("seconds", 60.0))
     drawn = sample(found, samples, seed=seed, progress=progress) if samples else ()
     return found if finish is None else finish(), drawn
 

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reveil.audit.infer.certain import State
+from reveil.audit.input.left_out import Telling
 from reveil.audit.model.model import Model
 from reveil.audit.model.options import best_links, count_of, having, lacking, sole
 from reveil.audit.result.score import Score
@@ -70,6 +71,17 @@ def attacks(scored: Score, kinds: I64 | None = None) -> tuple[Attack, ...]:
     sight = _Sight(scored, kinds)
     made = [*sight.single(), *sight.serial(), *sight.criteria()]
     return tuple(attack for attack in made if attack is not None)
+
+
+def left_out_attack(told: Telling, scored: Score) -> Attack:
+    """Newcomers who are left out for their value: the one that new groups show most often is named."""
+    o = scored.inference.model.observed
+    shown = np.bincount(o.cell_value, o.cell_rows, len(o.values))
+    blind = shown[told.named[told.by_value]] / max(1, o.rows)
+    rate = float(np.mean(told.right))
+    meaning = "newcomers are not shown, and the value that is shown most often beside them is theirs"
+    interval = wilson(rate, len(told.right))
+    return Attack("being left out", rate, float(np.mean(blind)), len(told.right), *interval, meaning)
 
 
 class _Sight:

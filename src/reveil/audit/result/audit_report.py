@@ -11,6 +11,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
+import numpy as np
 import polars as pl
 from markupsafe import Markup
 
@@ -18,6 +19,7 @@ from reveil.audit.audit import Audit
 from reveil.audit.result.reasons import Reasoning, words
 from reveil.audit.result.score import PersonBelief
 from reveil.base.words import agree, some, some_people
+from reveil.policy.promise import OUTSIDE
 from reveil.report.plots import Bar, bars, line
 
 MOST_BOXES, MOST_NAMES = 4, 8  # of a picture: groups of a release, people or values of a group
@@ -37,13 +39,14 @@ def lines(found: Audit, *, external: bool = False) -> str:
         f"Audit of {some(s['releases'], 'release')}: {some(s['rows'], 'row')} in {some(s['groups'], 'group')}, "
         f"{some_people(s['people'])}, {some(s['counterfeits'], 'counterfeit')}.",
         f"Adversary: {s['adversary']}",
+        fill(found.headline, WIDTH),
         "",
         f"  exposed with certainty   {s['exposed']:,} of {_among(found)}",
         f"  guessed above 1/2        {s['above_half']:,}{EVER if s['ever_linked'] else ''}",
     ]
     if s["promise"] is not None:
         out.append(f"  above the promise {s['promise']:<6} {s['above_promise']:,}")
-    out += [fill(text, WIDTH, initial_indent="    ", subsequent_indent="    ") for text in found.verdict]
+    out += [fill(text, WIDTH, initial_indent="    ", subsequent_indent="    ") for text in found.within]
     if s["highest"] is not None:
         out.append(f"  highest belief           {s['highest']:.4f}{EVER if s['ever_linked'] else ''}")
     if s["posterior_of_truth"] is not None:
@@ -60,6 +63,9 @@ def lines(found: Audit, *, external: bool = False) -> str:
     if s["trend"]:
         out += ["", "  after release  people  exposed"]
         out += [f"  {row['release']:>13}  {row['people']:>6,}  {row['exposed']:>7,}" for row in s["trend"]]
+    if found.outside:
+        out += ["", f"  {OUTSIDE}:"]
+        out += [fill(text, WIDTH, initial_indent="  - ", subsequent_indent="    ") for text in found.outside]
     out += ["", *_attack_lines(found)]
     if found.classes:
         out += ["", "  exposed because"]
@@ -70,7 +76,7 @@ def lines(found: Audit, *, external: bool = False) -> str:
 def _people_lines(found: Audit) -> list[str]:
     """What is believed of those asked about, and why the worst cases are certain."""
     out: list[str] = []
-    if found.standings:
+    if found.asked:
         out += ["", *(f"  {text}" for text in asked_texts(found))]
     for told, title in titled(found):
         out += ["", title]
@@ -116,7 +122,21 @@ def titled(found: Audit) -> Iterator[tuple[Reasoning, str]]:
 def asked_texts(found: Audit) -> list[str]:
     """What is believed of everybody who was asked about, release by release and over all of them."""
     ever = [text for person in found.asked if (text := ever_text(found, person))]
-    return [*map(standing_text, found.standings), *ever]
+    return [*map(standing_text, found.standings), *ever, *left_out_texts(found)]
+
+
+def left_out_texts(found: Audit) -> list[str]:
+    """What is known of those asked about where they were put in and are not shown."""
+    told, o = found.telling, found.observed
+    if told is None:
+        return []
+    texts = []
+    for place in np.flatnonzero(np.isin(told.left.person, found.asked)).tolist():
+        who, when = o.persons[int(told.left.person[place])], o.releases[int(told.left.release[place])]
+        text = f"{who}, release {when}: was in the table and is not shown"
+        guess = f", because of their value. Best guess: {o.values[told.named[place]]}" if told.by_value[place] else ""
+        texts.append(f"{text}{guess}.")
+    return texts
 
 
 def ever_text(found: Audit, person: int) -> str:
@@ -170,18 +190,16 @@ def html(found: Audit, *, external: bool = False) -> str:
 
 def _sections(found: Audit, external: bool) -> list[Markup]:
     s = found.summary
-    count = s["exposed"] or s["above_promise"]
-    what = "exposed" if s["exposed"] else "above the promise"
-    terms = found.in_terms(count, s["exposed_beyond"] if s["exposed"] else s["beyond_promise"])
-    verdict = f"{some_people(count)} {agree(count, 'is', 'are')} {what}{terms}."
-    verdict = verdict if count else "Nobody was found exposed."
     sections = [
         Markup('<section class="decision{}"><h2>{}</h2><p>{}</p></section>').format(
-            "" if found.holds else " broken", verdict, " ".join((*found.verdict, s["adversary"]))
+            "" if found.holds else " broken", found.headline, " ".join((*found.within, s["adversary"]))
         ),
         _tiles(found),
         _advice(found),
     ]
+    if found.outside:
+        listed = Markup("").join(Markup("<li>{}</li>").format(text) for text in found.outside)
+        sections.append(Markup("<h2>{}</h2><ul>{}</ul>").format(OUTSIDE, listed))
     if s["undecided"]:
         note = f"{some_people(s['undecided'])}. {UNDECIDED}"
         sections.append(Markup('<div class="warning" role="note"><b>Not settled</b><p>{}</p></div>').format(note))
@@ -200,7 +218,7 @@ def _sections(found: Audit, external: bool) -> list[Markup]:
         table = Markup("<h2>How people are found out</h2><table><thead>{}</thead><tbody>{}</tbody></table>")
         sections.append(table.format(Markup(head), rows))
     sections.append(_attacks(found))
-    if not external and found.standings:
+    if not external and found.asked:
         told = Markup("").join(Markup("<li>{}</li>").format(text) for text in asked_texts(found))
         sections.append(Markup("<h2>People asked about</h2><ul>{}</ul>").format(told))
     if not external:

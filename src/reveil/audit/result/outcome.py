@@ -15,6 +15,7 @@ import polars as pl
 from reveil.audit.infer.infer import Inference
 from reveil.audit.infer.sample import Sampled
 from reveil.audit.input.knowledge import Adversary
+from reveil.audit.input.left_out import Telling
 from reveil.audit.input.observed import Observed
 from reveil.audit.result.attacks import Attack, classes
 from reveil.audit.result.reasons import Reasoning, explain
@@ -22,6 +23,7 @@ from reveil.audit.result.score import PersonBelief, Score
 from reveil.base.errors import Fault, InputError
 from reveil.base.words import agree, some, some_people
 from reveil.policy.policy import Policy
+from reveil.policy.promise import OUTSIDE, promise_text, verdict_text
 
 TOO_MANY = 20  # one person in so many who is not settled is too many to say anything
 
@@ -44,6 +46,7 @@ class Audit:
     policy: Policy | None = None
     asked: tuple[int, ...] = ()  # people who were asked about, by number
     allowed: int | None = None  # people who may be known in the terms of the promise; None: it has no terms
+    telling: Telling | None = None  # what being left out tells, where it is known who was put in
 
     @property
     def certain(self) -> pl.DataFrame:
@@ -59,10 +62,11 @@ class Audit:
     def holds(self) -> bool:
         """Of whom the promise speaks, nobody's protected value is certain, and nobody is above what was promised.
 
-        What lies outside its terms (more people known, harmless values) is listed beside it.
+        What lies outside its terms (more people known, harmless values, people who are not shown) is listed beside it.
         """
         s = self.summary
-        return bool(s["exposed"] == s["exposed_beyond"] and s["above_promise"] == s["beyond_promise"])
+        later = self.telling is not None and len(self.telling.later) > 0
+        return bool(s["exposed"] == s["exposed_beyond"] and s["above_promise"] == s["beyond_promise"]) and not later
 
     @property
     def undecided(self) -> bool:
@@ -72,7 +76,26 @@ class Audit:
         return self.holds and unsettled * TOO_MANY > s["people"]
 
     @property
+    def headline(self) -> str:
+        """The verdict in the words that publish, verify and reports use."""
+        return verdict_text(self._promised, None if self.undecided else self.holds)
+
+    @property
+    def _promised(self) -> str:
+        """What is compared with: the policy's promise, a belief that was stated, or that nothing is certain."""
+        if self.policy is not None and self.allowed is not None:
+            return promise_text(self.policy)
+        if self.promise is not None:
+            return f"nobody's value is believed with more than {self.promise}"
+        return "nobody's protected value follows with certainty"
+
+    @property
     def verdict(self) -> tuple[str, ...]:
+        """Everything that was found, in sentences; those about what lies outside the promise say so."""
+        return (*self.within, *(f"{OUTSIDE}: {text}" for text in self.outside))
+
+    @property
+    def within(self) -> tuple[str, ...]:
         """Who is exposed or above the promise in sentences, and whether the promise speaks of them."""
         s, said = self.summary, []
         if s["exposed"] and self.allowed is not None:
@@ -80,10 +103,33 @@ class Audit:
         if s["above_promise"]:
             ever = " for having a value in some release" if s["ever_linked"] else ""
             said.append(self._told(s["above_promise"], s["beyond_promise"], f"above {s['promise']}{ever}"))
-        if s["harmless_certain"]:
-            count = s["harmless_certain"]
-            said.append(f"Outside the promise: of {some_people(count)} it is certain that they have a harmless value.")
+        if self.telling is not None and len(self.telling.later):
+            count = len(self.telling.later)
+            have = agree(count, "is shown who was", "are shown who were")
+            said.append(f"{some_people(count)} {have} left out before because of their value, which tells it.")
         return tuple(said)
+
+    @property
+    def outside(self) -> tuple[str, ...]:
+        """What was found of which the promise does not speak."""
+        said, count = [], self.summary["harmless_certain"]
+        if count:
+            said.append(f"of {some_people(count)} it is certain that they have a harmless value.")
+        if self.telling is not None and len(self.telling.left):
+            said.append(self._left_out(self.telling.to_dict()))
+        return tuple(said)
+
+    def _left_out(self, told: Mapping[str, int]) -> str:
+        """What is known of those who were put in and are not shown."""
+        text = (
+            f"{some_people(told['people'])} of the tables {agree(told['people'], 'is', 'are')} not shown by some release"
+        )
+        if not told["by_value"]:
+            return f"{text}, which follows from who was there and tells nobody's value."
+        return (
+            f"{text}, {told['by_value']:,} of them because of their value: whoever knows that they were in the table "
+            f"guesses it right in {told['guessed_right']:,} of {some(told['guesses'], 'case')}."
+        )
 
     def _told(self, count: int, outside: int, what: str) -> str:
         text = f"{some_people(count)} {agree(count, 'is', 'are')} {what}"
@@ -113,6 +159,7 @@ class Audit:
             "adversary": self.adversary.describe(),
             "known": len(self.inference.model.known),
             "ever_linked": False,  # whether beliefs are about having a value in any release, not in each
+            "left_out": None if self.telling is None else self.telling.to_dict(),
             **self.score.counts(self.promise),
             **self._ever(),
             "promise": None if self.promise is None else str(self.promise),
@@ -164,6 +211,7 @@ class Audit:
         """Everything for programs; without `names`, nothing that points at a person."""
         content: dict[str, Any] = {
             "holds": self.holds,
+            "verdict": self.headline,
             "summary": self.summary,
             "attacks": [a.to_dict() for a in self.attacks],
             "classes": [{"found_by": text, "people": count} for text, count in self.classes],

@@ -1,0 +1,59 @@
+"""The promise in words, and the verdict on it: publish, verify, audit and report say both with these sentences.
+
+They follow from the facts that the judges compare: the bound, how many people may be known, which values count. What
+lies outside the promise is listed under `OUTSIDE` and never changes the verdict.
+"""
+
+from __future__ import annotations
+
+from reveil.base.words import some_people
+from reveil.guarantees.lasting import Evolving
+from reveil.policy.policy import Policy
+
+OUTSIDE = "Outside the promise"
+
+
+def promise_text(policy: Policy) -> str:
+    """What is promised, in one sentence that names no value.
+
+    >>> from reveil.policy.policy import load_policy
+    >>> columns = {"name": "identifier", "age": "quasi", "illness": "sensitive"}
+    >>> values = {"change": "never"}
+    >>> guarantee = {"model": "compromise-safety", "m": 4, "harmless": ["none"]}
+    >>> promise_text(load_policy({"columns": columns, "values": values, "guarantee": guarantee}))
+    "whoever has all releases and knows 1 person guesses nobody else's 'illness', where it is protected, with more than 1/3"
+    """
+    headline, descriptor = policy.guarantee.headline, policy.guarantee.descriptor
+    bound = headline.promised
+    if bound is None:
+        return descriptor.words[0].lower() + descriptor.words[1:].rstrip(".")
+    what = " or ".join(repr(name) for name in policy.named("sensitive"))
+    part = ", where it is protected," if _some_only(policy) else ""
+    if headline.ever_linked is not None:
+        value = f"a protected value of {what}" if part else f"any value of {what}"
+        return f"over all releases together nobody is linked to {value} with more than {bound}"
+    has = "has all releases" if policy.guarantee.series else "has this release"
+    if headline.allowed:
+        return (
+            f"whoever {has} and knows {some_people(headline.allowed)} guesses nobody else's {what}{part} with more "
+            f"than {bound}"
+        )
+    alone = " and follows one person alone" if isinstance(headline, Evolving) and not headline.joint else ""
+    return f"whoever {has}{alone} guesses nobody's {what}{part} with more than {bound}"
+
+
+def _some_only(policy: Policy) -> bool:
+    """Whether the promise leaves some values out."""
+    headline = policy.guarantee.headline
+    return bool(headline.harmless_values) or getattr(headline, "protect", None) is not None
+
+
+def verdict_text(promise: str, holds: bool | None) -> str:
+    """The verdict, whoever gives it; None: nothing was found, and too much is undecided.
+
+    >>> verdict_text("nobody is linked to 'illness' with more than 1/2", True)
+    "The promise holds. Promised: nobody is linked to 'illness' with more than 1/2."
+    """
+    found = {True: "The promise holds.", False: "The promise does not hold."}
+    said = "It is undecided whether the promise holds." if holds is None else found[holds]
+    return f"{said} Promised: {promise}."
