@@ -1,4 +1,4 @@
-"""Certified means true: random small series are published, read back from their public bytes, and every world is listed.
+"""Certified means true: random small series, read back from their public bytes, and every world of them listed.
 
     python bench/truth.py                     (2,000 series; a table in Markdown, and every finding)
     python bench/truth.py --series 60 --first 500 global
@@ -179,8 +179,9 @@ def tables(case: Case, rng: Random) -> Iterator[tuple[list[str], pl.DataFrame]]:
             now[person] = _next(case, rng, value), age, town
             value, age, town = now[person]
             rows.append((rng.choice(SPELLINGS)(person), age, town, value))
-        yield [f"p{person}" for person in sorted(here)], pl.DataFrame(
-            rows, schema=["name", "age", "town", "ill"], orient="row"
+        yield (
+            [f"p{person}" for person in sorted(here)],
+            pl.DataFrame(rows, schema=["name", "age", "town", "ill"], orient="row"),
         )
         gone = {person for person in here if rng.random() < 0.3}
         here = (here - gone) | set(rng.sample(crowd, rng.randint(1, 3)))
@@ -251,10 +252,10 @@ def worst_guess(case: Case, releases: list[Release]) -> Fraction:
 
 
 def worst_link(case: Case, releases: list[Release]) -> Fraction:
-    """Being linked to a protected value in any release; releases are independent, and so are groups of one."""
+    """Being linked to a protected value in any release, for people of the last one; releases are independent."""
     protect = case.guarantee.get("protect")
     worst = Fraction(0)
-    for person in {p for release in releases for people, _ in release for p in people}:
+    for person in {p for people, _ in releases[-1] for p in people}:
         mine = [[group] for release in releases for group in release if person in group[0]]
         ever, _ = transient.chances(mine)
         for (who, value), chance in ever.items():
@@ -264,9 +265,9 @@ def worst_link(case: Case, releases: list[Release]) -> Fraction:
 
 
 def worst_path(case: Case, releases: list[Release]) -> Fraction:
-    """Following one person alone: the likeliest value at any appearance."""
+    """Following one person of the last release alone: their likeliest value at any appearance."""
     worst = Fraction(0)
-    for person in {p for release in releases for people, _ in release for p in people}:
+    for person in {p for people, _ in releases[-1] for p in people}:
         mine = [Counter(values) for release in releases for people, values in release if person in people]
         for found in updates.path_chances(mine, case.chance):
             worst = max(worst, *found.values())
@@ -331,7 +332,11 @@ def beliefs(case: Case, shown: Shown, chosen: list[str]) -> dict[tuple[str, int,
     expected: dict[tuple[str, int, str], Fraction] = {}
     for part in parts(shown.releases):
         known = {
-            (p, r): truth[r][p] for r, release in enumerate(part) for people, _ in release for p in people if p in chosen
+            (p, r): truth[r][p]
+            for r, release in enumerate(part)
+            for people, _ in release
+            for p in people
+            if p in chosen
         }
         if case.moves is not None and case.guarantee["view"] == "joint":
             expected |= place_beliefs(case, part, known)
@@ -422,7 +427,9 @@ def main() -> None:
     for name, t in tallies.items():
         print(f"| {name} | {t.series:,} | {t.releases:,} | {t.withheld:,} | {t.worst} | {len(t.findings):,} |")
     findings = [text for t in tallies.values() for text in t.findings]
-    print("\n".join(["", *findings]) if findings else "\nNo certificate is below the truth, no audit above or below it.")
+    print(
+        "\n".join(["", *findings]) if findings else "\nNo certificate is below the truth, no audit above or below it."
+    )
     sys.exit(1 if findings else 0)
 
 

@@ -38,7 +38,8 @@ def audit(
 
     `releases` are tables in order (paths, frames, release folders, or pairs of tables for an anatomy) with a
     `population` that says who has which quasi-identifiers (a column `release` says when), or an `Observed`.
-    `left_out` are people who were put in and are not shown. All other keywords are those of `AuditSettings`, which says what each means.
+    `left_out` are people who were put in and are not shown.
+    All other keywords are those of `AuditSettings`, which says what each means.
 
     >>> one = pl.DataFrame({"age": ["2*", "2*"], "illness": ["flu", "cold"]})
     >>> two = pl.DataFrame({"age": ["[25-39]", "[25-39]"], "illness": ["flu", "asthma"]})

@@ -20,8 +20,8 @@ def promise_text(policy: Policy) -> str:
     >>> columns = {"name": "identifier", "age": "quasi", "illness": "sensitive"}
     >>> values = {"change": "never"}
     >>> guarantee = {"model": "compromise-safety", "m": 4, "harmless": ["none"]}
-    >>> promise_text(load_policy({"columns": columns, "values": values, "guarantee": guarantee}))
-    "whoever has all releases and knows 1 person guesses nobody else's 'illness', where it is protected, with more than 1/3"
+    >>> print(promise_text(load_policy({"columns": columns, "values": values, "guarantee": guarantee})))
+    whoever has all releases and knows 1 person guesses nobody else's 'illness', where it is protected, with more than 1/3
     """
     headline, descriptor = policy.guarantee.headline, policy.guarantee.descriptor
     bound = headline.promised

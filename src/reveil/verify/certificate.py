@@ -44,7 +44,9 @@ class Certificate:
     @property
     def verdict(self) -> str:
         """The verdict in the words that publish, verify, audit and reports share."""
-        return verdict_text(self.promise or f"{self.policy['guarantee'].get('model', 'what was asked for')}", self.holds)
+        return verdict_text(
+            self.promise or f"{self.policy['guarantee'].get('model', 'what was asked for')}", self.holds
+        )
 
     def to_dict(self) -> dict[str, Any]:
         return {name: _plain(getattr(self, name)) for name in self.__dataclass_fields__}

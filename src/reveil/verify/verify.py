@@ -30,6 +30,7 @@ from reveil.verify.covering import Held, uncovered
 from reveil.verify.judges.contract import Judge, Verdict, View
 from reveil.verify.judges.counts import among, beyond, count_values
 from reveil.verify.judges.registry import judges
+from reveil.verify.leaks import measured_limits
 from reveil.verify.reading import grouped, published_columns, read_release
 from reveil.verify.waiting import Waiting, who_waits
 
@@ -166,6 +167,7 @@ def check_table(
         waiting = who_waits(everybody, history, policy.guarantee, policy.named("sensitive"))
         found += _waited(waiting)
         limits = [*waiting.limits(), *odd_changes(policy, history, everybody)]
+        limits += measured_limits(policy, history, everybody, table)
     verdicts = [verdict for judge in seated.judges for verdict in judge.judge(view, history)]
     sizes, fakes = view.sizes(), view.counterfeits
     alone = int(np.count_nonzero((fakes > 0) & (sizes - fakes == 1)))

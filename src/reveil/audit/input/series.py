@@ -1,8 +1,8 @@
 """Our own series as an attacker sees it: published tables, counterfeit counts, and who is in which group.
 
 Of the ledger's memory only the membership is read here: who was put in, also who is not shown. `truth_of` reads the
-values as well: for scoring a guess, and for knowing what a compromised person has, never for inference. Membership or a value that the published tables do not
-bear out is an error: left out in silence, it would look like safety.
+values as well: for scoring a guess, and for knowing what a compromised person has, never for inference. Membership or a
+value that the published tables do not bear out is an error: left out in silence, it would look like safety.
 """
 
 from __future__ import annotations
@@ -142,9 +142,7 @@ def left_out_of(sources: Sequence[PublishedRelease], column: str, observed: Obse
     """Who was put in and is not shown, with what they have."""
     code = {value: n for n, value in enumerate(observed.values)}
     away = [source.members.filter(pl.col(GROUP) < 0) for source in sources]
-    held = [
-        _coded(source, column, code)[one[column].to_numpy()] for source, one in zip(sources, away, strict=True)
-    ]
+    held = [_coded(source, column, code)[one[column].to_numpy()] for source, one in zip(sources, away, strict=True)]
     return LeftOut(
         np.concatenate([one["person"].cast(pl.Int64).to_numpy() for one in away]),
         np.repeat(np.arange(len(away)), [one.height for one in away]),

@@ -18,7 +18,7 @@ from markupsafe import Markup
 from reveil.audit.audit import Audit
 from reveil.audit.result.reasons import Reasoning, words
 from reveil.audit.result.score import PersonBelief
-from reveil.base.words import agree, some, some_people
+from reveil.base.words import some, some_people
 from reveil.policy.promise import OUTSIDE
 from reveil.report.plots import Bar, bars, line
 

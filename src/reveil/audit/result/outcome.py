@@ -121,9 +121,8 @@ class Audit:
 
     def _left_out(self, told: Mapping[str, int]) -> str:
         """What is known of those who were put in and are not shown."""
-        text = (
-            f"{some_people(told['people'])} of the tables {agree(told['people'], 'is', 'are')} not shown by some release"
-        )
+        count = told["people"]
+        text = f"{some_people(count)} of the tables {agree(count, 'is', 'are')} not shown by some release"
         if not told["by_value"]:
             return f"{text}, which follows from who was there and tells nobody's value."
         return (

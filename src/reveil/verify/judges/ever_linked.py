@@ -145,7 +145,7 @@ class GlobalJudge:
                 f"value of {self.column!r} with a chance above {bound}, if values change freely; {highest}"
             )
             plain = (
-                f"Whoever reads all releases so far, and knows which group a person was in each time, can "
+                f"Whoever reads all releases so far, and knows which group a person of this one was in each time, can "
                 f"tell that the person ever had a {self._which} {self.column!r} with a chance of at most "
                 f"{float(found.worst):.1%}. This supposes that a value says nothing about the person's next one."
             )
