@@ -235,43 +235,43 @@ def parts(releases: list[Release]) -> list[list[Release]]:
     return [[[g for w, g in part if w == when] for when in range(len(releases))] for part in found.values()]
 
 
-def worst_guess(case: Case, releases: list[Release]) -> Fraction:
-    """The worst guess over all worlds, in the terms of the promise."""
+def worst_guess(case: Case, releases: list[Release], now: bool = False) -> Fraction:
+    """The worst guess over all worlds, in the terms of the promise; of people of the last release and their groups."""
     model, terms = case.guarantee["model"], case.guarantee
+    shown = {p for release in (releases[-1:] if now else releases) for people, _ in release for p in people}
     if model == "global":
-        return worst_link(case, releases)
+        return max((worst_link(case, releases, person) for person in shown), default=Fraction(0))
     if terms.get("view") == "individual":
-        return worst_path(case, releases)
-    known = terms.get("compromised", 0)
+        return max((worst_path(case, releases, person) for person in shown), default=Fraction(0))
+    linked = [part for part in parts(releases) if shown & {p for r in part for people, _ in r for p in people}]
+    return max((worst_in_part(case, part) for part in linked), default=Fraction(0))
+
+
+def worst_in_part(case: Case, part: list[Release]) -> Fraction:
+    """The same for groups that share people."""
+    known = case.guarantee.get("compromised", 0)
     if case.moves is not None:
-        cohorts = [[group for release in part for group in release] for part in parts(releases)]
+        cohort = [group for release in part for group in release]
         whole = {v: {w: 12 // (1 + len(more)) for w in (v, *more)} for v, more in case.moves.items()}
-        return max(evolving.worst_guess(cohort, whole, known, case.harmless) for cohort in cohorts)
-    places = bool(case.harmless)
-    return max(worlds.worst_guess(part, known, case.harmless, places) for part in parts(releases))
+        return evolving.worst_guess(cohort, whole, known, case.harmless)
+    return worlds.worst_guess(part, known, case.harmless, bool(case.harmless))
 
 
-def worst_link(case: Case, releases: list[Release]) -> Fraction:
-    """Being linked to a protected value in any release, for people of the last one; releases are independent."""
+def worst_link(case: Case, releases: list[Release], person: str) -> Fraction:
+    """Being linked to a protected value in any release; releases are independent, and so are groups of one."""
     protect = case.guarantee.get("protect")
-    worst = Fraction(0)
-    for person in {p for people, _ in releases[-1] for p in people}:
-        mine = [[group] for release in releases for group in release if person in group[0]]
-        ever, _ = transient.chances(mine)
-        for (who, value), chance in ever.items():
-            if who == person and value not in case.harmless and (protect is None or value in protect):
-                worst = max(worst, chance)
-    return worst
+    ever, _ = transient.chances([[group] for release in releases for group in release if person in group[0]])
+    return max(
+        chance if value not in case.harmless and (protect is None or value in protect) else Fraction(0)
+        for (who, value), chance in ever.items()
+        if who == person
+    )
 
 
-def worst_path(case: Case, releases: list[Release]) -> Fraction:
-    """Following one person of the last release alone: their likeliest value at any appearance."""
-    worst = Fraction(0)
-    for person in {p for people, _ in releases[-1] for p in people}:
-        mine = [Counter(values) for release in releases for people, values in release if person in people]
-        for found in updates.path_chances(mine, case.chance):
-            worst = max(worst, *found.values())
-    return worst
+def worst_path(case: Case, releases: list[Release], person: str) -> Fraction:
+    """Following one person alone: their likeliest value at any appearance."""
+    mine = [Counter(values) for release in releases for people, values in release if person in people]
+    return max(chance for found in updates.path_chances(mine, case.chance) for chance in found.values())
 
 
 def certificate_findings(case: Case, shown: Shown) -> list[str]:
@@ -279,9 +279,11 @@ def certificate_findings(case: Case, shown: Shown) -> list[str]:
     found = []
     for number, certificate in enumerate(shown.certificates, 1):
         releases = shown.releases[:number]
-        truth, (said, bound) = worst_guess(case, releases), stated(case, certificate.verdicts[0])
-        if not certificate.holds or truth > said or said > bound:
-            found.append(f"release {number}: the truth is {truth}, the certificate says {said}, promised {bound}")
+        said, bound = stated(case, certificate.verdicts[0])
+        truth, here = worst_guess(case, releases), worst_guess(case, releases, now=True)
+        if not certificate.holds or here > said or max(said, truth) > bound:
+            told = f"the truth is {here} ({truth} with those who are gone)"
+            found.append(f"release {number}: {told}, the certificate says {said}, promised {bound}")
         if case.guarantee.get("closure", "pairwise") != "pairwise" and gives_away(releases):
             found.append(f"release {number}: one known person gives another away")
     return found

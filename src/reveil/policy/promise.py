@@ -18,10 +18,9 @@ def promise_text(policy: Policy) -> str:
 
     >>> from reveil.policy.policy import load_policy
     >>> columns = {"name": "identifier", "age": "quasi", "illness": "sensitive"}
-    >>> values = {"change": "never"}
-    >>> guarantee = {"model": "compromise-safety", "m": 4, "harmless": ["none"]}
-    >>> print(promise_text(load_policy({"columns": columns, "values": values, "guarantee": guarantee})))
-    whoever has all releases and knows 1 person guesses nobody else's 'illness', where it is protected, with more than 1/3
+    >>> guarantee = {"model": "m-invariance", "m": 4}
+    >>> promise_text(load_policy({"columns": columns, "values": {"change": "never"}, "guarantee": guarantee}))
+    "whoever has all releases guesses nobody's 'illness' with more than 1/4"
     """
     headline, descriptor = policy.guarantee.headline, policy.guarantee.descriptor
     bound = headline.promised

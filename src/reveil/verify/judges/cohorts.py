@@ -313,8 +313,8 @@ def guess_verdict(
             f"{written(judge.tau)} was promised"
         )
         plain = (
-            f"{words.who} guesses anybody else's value{excepted(judge.harmless)} with a chance of at most "
-            f"{written(worst)}.{words.besides}"
+            f"{words.who} guesses the value{excepted(judge.harmless)} of anybody else who is or was in a group of this "
+            f"release with a chance of at most {written(worst)}.{words.besides}"
         )
     violating = int(rows[bad].sum())
     return Verdict(judge.name, statement, plain, not bad.any(), worst, judge.tau, int(bad.sum()), violating, details)

@@ -345,7 +345,8 @@ class JointlyDistinct:
             what=f"{self.column!r}{excepted(self.harmless)} in any release",
             over=f"{some(details['cohorts'], 'closed cohort')} and their whole past, if values change with the "
             "stated chances",
-            who=f"Someone who has all releases, knows how values change and knows the true values of {known}",
+            who="Someone who has all releases, knows how values change and knows "
+            + (f"the true values of {known}" if self.known else "nobody's value"),
         )
 
 
