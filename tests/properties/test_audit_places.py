@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import reveil
-from oracle import evolving
+from oracle import evolving, worlds
 from properties.test_jointly import cohorts
 from reveil.audit.audit import audit
 from reveil.audit.input.knowledge import Adversary, Known
@@ -113,9 +113,55 @@ def test_a_counterfeit_that_goes_on_tells_nothing():
         assert share == pytest.approx(expected)
 
 
-def test_counterfeits_cannot_go_on_without_transitions():
+@pytest.mark.parametrize(("change", "counts"), [("freely", True), ("never", False)])
+def test_counterfeits_cannot_go_on_where_values_are_drawn_anew_or_counts_are_not_known(change, counts):
     with pytest.raises(InputError, match="counterfeits_go_on"):
-        Adversary("never", counterfeits_go_on=True)
+        Adversary(change, counterfeits_go_on=True, counterfeits_known=counts)
+
+
+@st.composite
+def lasting_cohorts(draw):
+    """A closed cohort with repeated values: people leave for a while, newcomers take over what was left for good."""
+    values = draw(st.lists(st.sampled_from("hhhvw"), min_size=2, max_size=5))
+    people = list("ABCDE"[: len(values)])
+    series, fresh = [[(tuple(people), tuple(values))]], list("KLMN")
+    present = list(people)
+    for _ in range(draw(st.integers(1, 2))):
+        staying = [p for p in present if draw(st.booleans())] or present[:1]
+        gone = [p for p in present if p not in staying]
+        if draw(st.booleans()) and gone:  # all of these places are refilled, and nobody comes back
+            present = staying + [fresh.pop(0) for _ in gone if fresh]
+            staying = present
+        series.append([(tuple(staying), tuple(values))])
+    return series
+
+
+@settings(MANY, max_examples=150)
+@given(lasting_cohorts(), st.data())
+def test_counterfeits_that_keep_their_values(series, data):
+    """Harmless values repeat: two rows of one value are two places, the same ones in every release."""
+    people = sorted({p for release in series for members, _ in release for p in members})
+    worlds_of = worlds.placed(series)
+    truth = data.draw(st.sampled_from(worlds_of))
+    chosen = data.draw(st.sets(st.sampled_from(people), max_size=2))
+    left = [world for world in worlds_of if all(world[p] == truth[p] for p in chosen)]
+    who = Adversary(compromised=tuple(Known(p, truth[p]) for p in chosen), counterfeits_go_on=True)
+    found = audit(from_groups(series), adversary=who)
+    belief = {(p, v): share for p, _, v, share in found.posterior.iter_rows()}
+    expected = {(p, v): share for p, row in worlds.posteriors(left).items() for v, share in row.items()}
+    assert belief == {key: pytest.approx(float(share)) for key, share in expected.items()}
+
+
+def test_lots_of_counterfeits_are_weighed_once():
+    """Section 7's example: 1/3, not 1/5; and so for our own series with harmless values."""
+    policy = {
+        "columns": {"name": "identifier", "age": "quasi", "illness": "sensitive"},
+        "values": {"change": "never"},
+        "guarantee": {"model": "compromise-safety", "m": 3, "harmless": ["h"]},
+    }
+    found = audit(from_groups([[("xyz", "hhv")], [("x", "hhv")]]), policy=policy)
+    assert found.posterior.filter(value="v")["probability"].to_list() == [pytest.approx(1 / 3)] * 4
+    assert "keep their values" in found.summary["adversary"]
 
 
 FAMILIES = {"a": ["b"], "b": ["a"], "c": ["d"], "d": ["c"], "e": [], "f": []}

@@ -28,7 +28,7 @@ from reveil.hierarchies import scales
 from reveil.hierarchies.tree import Hierarchy
 from reveil.policy.policy import Column, Policy
 from reveil.published.format import COUNT, GROUP
-from reveil.published.notation import Cell, exact_number, parse_column, read_date
+from reveil.published.notation import Cell, as_written, exact_number, parse_column, read_date
 from reveil.table.cells import texts
 from reveil.table.encode import positions_of
 
@@ -48,6 +48,7 @@ class Axis:
     step: float  # distance of neighbours: 1 for whole numbers, days and categories, 0 for real numbers
     hierarchy: Hierarchy | None
     numeric: bool | None  # how published texts are to be read
+    named: bool = False  # by labels of the hierarchy alone, whatever these look like
 
     @property
     def sorted(self) -> bool:
@@ -69,6 +70,11 @@ class Axis:
         if isinstance(value, str):
             value = read_date(value) if isinstance(self.values[-1], datetime.date) else exact_number(value)
         return None if value is None else self._number(value)
+
+    @cached_property
+    def texts(self) -> frozenset[str]:
+        """The values as they are written."""
+        return frozenset(plain_text(value) for value in self.values if value is not None)
 
     @property
     def whole(self) -> bool:
@@ -110,8 +116,6 @@ class Axis:
         if cell.kind == "missing":
             return [(0, 0)] if self.missing else []
         ranks = {self.place[key] for key in map(self._key, cell.values) if key in self.place}
-        if self.numbers is None and not cell.label and cell.text in self.place:
-            ranks.add(self.place[cell.text])  # a value that looks like notation may also be meant as it is
         if cell.prefix is not None or cell.kind == "interval":
             ranks |= self._covered(cell)
         for part in cell.parts:
@@ -202,6 +206,7 @@ def axis_of(name: str, spec: Column, values: pl.Series, tree: Hierarchy | None =
         1.0 if whole else 0.0,
         hierarchy,
         None if values.dtype == pl.Date or (hierarchy is not None and not numeric) else numeric,
+        hierarchy is not None and spec.named,
     )
 
 
@@ -242,7 +247,9 @@ class Read:
 
 def read_column(axis: Axis, published: pl.Series) -> tuple[Read, list[Fault]]:
     """Read a published column, and the texts in it that no notation and no hierarchy explains."""
-    cells, index = parse_column(published, axis.hierarchy, axis.numeric)
+    cells, index = parse_column(published, axis.hierarchy, axis.numeric, names=axis.named)
+    if axis.numbers is None:
+        cells = as_written(cells, axis.texts)
     read = Read(axis, cells, index, [axis.ranks(cell) for cell in cells])
     dark = [i for i, cell in enumerate(cells) if not read.runs[i] and not _readable(axis, cell)]
     return read, [_unreadable(axis, read, dark)] if dark else []

@@ -31,7 +31,7 @@ from reveil.hierarchies.tree import Hierarchy
 from reveil.measure.axes import Axis, axis_of
 from reveil.policy.policy import Column, Policy, PolicyLike, load_policy
 from reveil.published.format import COUNT, GROUP
-from reveil.published.notation import parse_column
+from reveil.published.notation import as_written, parse_column
 from reveil.published.reader import Published, open_published
 from reveil.table.read import declares_types, read_table
 from reveil.table.types import looked, stated_type
@@ -191,7 +191,9 @@ def _attack(
     """Which rows fit each person, and what they say."""
     axes = [_axis(name, listed[name], rules) for name in by]
     short = [] if rules is None else [name for name, spec in rules.columns.items() if spec.prefixes is not None]
-    reads = [_read(a, opened.table[a.name], trees.get(a.name), a.name in short) for a in axes]
+    named = () if rules is None else [name for name, spec in rules.columns.items() if spec.named]
+    strict = named if opened.ours else [name for name in named if name in trees]
+    reads = [_read(a, opened.table[a.name], trees.get(a.name), a.name in short, a.name in strict) for a in axes]
     keys = pl.DataFrame({str(i): read.index for i, read in enumerate(reads)})
     if opened.values is not None:
         keys = keys.with_columns(opened.table[GROUP])
@@ -224,9 +226,11 @@ class _Read:
     strange: dict[str, Any] | None  # cells that fit nobody and look like plain values
 
 
-def _read(axis: Axis, column: pl.Series, hierarchy: Hierarchy | None, padded: bool) -> _Read:
+def _read(axis: Axis, column: pl.Series, hierarchy: Hierarchy | None, padded: bool, names: bool) -> _Read:
     numeric = None if hierarchy is not None and axis.numbers is None else axis.numeric
-    cells, index = parse_column(column, hierarchy, numeric, padded=padded)
+    cells, index = parse_column(column, hierarchy, numeric, padded=padded, names=names)
+    if axis.numbers is None:
+        cells = as_written(cells, axis.texts)
     cover = np.zeros((len(cells), max(len(axis.values), 1)), dtype=np.bool_)
     for number, cell in enumerate(cells):
         for first, last in axis.ranks(cell):

@@ -62,6 +62,11 @@ class Column(Section):
     missing: Literal["category", "refuse"] = "category"
     weight: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
 
+    @property
+    def named(self) -> bool:
+        """Whether its values are names, as the policy says: whatever they look like, they are no ranges or sets."""
+        return self.prefixes is None and (self.type == "category" or self.order is not None)
+
     @model_validator(mode="after")
     def _consistent(self) -> Column:
         generalisations = ("hierarchy", "widths", "cuts", "prefixes", "levels", "order")

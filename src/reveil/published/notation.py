@@ -151,11 +151,18 @@ def parse_cell(text: str | None, hierarchy: Hierarchy | None = None, *, numeric:
 
 
 def parse_column(
-    series: pl.Series, hierarchy: Hierarchy | None = None, numeric: bool | None = None, *, padded: bool = False
+    series: pl.Series,
+    hierarchy: Hierarchy | None = None,
+    numeric: bool | None = None,
+    *,
+    padded: bool = False,
+    names: bool = False,
 ) -> tuple[list[Cell], NDArray[np.int64]]:
     """Read a published column: its distinct cells, and the index of the cell of each row.
 
     `padded`: codes shorter than the longest are filled up with `*` like all others, so that `123*` may be 123.
+    `names`: Reveil wrote it, and it holds categories: a cell is one of them, whatever it looks like, but for `*`, sets
+    in braces and runs of an order.
 
     >>> cells, index = parse_column(pl.Series(["[20-29]", "*", "[20-29]", None]))
     >>> [cell.kind for cell in cells], index.tolist()
@@ -163,12 +170,27 @@ def parse_column(
     """
     texts = series.cast(pl.String)
     distinct = texts.drop_nulls().unique(maintain_order=True)
-    reader = _Reader(hierarchy, numeric, padded)
+    reader = _Reader(hierarchy, numeric, padded, names)
     cells = [reader.cell(text) for text in distinct]
     if texts.null_count():
         cells.append(reader.cell(None))
     codes = texts.cast(pl.Enum(distinct)).to_physical().cast(pl.Int64)
     return cells, codes.fill_null(len(distinct)).to_numpy()
+
+
+def as_written(cells: Iterable[Cell], values: Set[str]) -> list[Cell]:
+    """Cells in which a text that is one of the column's own values is that value and no notation.
+
+    >>> [cell.kind for cell in as_written([parse_cell("1-3"), parse_cell("4-6")], {"1-3", "5"})]
+    ['value', 'interval']
+    """
+
+    def read(cell: Cell) -> Cell:
+        if cell.text in values and not cell.label:
+            return _literal(cell.text)
+        return replace(cell, parts=tuple(map(read, cell.parts))) if cell.parts else cell
+
+    return [read(cell) for cell in cells]
 
 
 def format_set(values: Iterable[Hashable]) -> str:
@@ -205,8 +227,10 @@ def split_set(text: str) -> list[str] | None:
 class _Reader:
     """Reads the cells of one column."""
 
-    def __init__(self, hierarchy: Hierarchy | None, numeric: bool | None, padded: bool = False) -> None:
-        self.hierarchy, self.numeric, self.padded = hierarchy, numeric, padded
+    def __init__(
+        self, hierarchy: Hierarchy | None, numeric: bool | None, padded: bool = False, names: bool = False
+    ) -> None:
+        self.hierarchy, self.numeric, self.padded, self.names = hierarchy, numeric, padded, names
 
     @cached_property
     def sort(self) -> Sort | None:
@@ -223,6 +247,8 @@ class _Reader:
     @cached_property
     def buckets(self) -> Sort | None:
         """The sort of notation that all leaves are written in, where they are buckets and not values."""
+        if self.names:
+            return None
         leaves = [leaf for leaf in self._leaves if leaf is not None]
         sorts: tuple[Sort, ...] = ("number", "date", "text")
         return next((sort for sort in sorts if leaves and _are_buckets(leaves, sort)), None)
@@ -237,8 +263,14 @@ class _Reader:
         found = self._by_label(text)
         if found is None and (elements := split_set(text)) is not None:
             return self._set(text, elements)
-        read = found or self._run(text) or _notation(text, self.sort) or _literal(text)
+        read = found or self._run(text) or self._notation(text) or _literal(text)
         return replace(read, padded=True) if self.padded and read.prefix is not None else read
+
+    def _notation(self, text: str) -> Cell | None:
+        """The text as notation; among names, `*` alone is any."""
+        if self.names:
+            return Cell(text, "any") if text == ANY else None
+        return _notation(text, self.sort)
 
     def _by_label(self, text: str) -> Cell | None:
         hierarchy = self.hierarchy
@@ -286,7 +318,7 @@ class _Reader:
     def _element(self, text: str) -> Cell:
         if not text:
             return Cell("", "missing")
-        read = self._by_label(text) or self._run(text) or _notation(text, self.sort)
+        read = self._by_label(text) or self._run(text) or self._notation(text)
         return _literal(text) if read is None or read.kind == "any" else read
 
 

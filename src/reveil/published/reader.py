@@ -53,6 +53,7 @@ class Published:
     table: pl.DataFrame
     counterfeits: pl.DataFrame | None = None  # group, count
     values: Mapping[str, pl.DataFrame] | None = None
+    ours: bool = False  # Reveil wrote it: a category is written as it is, or in braces where it would look like a set
 
 
 def open_published(source: Any, policy: Policy | None = None) -> Published:
@@ -77,7 +78,7 @@ def open_published(source: Any, policy: Policy | None = None) -> Published:
 def read_published(source: Any, policy: Policy | None = None) -> Published:
     """The same without a look at whether the tables of an anatomy fit together; also (people, values) of an anatomy."""
     if hasattr(source, "certificate") and hasattr(source, "table"):  # a Release
-        return Published(source.table, source.counterfeits, source.values)
+        return Published(source.table, source.counterfeits, source.values, ours=True)
     if isinstance(source, tuple):
         return _anatomy("anatomy", {QUASI: read_cells(source[0], policy), VALUES: read_cells(source[1], policy)})
     if not isinstance(source, str | Path):
@@ -96,13 +97,13 @@ def read_release(public: Path, policy: Policy | None = None) -> Published:
     tables = read_tables(public)
     if not _has_package(public):
         tables = {name: _as_stated(table, policy) for name, table in tables.items()}
-    fakes = tables.get(COUNTERFEITS)
+    fakes, ours = tables.get(COUNTERFEITS), _has_package(public)
     if QUASI in tables:
-        return replace(_anatomy(f"folder {public}", tables), counterfeits=fakes)
+        return replace(_anatomy(f"folder {public}", tables), counterfeits=fakes, ours=ours)
     if TABLE not in tables:
         fault = Fault("R603", f"folder {public}", "holds no published table", "name a release folder or a file")
         raise InputError(fault)
-    return Published(tables[TABLE], fakes)
+    return Published(tables[TABLE], fakes, ours=ours)
 
 
 def read_tables(public: Path) -> dict[str, pl.DataFrame]:

@@ -175,7 +175,8 @@ def _run_text(hierarchy: Hierarchy, low: int, known: int, high: int) -> str | No
 
 
 def _text(label: str) -> str | None:
-    return label or None  # the missing value is published as missing
+    """The missing value is published as missing, and a value that looks like a set as the set of it alone."""
+    return format_set([label]) if split_set(label) is not None else label or None
 
 
 def _set_labels(hierarchy: Hierarchy, groups: Codes, positions: Codes) -> pl.Series:
@@ -191,8 +192,7 @@ def _set_labels(hierarchy: Hierarchy, groups: Codes, positions: Codes) -> pl.Ser
 
 def _set_text(hierarchy: Hierarchy, positions: tuple[int, ...]) -> str | None:
     if len(positions) == 1:
-        text = _text(hierarchy.label(positions[0], positions[0]))
-        return format_set([text]) if text and split_set(text) is not None else text  # a value that looks like a set
+        return _text(hierarchy.label(positions[0], positions[0]))
     if len(positions) == len(hierarchy):
         return hierarchy.labels[0]
-    return format_set([_text(hierarchy.label(p, p)) for p in positions])
+    return format_set([hierarchy.label(p, p) or None for p in positions])

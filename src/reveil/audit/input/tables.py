@@ -26,7 +26,7 @@ from reveil.base.words import agree, some
 from reveil.hierarchies.tree import Hierarchy
 from reveil.policy.policy import Policy
 from reveil.published.format import COUNT, GROUP
-from reveil.published.notation import parse_column
+from reveil.published.notation import as_written, parse_column
 from reveil.published.reader import Published, read_cells, read_published
 from reveil.table.numbers import plain
 from reveil.table.read import read_table
@@ -42,6 +42,7 @@ class Released:
     quasi: pl.DataFrame  # group, and a text column per quasi-identifier (distinct rows)
     values: pl.DataFrame  # group, value, rows
     fakes: pl.DataFrame  # group, count
+    ours: bool = False  # Reveil wrote it
 
 
 @dataclass(frozen=True)
@@ -169,7 +170,7 @@ def _released(published: Published, columns: Columns, fakes: pl.DataFrame) -> Re
         shown = listed.group_by(GROUP, "value").agg(pl.col(COUNT).sum().alias("rows"))
         _refuse_valueless(quasi, shown)
     _refuse_misfits(fakes, shown)
-    return Released(quasi.select(GROUP, *texts).unique(maintain_order=True), shown, fakes)
+    return Released(quasi.select(GROUP, *texts).unique(maintain_order=True), shown, fakes, published.ours)
 
 
 def _refuse_valueless(quasi: pl.DataFrame, shown: pl.DataFrame) -> None:
@@ -200,11 +201,13 @@ def _matched(
     values = sorted({v for release in read for v in release.values["value"]})
     trees = {} if policy is None else load_hierarchies(policy, columns.quasi)
     padded = () if policy is None else [name for name in columns.quasi if policy.columns[name].prefixes is not None]
+    named = () if policy is None else [name for name in columns.quasi if policy.columns[name].named]
     memberships, groups, cells, told, base = [], [], [], list[pl.DataFrame](), 0
     for number, release in enumerate(read):
         lines = _lines(people, columns, number)
         labels = release.values[GROUP].unique(maintain_order=True).sort()
-        rows, where = match(lines, release.quasi, labels, columns.quasi, trees, padded)
+        strict = named if release.ours else [name for name in named if name in trees]
+        rows, where = match(lines, release.quasi, labels, columns.quasi, trees, padded, strict)
         person = lines[columns.identifier].cast(pl.String).cast(pl.Enum(names)).to_physical().cast(pl.Int64).to_numpy()
         sizes = release.values.group_by(GROUP).agg(pl.col("rows").sum())
         counted = labels.to_frame(GROUP).join(sizes, on=GROUP, how="left", maintain_order="left")
@@ -264,15 +267,22 @@ def match(
     names: Sequence[str],
     trees: Mapping[str, Hierarchy],
     padded: Sequence[str] = (),
+    named: Sequence[str] = (),
 ) -> tuple[I64, I64]:
-    """Pairs (line of the population, place of the group in `labels`) where all cells of the group cover the person."""
+    """Pairs (line of the population, place of the group in `labels`) where all cells of the group cover the person.
+
+    Columns that are `padded` hold codes of unequal length, those that are `named` categories as Reveil writes them.
+    """
     place = quasi[GROUP].cast(pl.Enum(labels)).to_physical().cast(pl.Int64).to_numpy()
     covers: list[Bools] = []
     codes: list[I64] = []
     for name in names:
         distinct = lines[name].unique(maintain_order=True)
         tree = trees.get(name)
-        cells, index = parse_column(quasi[name], tree, _numeric(lines[name], tree), padded=name in padded)
+        numeric = None if name in named else _numeric(lines[name], tree)
+        cells, index = parse_column(quasi[name], tree, numeric, padded=name in padded, names=name in named)
+        if not numeric and not lines[name].dtype.is_temporal():
+            cells = as_written(cells, {plain_text(value) for value in distinct if value is not None})
         table = np.array([[cell.covers(value) for cell in cells] for value in distinct], dtype=bool)
         covers.append(table.reshape(len(distinct), len(cells))[:, index])
         number = {value: n for n, value in enumerate(distinct)}

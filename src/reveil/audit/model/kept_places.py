@@ -22,20 +22,21 @@ from reveil.base.arrays import I64, Bools, offsets_of
 
 
 def cohorts_with_repeats(o: Observed) -> Bools:
-    """Of each group, whether it is of a cohort that shows the same values in all of its releases, some of them twice,
-    beside counterfeits. Without counterfeits, or without repeated values, there is nothing to weigh."""
+    """Of each group, whether it is of a cohort that shows the same values in all of its releases, some of them twice.
+
+    In one release alone, or where no value repeats, there is nothing to weigh.
+    """
     count, label = linked(o)
-    good, often, fakes = np.ones(count, dtype=bool), np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
+    good, often = np.bincount(label, minlength=count) > 1, np.zeros(count, dtype=bool)
     often[label[o.cell_group[o.cell_rows > 1]]] = True
-    fakes[label[o.group_fakes > 0]] = True
     order = np.lexsort((o.group_release, label))
     before, after = order[:-1], order[1:]
     same = label[before] == label[after]
     good[label[after[same & (o.group_release[before] == o.group_release[after])]]] = False
     for a, b in zip(before[same].tolist(), after[same].tolist(), strict=True):
-        if good[label[a]] and often[label[a]] and fakes[label[a]]:
+        if good[label[a]] and often[label[a]]:
             good[label[a]] = _shown(o, a) == _shown(o, b)
-    found: Bools = (good & often & fakes)[label]
+    found: Bools = (good & often)[label]
     return found
 
 
