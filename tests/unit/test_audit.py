@@ -271,7 +271,13 @@ def test_presence_is_said_on_the_command_line(tmp_path):
         file.write("Cid,55\n")
     refused = CliRunner().invoke(app, [*call, "known"]).exception
     assert [fault.code for fault in refused.faults] == ["R724"]
-    assert CliRunner().invoke(app, [*call, "unknown"]).exception is None
+    unmatched = CliRunner().invoke(app, [*call, "unknown"])
+    assert [fault.code for fault in unmatched.exception.faults] == ["R734"] and unmatched.exception.exit_code == 1
+    assert "WARNING: 1 person of the population fits no group" in unmatched.stdout
+    assert CliRunner().invoke(app, [*call, "unknown", "--json"]).exit_code == 1
+    for how in ("known", "unknown"):
+        accepted = CliRunner().invoke(app, [*call, how, "--accept-missing"])
+        assert accepted.exception is None and "WARNING: 1 person" in accepted.stdout
     assert CliRunner().invoke(app, [*call, "perhaps"]).exit_code == 2
 
 

@@ -55,7 +55,8 @@ def audit(
     seen = releases if isinstance(releases, Observed) else _matched(releases, population, loaded, settings)
     if seen is not releases and loaded is not None and loaded.guarantee.priors and not who.priors:
         who = replace(who, priors=population_priors(loaded, population, settings.sensitive, settings.identifier))
-    return Job(seen, who, loaded, _truth(truth, seen), settings, progress, left_out).run()
+    held = _truth(truth, seen, settings.accept_missing)
+    return Job(seen, who, loaded, held, settings, progress, left_out).run()
 
 
 def adversary_for(settings: AuditSettings, policy: Policy | None, faults: Sequence[Fault]) -> Adversary:
@@ -94,7 +95,7 @@ def _is_table(releases: Sequence[Any]) -> bool:
     return isinstance(releases, tuple) and len(releases) == 2 and not isinstance(releases[0], tuple)
 
 
-def _truth(given: I64 | pl.DataFrame | None, o: Observed) -> I64 | None:
+def _truth(given: I64 | pl.DataFrame | None, o: Observed, accept_missing: bool) -> I64 | None:
     """The true value's code of each appearance, -1 where it is not given; from a frame with person, release and value.
 
     Whoever is known to be in a release has a value that is shown there: another one is refused.
@@ -102,7 +103,7 @@ def _truth(given: I64 | pl.DataFrame | None, o: Observed) -> I64 | None:
     if given is None or isinstance(given, np.ndarray):
         return given
     rows = [tuple(map(plain_text, row)) for row in given.select("person", "release", "value").iter_rows()]
-    _refuse_strangers(rows, o)
+    _refuse_strangers(rows, o, accept_missing)
     value_of = {(person, release): value for person, release, value in rows}
     code = {plain_text(value): n for n, value in enumerate(o.values)}
     names = [plain_text(person) for person in o.persons]
@@ -116,11 +117,12 @@ def _truth(given: I64 | pl.DataFrame | None, o: Observed) -> I64 | None:
     return np.array([-1 if value is None else code.get(value, -1) for value in told], dtype=np.int64)
 
 
-def _refuse_strangers(rows: Sequence[tuple[str, ...]], o: Observed) -> None:
-    """Lines of the truth about people or releases that nobody has heard of."""
+def _refuse_strangers(rows: Sequence[tuple[str, ...]], o: Observed, accept_missing: bool) -> None:
+    """Lines of the truth about people or releases that nobody has heard of; such people may be accepted."""
     people, releases = set(map(plain_text, o.persons)), set(o.releases)
     faults = []
-    for what, place, known in (("people", 0, people), ("releases", 1, releases)):
+    kinds = [("releases", 1, releases)] if accept_missing else [("people", 0, people), ("releases", 1, releases)]
+    for what, place, known in kinds:
         lost = [row[place] for row in rows if row[place] not in known]
         if lost:
             shown = ", ".join(brief(name) for name in list(dict.fromkeys(lost))[:3])

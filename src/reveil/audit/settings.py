@@ -13,7 +13,7 @@ from reveil.base.sections import exact
 Presence = Literal["auto", "known", "unknown"]
 WORST = 10  # people whose exposure is explained unless more are asked for
 LEAST = {"draws": 1, "limit": 0, "samples": 0, "worst": 0, "seed": 0}
-READING = ("sensitive", "identifier", "counterfeits", "presence")
+READING = ("sensitive", "identifier", "counterfeits", "presence", "accept_missing")
 BACKGROUND = ("priors", "change", "transitions", "compromised", "share", "publisher")
 
 
@@ -30,6 +30,7 @@ class AuditSettings:
     identifier: str | None = None  # of the population
     counterfeits: Sequence[Any] | None = None  # counts by group, of each release
     presence: Presence = "auto"  # whether all of the population are in the releases
+    accept_missing: bool = False  # people of the population or the truth who fit nothing are right to be there
     adversary: Any = None
     priors: Mapping[str, Mapping[str, Fraction]] | None = None
     change: str | None = None
@@ -71,7 +72,7 @@ class AuditSettings:
         return [
             Fault("R732", name, message, "leave it out, or name the released tables")
             for name, value in said.items()
-            if value is not None and (name, value) != ("presence", "auto")
+            if value not in (None, False) and (name, value) != ("presence", "auto")
         ]
 
     def _possible_promise(self) -> bool:

@@ -83,6 +83,13 @@ class GuaranteeError(ReveilError):
     exit_code = 1
 
 
+class UnmatchedError(ReveilError):
+    """An answer was given, and it does not speak of everybody who was asked about."""
+
+    title = "Not everybody was looked at"
+    exit_code = 1
+
+
 class ConflictError(ReveilError):
     """Somebody else published in this series meanwhile. Nothing was written; plan again."""
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from reveil.base.errors import Fault, GuaranteeError, InputError
+from reveil.base.errors import Fault, GuaranteeError, InputError, UnmatchedError
 from reveil.base.words import agree, some_people
 from reveil.cli.shared import POLICY, Home, Json, PolicyFile, Quiet, Source, app, say_past
 from reveil.jobs.specs import AuditSpec
@@ -31,6 +31,9 @@ def audit(
     presence: Annotated[
         Literal["auto", "known", "unknown"], typer.Option(help="Whether all of the population are in the releases.")
     ] = "auto",
+    accept_missing: Annotated[
+        bool, typer.Option("--accept-missing", help="People of the population may fit no group of the releases.")
+    ] = False,
     sensitive: Annotated[str | None, typer.Option(help="The sensitive column to look at.")] = None,
     adversary: Annotated[
         Path | None, typer.Option(help="TOML file: change, transitions, priors, compromised, share.")
@@ -69,7 +72,8 @@ def audit(
         "sensitive": sensitive, "adversary": adversary, "change": change, "compromised": compromised or (),
         "transitions": transitions, "share": share, "draws": draws, "publisher": publisher, "promise": promise,
         "limit": limit, "samples": samples, "people": people or None, "seed": seed,
-        "presence": presence, "worst": 0 if external else 5 if worst is None else worst,
+        "presence": presence, "accept_missing": accept_missing,
+        "worst": 0 if external else 5 if worst is None else worst,
     }  # fmt: skip
     if tables:
         given = policy if policy.exists() or policy != POLICY else None
@@ -81,6 +85,15 @@ def audit(
         found = spec.run(show)
     _show_audit(found, report, external, json, quiet)
     _refuse_exposure(found, json)
+    if found.unmatched and not accept_missing:
+        _refuse_unmatched(found.unmatched, found.observed.unmatched, json)
+
+
+def _refuse_unmatched(message: str, people: int, json: bool) -> None:
+    if json:
+        raise typer.Exit(UnmatchedError.exit_code)
+    remedy = "correct the population, or say that it may hold others with --accept-missing"
+    raise UnmatchedError(Fault("R734", "population", message.rstrip("."), remedy, people))
 
 
 def _refuse_idle(tables: bool, home: Path | None, external: bool, worst: int | None) -> None:

@@ -43,6 +43,7 @@ class Observed:
     cell_value: I64
     cell_rows: I64
     quasi: pl.DataFrame | None = None  # of each appearance, where they are known
+    unmatched: int = 0  # people of the population who fit no group of any release
 
     @cached_property
     def person_start(self) -> I64:

@@ -62,8 +62,12 @@ def observe(
     identifier: str | None = None,
     counterfeits: Sequence[Any] | None = None,
     presence: Presence = "auto",
+    accept_missing: bool = False,
 ) -> Observed:
-    """The attacker's view of released tables, given who could be in them."""
+    """The attacker's view of released tables, given who could be in them.
+
+    People who are said to be in a release and fit none of its groups are refused, unless they are `accept_missing`.
+    """
     people = _numbered(read_table(population))
     tables = [read_published(source, policy) for source in releases]
     columns = _columns(tables[0], people, policy, sensitive, identifier)
@@ -72,7 +76,7 @@ def observe(
         message = f"{some(len(fakes), 'table')} of counts for {some(len(tables), 'release')}"
         raise InputError(Fault("R704", "counterfeits", message, "give one for each release, or None where it has none"))
     read = [_released(t, columns, _fakes(t, f)) for t, f in zip(tables, fakes, strict=True)]
-    return _matched(read, people, columns, policy, presence)
+    return _matched(read, people, columns, policy, presence, accept_missing)
 
 
 def _numbered(people: pl.DataFrame) -> pl.DataFrame:
@@ -195,7 +199,12 @@ def _refuse_misfits(fakes: pl.DataFrame, shown: pl.DataFrame) -> None:
 
 
 def _matched(
-    read: Sequence[Released], people: pl.DataFrame, columns: Columns, policy: Policy | None, presence: Presence
+    read: Sequence[Released],
+    people: pl.DataFrame,
+    columns: Columns,
+    policy: Policy | None,
+    presence: Presence,
+    accept_missing: bool,
 ) -> Observed:
     names = people[columns.identifier].cast(pl.String).unique(maintain_order=True)
     values = sorted({v for release in read for v in release.values["value"]})
@@ -231,7 +240,7 @@ def _matched(
         )
         cells.append(code.select(GROUP, "value", "rows"))
         base += len(labels)
-        if presence == "known" or (presence == "auto" and columns.release is not None):
+        if not accept_missing and (presence == "known" or (presence == "auto" and columns.release is not None)):
             _refuse_unmatched(lines, rows, columns, number)
     if not any(part.height for part in memberships):  # a notation that is not understood must not look like safety
         message = "nobody in it fits any group of the released tables"
@@ -242,7 +251,8 @@ def _matched(
     apps = pl.DataFrame({"\0person": seen.app_person, "\0release": seen.app_release}).cast({"\0release": pl.Int32})
     first = pl.concat(told).unique(["\0person", "\0release"], keep="first")
     quasi = apps.join(first, on=["\0person", "\0release"], how="left", maintain_order="left")
-    return replace(seen, quasi=quasi.select(columns.quasi))
+    unmatched = len(np.setdiff1d(first["\0person"], seen.app_person))  # of those who have a line about some release
+    return replace(seen, quasi=quasi.select(columns.quasi), unmatched=unmatched)
 
 
 def _lines(people: pl.DataFrame, columns: Columns, number: int) -> pl.DataFrame:
@@ -256,7 +266,7 @@ def _refuse_unmatched(lines: pl.DataFrame, rows: I64, columns: Columns, number: 
     if len(lost):
         shown = ", ".join(lines[columns.identifier].cast(pl.String).gather(lost[:3]))
         message = f"fit no group of release {number + 1}, though the population says that they are in it: {shown}"
-        remedy = "correct the population, leave withheld people out, or pass presence = unknown"
+        remedy = "correct the population, leave withheld people out, or pass presence = unknown or accept_missing"
         raise InputError(Fault("R724", "population", message, remedy, len(lost)))
 
 

@@ -40,6 +40,7 @@ def lines(found: Audit, *, external: bool = False) -> str:
         f"{some_people(s['people'])}, {some(s['counterfeits'], 'counterfeit')}.",
         f"Adversary: {s['adversary']}",
         fill(found.headline, WIDTH),
+        *([fill(f"WARNING: {found.unmatched}", WIDTH)] if found.unmatched else []),
         "",
         f"  exposed with certainty   {s['exposed']:,} of {_among(found)}",
         f"  guessed above 1/2        {s['above_half']:,}{EVER if s['ever_linked'] else ''}",
@@ -200,6 +201,9 @@ def _sections(found: Audit, external: bool) -> list[Markup]:
     if found.outside:
         listed = Markup("").join(Markup("<li>{}</li>").format(text) for text in found.outside)
         sections.append(Markup("<h2>{}</h2><ul>{}</ul>").format(OUTSIDE, listed))
+    if found.unmatched:
+        text = '<div class="warning" role="note"><b>People who match nothing</b><p>{}</p></div>'
+        sections.append(Markup(text).format(found.unmatched))
     if s["undecided"]:
         note = f"{some_people(s['undecided'])}. {UNDECIDED}"
         sections.append(Markup('<div class="warning" role="note"><b>Not settled</b><p>{}</p></div>').format(note))

@@ -90,6 +90,17 @@ class Audit:
         return "nobody's protected value follows with certainty"
 
     @property
+    def unmatched(self) -> str | None:
+        """What is said of people of the population who fit nothing: they look safe, and may only be misspelled."""
+        count = self.observed.unmatched
+        if not count:
+            return None
+        return (
+            f"{some_people(count)} of the population {agree(count, 'fits', 'fit')} no group of any release: nothing is "
+            "said about them. Check units, spelling and notation of their quasi-identifiers."
+        )
+
+    @property
     def verdict(self) -> tuple[str, ...]:
         """Everything that was found, in sentences; those about what lies outside the promise say so."""
         return (*self.within, *(f"{OUTSIDE}: {text}" for text in self.outside))
@@ -158,6 +169,7 @@ class Audit:
             "adversary": self.adversary.describe(),
             "known": len(self.inference.model.known),
             "ever_linked": False,  # whether beliefs are about having a value in any release, not in each
+            "unmatched": o.unmatched,
             "left_out": None if self.telling is None else self.telling.to_dict(),
             **self.score.counts(self.promise),
             **self._ever(),
