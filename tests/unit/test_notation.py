@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from reveil.base.errors import InputError
 from reveil.hierarchies import scales
 from reveil.hierarchies.tree import Hierarchy, grow
-from reveil.published.notation import Cell, format_set, parse_cell, parse_column, split_set
+from reveil.published.notation import Cell, parse_cell, parse_column
+from reveil.published.sets import format_set, split_set
 
 D = datetime.date
 

@@ -21,7 +21,7 @@ from reveil.audit.input.terms import allowed
 from reveil.audit.model.counterfeit_places import attack
 from reveil.audit.model.model import Model, build
 from reveil.audit.model.options import count_of, having
-from reveil.audit.result.attacks import Attack, attacks, left_out_attack
+from reveil.audit.result.attacks import Attack, attacks, chain_only, left_out_attack, only_value
 from reveil.audit.result.outcome import Audit
 from reveil.audit.result.reasons import Reasoning, explain
 from reveil.audit.result.score import Protects, Score, everything, score
@@ -73,8 +73,10 @@ class Job:
         )  # fmt: skip
         stated = self.settings.promise is not None  # then it is a bound for this adversary, whoever is known
         promise = promised(self.settings.promise, self.policy)
-        terms = None if stated or promise is None or self.policy is None else allowed(self.policy)
+        terms = None if stated else self._terms(promise)
         scored = score(found, self.truth, people, terms, self._protects)
+        if terms is not None and self._alone:
+            scored = replace(scored, beyond=scored.beyond | (only_value(model, chain_only(model)) < 0))
         trend, first = self._trend(pins, people)
         return Audit(
             self.seen, self.who, found, scored, self._attacks(scored), promise,
@@ -88,6 +90,17 @@ class Job:
         if self.left_out is None or self.policy is None:
             return None
         return what_it_tells(self.seen, self.left_out, self.policy.guarantee)
+
+    def _terms(self, promise: Fraction | None) -> int | None:
+        """How many people may be known in the terms of the promise; None where it has none."""
+        if self.policy is None or (promise is None and not self._alone):
+            return None
+        return allowed(self.policy)
+
+    @property
+    def _alone(self) -> bool:
+        """Whether the promise is about following each person alone."""
+        return self.policy is not None and self.policy.guarantee.headline.alone
 
     @property
     def _protects(self) -> Protects:

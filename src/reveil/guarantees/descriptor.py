@@ -98,6 +98,11 @@ class Parameters(Section):
         return False
 
     @property
+    def alone(self) -> bool:
+        """Whether each person is looked at alone: what follows from several people together is not spoken of."""
+        return False
+
+    @property
     def ever_linked(self) -> Callable[[object], bool] | None:
         """Which values count, where the promise is about being linked to one in any release; None where it is not."""
         return None

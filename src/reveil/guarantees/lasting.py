@@ -108,8 +108,15 @@ class Evolving(CohortTerms):
         return self.view == "joint"
 
     @property
+    def alone(self) -> bool:
+        return not self.joint
+
+    @property
     def promised(self) -> Fraction | None:
-        return super().promised if self.joint else Fraction(1, self.m)
+        """Followed alone, m values stay possible; only where they never become the same does that bound a guess."""
+        if self.joint:
+            return super().promised
+        return Fraction(1, self.m) if self.disjoint else None
 
     @property
     def allowed(self) -> int:

@@ -7,7 +7,6 @@ lies outside the promise is listed under `OUTSIDE` and never changes the verdict
 from __future__ import annotations
 
 from reveil.base.words import some_people
-from reveil.guarantees.lasting import Evolving
 from reveil.policy.policy import Policy
 
 OUTSIDE = "Outside the promise"
@@ -37,7 +36,7 @@ def promise_text(policy: Policy) -> str:
             f"whoever {has} and knows {some_people(headline.allowed)} guesses nobody else's {what}{part} with more "
             f"than {bound}"
         )
-    alone = " and follows one person alone" if isinstance(headline, Evolving) and not headline.joint else ""
+    alone = " and follows one person alone" if headline.alone else ""
     return f"whoever {has}{alone} guesses nobody's {what}{part} with more than {bound}"
 
 

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from reveil.base.text import plain_text
 from reveil.hierarchies.tree import ANY, Hierarchy
+from reveil.published.sets import split_set
 
 Kind = Literal["value", "interval", "set", "any", "missing"]
 Sort = Literal["number", "date", "text"]
@@ -39,8 +40,6 @@ _PLAIN_NUMBER = re.compile(_NUMBER)
 _LEADING_ZERO = re.compile(r"[-+]?0\d|\+")  # codes such as 00501, which only a numeric column holds as numbers
 _PERIOD = re.compile(r"(\d{4})(?:-(\d{2})|-Q([1-4])|(s)|)")
 _PREFIX = re.compile(r"(.*[^*])(\*+)", re.DOTALL)
-_ELEMENT = re.compile(r'(?:"((?:[^"]|"")*)"|([^,{}"]*))(,|$)')
-_NEEDS_QUOTES = re.compile(r'[,{}"]|^\s|\s$')
 
 
 @dataclass(frozen=True)
@@ -191,37 +190,6 @@ def as_written(cells: Iterable[Cell], values: Set[str]) -> list[Cell]:
         return replace(cell, parts=tuple(map(read, cell.parts))) if cell.parts else cell
 
     return [read(cell) for cell in cells]
-
-
-def format_set(values: Iterable[Hashable]) -> str:
-    """A set of values as one text, in the order given (a Python set, which has none, is sorted by text).
-
-    An element with a comma, brace, quote or outer space is quoted; an empty element is the missing value.
-
-    >>> format_set(["flu", None, "cold, common"])
-    '{flu,,"cold, common"}'
-    """
-    texts = [plain_text(value) for value in values]
-    if not texts:
-        raise ValueError("a set that stands for no value cannot be published")
-    if isinstance(values, Set):
-        texts.sort()
-    quoted = ('"' + text.replace('"', '""') + '"' if _NEEDS_QUOTES.search(text) else text for text in texts)
-    return "{" + ",".join(quoted) + "}"
-
-
-def split_set(text: str) -> list[str] | None:
-    """The elements of a text such as `{a,"b,c"}`; None where it is not a set."""
-    if len(text) < 2 or text[0] != "{" or text[-1] != "}":
-        return None
-    inside, place, elements = text[1:-1], 0, []
-    while match := _ELEMENT.match(inside, place):
-        quoted, plain, end = match.groups()
-        elements.append(plain if quoted is None else quoted.replace('""', '"'))
-        place = match.end()
-        if not end:
-            return elements
-    return None
 
 
 class _Reader:

@@ -22,7 +22,7 @@ from reveil.plan.plan import Plan
 from reveil.policy.policy import Policy
 from reveil.published.anatomy import count
 from reveil.published.format import GROUP
-from reveil.published.notation import format_set, split_set
+from reveil.published.sets import format_set, split_set
 from reveil.table.encode import Codes, Encoded, Sensitive
 
 

@@ -148,7 +148,9 @@ class Audit:
         if not outside:
             return f"{text}, though no more people are known than the promise allows for."
         where = "in groups that link them with somebody who is known"
-        if self.allowed:
+        if self.policy is not None and self.policy.guarantee.headline.alone:
+            where = "found out only by putting several people together, where each is promised for alone"
+        elif self.allowed:
             known = f"{some_people(self.allowed)} {agree(self.allowed, 'is', 'are')} known"
             where = f"in groups of which, over all releases, more than {known}"
         if outside < count:
