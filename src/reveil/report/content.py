@@ -23,7 +23,7 @@ from reveil.report.explain import explain
 from reveil.report.exposure import Exposure, exposure
 from reveil.report.shapes import draw
 from reveil.report.toml_text import toml_text
-from reveil.verify.certificate import Certificate
+from reveil.verify.certificate import LINKABLE, Certificate
 from reveil.verify.judges.contract import Verdict
 from reveil.verify.verify import Verification
 
@@ -251,8 +251,8 @@ def _quantity(value: Fraction | float | int | None) -> str | None:
 
 
 def _sorted_limits(limits: Sequence[str], policy: Policy) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Those that name the promised model come with this choice and are shown as warnings; the rest always hold."""
-    named = tuple(limit for limit in limits if policy.guarantee.model in limit)
+    """Those that name the promised model come with this choice and are shown as warnings, as is linkability."""
+    named = tuple(limit for limit in limits if policy.guarantee.model in limit or limit == LINKABLE)
     rest = tuple(limit for limit in limits if limit not in named)
     return (*named, ANATOMY) if policy.method.publish == "anatomy" else named, rest
 

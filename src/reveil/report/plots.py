@@ -23,11 +23,15 @@ POINTS = 240  # of a line at most; more would not be seen
 
 @dataclass(frozen=True)
 class Bar:
-    """One labelled length between 0 and the maximum of its plot; `text` is what is printed for it."""
+    """One labelled length between 0 and the maximum of its plot; `text` is what is printed for it.
+
+    One that is `amber` is no fault, and nothing to be content with.
+    """
 
     label: str
     value: float
     text: str
+    amber: bool = False
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,7 @@ def bars(title: str, items: Sequence[Bar], *, maximum: float | None = None) -> M
         _text("0", 38 * n + 13, item.label)
         + _text("100%", 38 * n + 13, item.text, "end value")
         + _rect(0, 38 * n + 20, 100, 8, "track")
-        + _rect(0, 38 * n + 20, 100 * item.value / top, 8, "bar")
+        + _rect(0, 38 * n + 20, 100 * item.value / top, 8, "bar amber" if item.amber else "bar")
         for n, item in enumerate(items)
     ]
     described = "; ".join(f"{item.label} {item.text}" for item in items)

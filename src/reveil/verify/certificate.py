@@ -20,6 +20,10 @@ from reveil.policy.promise import promise_text, verdict_text
 if TYPE_CHECKING:
     from reveil.verify.verify import Verification
 
+LINKABLE = (
+    "Linkability: groups can be followed from release to release, nearly all of them (near 100 %), because people and "
+    "values stay together. That two groups are about the same people is not hidden; which value is whose is."
+)
 PARTS = ("polars", "pyarrow", "numpy", "numba", "scipy", "pydantic")
 
 
@@ -161,6 +165,7 @@ def limits(policy: Policy, release: int | None, alone: int = 0) -> list[str]:
             "rare value, and counterfeits can be guessed by that (see `reveil bench leaks`)."
         )
     if policy.guarantee.descriptor.follows_people:
+        found.append(LINKABLE)
         found.append(
             "Near people who stand in different groups share a value somewhat more often than others do; this is not "
             "part of the bound."

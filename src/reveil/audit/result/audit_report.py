@@ -16,6 +16,7 @@ import polars as pl
 from markupsafe import Markup
 
 from reveil.audit.audit import Audit
+from reveil.audit.result.attacks import Attack
 from reveil.audit.result.reasons import Reasoning, words
 from reveil.audit.result.score import PersonBelief
 from reveil.base.words import some, some_people
@@ -24,6 +25,7 @@ from reveil.report.plots import Bar, bars, line
 
 MOST_BOXES, MOST_NAMES = 4, 8  # of a picture: groups of a release, people or values of a group
 WIDTH = 110  # of a line on the terminal
+NEARLY_ALL = 0.9  # from this share on an answer is amber
 CRITERIA = ("singling out", "linkability", "inference")
 EVER = " (to have had a value in at least one release)"
 UNDECIDED = (
@@ -64,6 +66,9 @@ def lines(found: Audit, *, external: bool = False) -> str:
     if s["trend"]:
         out += ["", "  after release  people  exposed"]
         out += [f"  {row['release']:>13}  {row['people']:>6,}  {row['exposed']:>7,}" for row in s["trend"]]
+    if limits := not_given(found):
+        out += ["", "  What this does not give:"]
+        out += [fill(text, WIDTH, initial_indent="  - ", subsequent_indent="    ") for text in limits]
     if found.outside:
         out += ["", f"  {OUTSIDE}:"]
         out += [fill(text, WIDTH, initial_indent="  - ", subsequent_indent="    ") for text in found.outside]
@@ -198,6 +203,10 @@ def _sections(found: Audit, external: bool) -> list[Markup]:
         _tiles(found),
         _advice(found),
     ]
+    if limits := not_given(found):
+        listed = Markup("").join(Markup("<p>{}</p>").format(text) for text in limits)
+        title = '<div class="warning" role="note"><b>What this does not give</b>{}</div>'
+        sections.append(Markup(title).format(listed))
     if found.outside:
         listed = Markup("").join(Markup("<li>{}</li>").format(text) for text in found.outside)
         sections.append(Markup("<h2>{}</h2><ul>{}</ul>").format(OUTSIDE, listed))
@@ -256,7 +265,7 @@ def _tiles(found: Audit) -> Markup:
 def _attacks(found: Audit) -> Markup:
     """The three questions of data protection authorities first, then every attack with what it does."""
     criteria = [a for a in found.attacks if a.name in CRITERIA]
-    bars_of = [Bar(a.name, a.rate, f"{a.rate:.1%} (guessing {a.baseline:.1%})") for a in criteria]
+    bars_of = [Bar(a.name, a.rate, f"{a.rate:.1%} (guessing {a.baseline:.1%})", _amber(a)) for a in criteria]
     number = '<td class="n">{}</td>'
     row = Markup(f'<tr><th>{{}}<span class="label">{{}}</span></th>{number * 3}</tr>')
     rows = Markup("").join(
@@ -272,6 +281,20 @@ def _attacks(found: Audit) -> Markup:
         '<th class="n">Success</th><th class="n">Guessing</th><th class="n">95 % interval</th></tr></thead>'
         "<tbody>{}</tbody></table></div>"
     ).format(bars("Singling out, linkability, inference", bars_of, maximum=1.0), rows)
+
+
+def _amber(attack: Attack) -> bool:
+    """Whether one of the three questions must be answered with yes for nearly everybody, whatever was promised."""
+    return attack.targets > 0 and attack.rate >= NEARLY_ALL
+
+
+def not_given(found: Audit) -> list[str]:
+    """What is found out of nearly everybody though the promise holds, because it does not speak of it."""
+    return [
+        f"{a.name.capitalize()}: {a.meaning}; this succeeds for {a.rate:.0%} of {a.targets:,}."
+        for a in found.attacks
+        if a.name in CRITERIA and _amber(a) and found.holds
+    ]
 
 
 def _advice(found: Audit) -> Markup:
