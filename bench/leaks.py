@@ -3,18 +3,25 @@
     python bench/leaks.py                     (every attack; a table in Markdown)
     python bench/leaks.py --rows 300 withheld refill
 
-Each attack sees what anybody could: public tables, quasi-identifiers, who was in the table and in which group. The
-truth is used to score guesses alone. `stated` is what the certificate says: the bound that was promised, or the limit
-by which it tells of this attack. An attack is a function of `ATTACKS`: (rows, seed, folder) -> `Leak`.
+Each attack sees what anybody could: public tables, quasi-identifiers, who was in the table and in which group, the
+program and its source, and not the key. The truth is used to score guesses alone. `stated` is what the certificate
+says: the bound that was promised, or the limit by which it tells of this attack; `figure` is the chance in that. An
+attack that the figure bounds (its lower end at 95 %) is *within*, one that publishing refuses is *refused*; *ABOVE* must
+not occur. An attack is a function of `ATTACKS`: (rows, seed, folder) -> `Leak`.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
+import shutil
+import sys
 import tempfile
+import unicodedata
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +29,8 @@ import numpy as np
 import polars as pl
 
 from reveil.audit.result.attacks import wilson
+from reveil.base.errors import ReveilError
+from reveil.base.lots import generator
 from reveil.jobs.release import Release
 from reveil.publish import open_series
 
@@ -38,6 +47,7 @@ class Leak:
     guesses: int
     guessing: float
     stated: str
+    figure: float | None = None  # the chance that is stated; None: it is refused, or there is none
 
 
 @dataclass(frozen=True)
@@ -77,14 +87,17 @@ def people(names: range, rng: np.random.Generator, shares: Any = SKEWED) -> pl.D
     )
 
 
-def series(tables: list[pl.DataFrame], guarantee: dict[str, Any], folder: Path, **values: Any) -> list[Step]:
-    policy = {
+def _policy(guarantee: dict[str, Any], **values: Any) -> dict[str, Any]:
+    return {
         "columns": COLUMNS,
         "values": values or {"change": "never"},
         "guarantee": guarantee,
         "method": {"infeasible": "withhold"},
     }
-    made = open_series(policy, home=folder / "home")
+
+
+def series(tables: list[pl.DataFrame], guarantee: dict[str, Any], folder: Path, **values: Any) -> list[Step]:
+    made = open_series(_policy(guarantee, **values), home=folder / "home")
     return [Step(table, made.publish(table, seed=number)) for number, table in enumerate(tables, 1)]
 
 
@@ -99,13 +112,23 @@ def arriving(rows: int, seed: int, releases: int, churn: float = 0.15) -> list[p
     return tables
 
 
-def bound_of(step: Step) -> str:
-    return f"at most {step.release.certificate.verdicts[-1]['bound']}"
+def bound_of(step: Step) -> tuple[str, float]:
+    """What was promised."""
+    bound = step.release.certificate.verdicts[-1]["bound"]
+    return f"at most {bound}", float(Fraction(bound))
 
 
-def limit_of(step: Step, words: str) -> str:
+def limit_of(step: Step, words: str) -> tuple[str, float]:
+    """What the certificate says of this attack, and the chance in it; the promise, where it says nothing."""
     found = [text for text in step.release.certificate.limits if words in text]
-    return f"limit: {found[0].split('. ')[0].split(' (')[0]}" if found else "nothing"
+    if not found:
+        return bound_of(step)
+    shares = [float(share) / 100 for share in re.findall(r"right in [\d,]+ of [^(]*\((\d+)%", found[0])]
+    chances = [float(Fraction(chance)) for chance in re.findall(r"chance of ([\d./]*\d)", found[0])]
+    if not shares + chances:
+        return bound_of(step)
+    figure = (shares or chances)[0]
+    return f"limit: {words}, right with {figure:.2g}", figure
 
 
 def withheld(rows: int, seed: int, folder: Path) -> Leak:
@@ -115,7 +138,7 @@ def withheld(rows: int, seed: int, folder: Path) -> Leak:
     guess, truth = shown.most_common(1)[0][0], step.truth()
     left = step.members().get(-1, [])
     hits = sum(truth[name] == guess for name in left)
-    return Leak(hits, len(left), float(SKEWED.max()), limit_of(step, "wait because of their value"))
+    return Leak(hits, len(left), float(SKEWED.max()), *limit_of(step, "wait because of their value"))
 
 
 def shown_later(rows: int, seed: int, folder: Path) -> Leak:
@@ -138,7 +161,7 @@ def shown_later(rows: int, seed: int, folder: Path) -> Leak:
         published |= set(truth) - set(step.members().get(-1, []))
         if fresh:
             waited |= {name: fresh for name in left if name not in waited}
-    return Leak(hits, guesses, 1 / 4, bound_of(steps[-1]))
+    return Leak(hits, guesses, 1 / 4, *bound_of(steps[-1]))
 
 
 def refill(rows: int, seed: int, folder: Path) -> Leak:
@@ -157,19 +180,20 @@ def refill(rows: int, seed: int, folder: Path) -> Leak:
                 if len(named) == left.total() > 0:
                     hits, guesses = hits + (named == set(left)), guesses + 1
         published |= set().union(*groups.values())
-    return Leak(hits, guesses, 1 / 6, bound_of(steps[-1]))
+    return Leak(hits, guesses, 1 / 6, *limit_of(steps[-1], "Refilled places"))
 
 
-def leavers(rows: int, seed: int, folder: Path) -> Leak:
+def leavers(rows: int, seed: int, folder: Path, stated: bool = False) -> Leak:
     """People mostly keep their value and counterfeits move as a plain list of changes says: who left is told."""
     kinds = {f"{kind}{i}": [f"{kind}{j}" for j in range(3)] for kind in "abcdef" for i in range(3)}
+    true = {a: {b: "29/30" if a == b else "1/60" for b in others} for a, others in kinds.items()}
     rng = np.random.default_rng(seed)
     first = people(range(rows), rng).with_columns(illness=pl.Series(rng.choice(list(kinds), rows)))
     stay = first.filter(pl.Series(rng.random(rows) >= 0.1))
     moved = [value if rng.random() < 0.95 else str(rng.choice(kinds[value])) for value in stay["illness"]]
     second = stay.with_columns(illness=pl.Series(moved))
-    guarantee = {"model": "m-distinct-star", "m": 4}
-    one, two = series([first, second], guarantee, folder, change="transitions", transitions=kinds)
+    guarantee, relation = {"model": "m-distinct-star", "m": 4}, _written(true, folder) if stated else kinds
+    one, two = series([first, second], guarantee, folder, change="transitions", transitions=relation)
     before, after, truth = one.values(), two.values(), one.truth()
     home = {name: group for group, names in two.members().items() for name in names}
     hits = guesses = 0
@@ -181,7 +205,41 @@ def leavers(rows: int, seed: int, folder: Path) -> Leak:
         odd = before[group] - after[here.pop()]
         if odd.total() == 1:
             hits, guesses = hits + (truth[gone[0]] in odd), guesses + 1
-    return Leak(hits, guesses, 1 / 4, limit_of(two, "stated chances"))
+    return Leak(hits, guesses, 1 / 4, *limit_of(two, "Leavers"))
+
+
+def _written(chances: dict[str, dict[str, str]], folder: Path) -> str:
+    """A file of transitions with their chances."""
+    file = folder / "transitions.csv"
+    lines = [f"{a};{b};{chance}" for a, row in chances.items() for b, chance in row.items()]
+    file.write_text("\n".join(["from;to;probability", *lines]), encoding="utf-8")
+    return str(file)
+
+
+def leavers_stated(rows: int, seed: int, folder: Path) -> Leak:
+    """The same where the chances are stated: counterfeits stay as people do."""
+    return leavers(rows, seed, folder, stated=True)
+
+
+def ended(rows: int, seed: int, folder: Path) -> Leak:
+    """Cohorts of changing values that are not shown again: their people have what most can have come to share."""
+    kinds = {f"{kind}{i}": [f"{kind}{j}" for j in range(4)] for kind in "ab" for i in range(4)}
+    rng = np.random.default_rng(seed)
+    first = people(range(rows), rng).with_columns(illness=pl.Series(rng.choice(list(kinds), rows)))
+    second = first.with_columns(illness=pl.Series([str(rng.choice(kinds[value])) for value in first["illness"]]))
+    guarantee = {"model": "m-distinct", "m": 3, "tau": "2/3"}
+    one, two = series([first, second], guarantee, folder, change="transitions", transitions=kinds)
+    shown, truth, away = one.values(), two.truth(), set(two.members().get(-1, []))
+    hits = guesses = 0
+    for group, names in one.members().items():
+        if group < 0 or not away.issuperset(names):
+            continue
+        expected: Counter[str] = Counter()
+        for value, times in shown[group].items():
+            expected.update(dict.fromkeys(kinds[value], times))
+        guess = max(sorted(expected), key=expected.__getitem__)
+        hits, guesses = hits + sum(truth[name] == guess for name in names), guesses + len(names)
+    return Leak(hits, guesses, 1 / 8, *limit_of(two, "Cohorts that end"))
 
 
 def apart(rows: int, seed: int, folder: Path) -> Leak:
@@ -198,29 +256,181 @@ def apart(rows: int, seed: int, folder: Path) -> Leak:
         if one["group"] != other["group"] and one["town"] == other["town"] and common:
             hits, guesses = hits + (truth[one["name"]] == str(rng.choice(common))), guesses + 1
             shares.append(1 / values[one["group"]].total())
-    return Leak(hits, guesses, float(np.mean(shares)) if shares else 0.0, bound_of(step))
+    return Leak(hits, guesses, float(np.mean(shares)) if shares else 0.0, *bound_of(step))
+
+
+def borders(rows: int, seed: int, folder: Path) -> Leak:
+    """Whoever stands at the border of a group's box was reached for, because of a rare value: guess the rarest."""
+    (step,) = series([people(range(rows), np.random.default_rng(seed))], {"model": "compromise-safety", "m": 3}, folder)
+    age = dict(step.table.select("name", "age").iter_rows())
+    values, truth = step.values(), step.truth()
+    shown = sum(values.values(), Counter[str]())
+    hits = guesses = 0
+    shares = []
+    for group, names in step.members().items():
+        if group >= 0:
+            middle = float(np.median([age[name] for name in names]))
+            far = max(sorted(names), key=lambda name: abs(age[name] - middle))
+            rare = min(sorted(values[group]), key=shown.__getitem__)
+            hits, guesses = hits + (truth[far] == rare), guesses + 1
+            shares.append(1 / values[group].total())
+    return Leak(hits, guesses, float(np.mean(shares)), *bound_of(step))
+
+
+SPELLINGS: dict[str, Callable[[int], str]] = {
+    "leading zeros lost": str,
+    "a blank after": lambda n: f"{n:05d} ",
+    "a point and a zero": lambda n: f"{n}.0",
+    "plus": lambda n: f"+{n}",
+    "exponent": lambda n: f"{n}e0",
+    "no-break space": lambda n: f"{n:05d}\u00a0",
+    "apostrophe": lambda n: f"'{n:05d}",
+    "full-width digits": lambda n: "".join(chr(ord(digit) + 0xFEE0) for digit in f"{n:05d}"),
+}
+WORDS: dict[str, Callable[[str], str]] = {
+    "capitals": str.upper,
+    "decomposed": lambda name: unicodedata.normalize("NFD", name),
+    "invisible mark": lambda name: f"\ufeff{name}",
+}
+
+
+def respelled(rows: int, seed: int, folder: Path) -> Leak:
+    """Identifiers in another spelling: all who stay become newcomers, and their two groups are put together."""
+    rng = np.random.default_rng(seed)
+    first = people(range(min(rows, 120)), rng, np.full(9, 1 / 9))
+    passed = tried = 0
+    for number, (kind, way) in enumerate([*SPELLINGS.items(), *WORDS.items()]):
+        digits = kind in SPELLINGS
+        names = [f"{100 + n:05d}" if digits else f"\u00c4rztin-\u00e9{n}" for n in range(first.height)]
+        again = [way(100 + n) if digits else way(names[n]) for n in range(first.height)]  # type: ignore[arg-type]
+        tables = [first.with_columns(name=pl.Series(listed)) for listed in (names, again)]
+        made = open_series(_policy({"model": "m-invariance", "m": 3}), home=folder / str(number))
+        made.publish(tables[0], seed=1)
+        tried += 1
+        try:
+            made.publish(tables[1], seed=2, new_people=True)
+            passed += 1
+        except ReveilError:
+            continue
+    return Leak(passed, tried, 1.0, "refused (R317)")
+
+
+def seeds(rows: int, seed: int, folder: Path) -> Leak:
+    """Whoever has the input, the program and its source tries seeds: the order of rows shows which was used."""
+    table = people(range(60), np.random.default_rng(seed))
+    policy = {"columns": {**COLUMNS, "town": "drop"}, "guarantee": {"k": 60}}
+    import reveil
+
+    shown = reveil.anonymize(table, policy, seed=seed).table["illness"].to_list()
+    values, hits = table["illness"].to_numpy(), 0
+    ways: tuple[Callable[[int], np.random.Generator], ...] = (np.random.default_rng, generator)
+    for way in ways:
+        for guess in range(min(2_000, 10 * rows)):
+            rng = way(guess)
+            rng.permutation(1)  # groups are numbered first
+            hits += values[rng.permutation(60)].tolist() == shown
+    return Leak(min(hits, 1), 1, 0.0, "refused: lots come from a key", 0.0)
+
+
+def restored(rows: int, seed: int, folder: Path, anchor: bool = False, certain: bool = False) -> Leak:
+    """A home that is continued twice: newcomers stand in two groups, and have a value that both of them show."""
+    tables = arriving(rows, seed, 2, 0.3)
+    policy = _policy({"model": "compromise-safety", "m": 6})
+    if anchor:
+        policy["output"] = {"anchor": str(folder / "anchor.json")}
+    first = open_series(policy, home=folder / "home")
+    first.publish(tables[0], seed=1)
+    shutil.copytree(folder / "home", folder / "copy")
+    one = Step(tables[1], first.publish(tables[1], seed=2))
+    fewer = tables[1].sample(fraction=0.9, seed=seed)
+    try:
+        other = Step(fewer, open_series(policy, home=folder / "copy").publish(fewer, seed=3))
+    except ReveilError as error:
+        return Leak(0, 0, 1 / 6, f"refused ({error.faults[0].code})")
+    old, truth, rng = set(tables[0]["name"]), one.truth(), np.random.default_rng([seed, 2])
+    place = {name: group for group, names in other.members().items() for name in names}
+    values, twice = one.values(), other.values()
+    hits = guesses = 0
+    for group, names in one.members().items():
+        for name in names if group >= 0 else ():
+            if name not in old and place.get(name, -1) >= 0:
+                common = sorted(set(values[group]) & set(twice[place[name]]))
+                if not certain or len(common) == 1:
+                    hits, guesses = hits + (truth[name] == str(rng.choice(common))), guesses + 1
+    return Leak(hits, guesses, 1 / 6, *limit_of(one, "continued twice"))
+
+
+def restored_certain(rows: int, seed: int, folder: Path) -> Leak:
+    """Of these newcomers, those whose two groups show one value in common."""
+    return restored(rows, seed, folder, certain=True)
+
+
+def restored_anchored(rows: int, seed: int, folder: Path) -> Leak:
+    """The same where the newest id is kept in a second place."""
+    return restored(rows, seed, folder, anchor=True)
 
 
 ATTACKS: dict[str, Callable[[int, int, Path], Leak]] = {
+    "respelled": respelled,
     "withheld": withheld,
     "shown later": shown_later,
     "refill": refill,
     "leavers": leavers,
+    "leavers, chances stated": leavers_stated,
+    "cohorts that end": ended,
     "near people apart": apart,
+    "borders": borders,
+    "seeds": seeds,
+    "restored home": restored,
+    "restored home, one value left": restored_certain,
+    "restored home, anchored": restored_anchored,
 }
 
 
-def measured(name: str, rows: int, times: int) -> tuple[str, ...]:
+@dataclass(frozen=True)
+class Result:
+    """One attack over several series."""
+
+    name: str
+    hits: int
+    guesses: int
+    guessing: float
+    stated: str
+    figure: float | None
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        return wilson(self.hits / self.guesses if self.guesses else 0.0, self.guesses)
+
+    @property
+    def verdict(self) -> str:
+        if self.stated.startswith("refused"):
+            return "refused" if not self.hits else "ABOVE"
+        if not self.guesses:
+            return "nobody to guess"
+        return "within" if self.figure is not None and self.interval[0] <= self.figure + 1e-9 else "ABOVE"
+
+    def line(self) -> tuple[str, ...]:
+        low, high = self.interval
+        rate = f"{self.hits / self.guesses:.3f}" if self.guesses else ""
+        span = f"{low:.3f} to {high:.3f}" if self.guesses else ""
+        counts = f"{self.hits:,} of {self.guesses:,}"
+        return self.name, counts, rate, span, f"{self.guessing:.3f}", self.stated, self.verdict
+
+
+def measured(name: str, rows: int, times: int) -> Result:
     leaks = []
     for seed in range(times):
         with tempfile.TemporaryDirectory() as folder:
             leaks.append(ATTACKS[name](rows, seed, Path(folder)))
     hits, guesses = sum(leak.hits for leak in leaks), sum(leak.guesses for leak in leaks)
-    rate = hits / guesses if guesses else 0.0
-    low, high = wilson(rate, guesses)
-    span = f"{low:.3f} to {high:.3f}" if guesses else "nobody to guess"
-    guessing = float(np.mean([leak.guessing for leak in leaks]))
-    return name, f"{hits:,} of {guesses:,}", f"{rate:.3f}", span, f"{guessing:.3f}", leaks[-1].stated
+    told = [leak for leak in leaks if leak.guesses and leak.figure is not None]
+    weight = sum(leak.guesses for leak in told)
+    figure = sum(leak.guesses * (leak.figure or 0.0) for leak in told) / weight if weight else None
+    stated = leaks[-1].stated
+    if stated.startswith("limit") and figure is not None:
+        stated = f"{stated.partition(', right with')[0]}, right with {figure:.2f}"
+    return Result(name, hits, guesses, float(np.mean([leak.guessing for leak in leaks])), stated, figure)
 
 
 def main() -> None:
@@ -229,9 +439,14 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=600)
     parser.add_argument("--times", type=int, default=3)
     given = parser.parse_args()
-    print("| attack | right | rate | 95 % interval | guessing | the certificate says |\n|---|---|---|---|---|---|")
+    head = ("attack", "right", "rate", "95 % interval", "guessing", "the certificate says", "verdict")
+    print(f"| {' | '.join(head)} |\n{'|---' * len(head)}|")
+    above = []
     for name in given.attacks or ATTACKS:
-        print(f"| {' | '.join(measured(name, given.rows, given.times))} |", flush=True)
+        result = measured(name, given.rows, given.times)
+        above += [name] if result.verdict == "ABOVE" else []
+        print(f"| {' | '.join(result.line())} |", flush=True)
+    sys.exit(f"above what is stated: {', '.join(above)}" if above else 0)
 
 
 if __name__ == "__main__":

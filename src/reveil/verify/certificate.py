@@ -170,6 +170,12 @@ def limits(policy: Policy, release: int | None, alone: int = 0) -> list[str]:
             "Near people who stand in different groups share a value somewhat more often than others do; this is not "
             "part of the bound."
         )
+    if policy.guarantee.descriptor.follows_people and policy.anchor is None and release is not None:
+        found.append(
+            "A home that is restored from an old backup, or continued twice, goes unnoticed: no [output] anchor keeps the "
+            "newest id in a second place. Two releases that follow the same one can tell a newcomer's value with a "
+            "chance of 1, where their two groups show one value in common."
+        )
     if alone and policy.method.publish != "anatomy":
         found.append(
             f"In {some(alone, 'group')} one person is left beside counterfeits, whose number is published: the "

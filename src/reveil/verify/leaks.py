@@ -26,6 +26,8 @@ from reveil.published.format import GROUP
 from reveil.verify.judges.cohort_bounds import promised_guess
 from reveil.verify.judges.counts import written
 
+CHANCE = 0.025  # a right guess more often than this would be by luck is stated
+
 
 @dataclass(frozen=True)
 class Turn:
@@ -152,13 +154,20 @@ def _leavers(before: Turn, now: Turn, policy: Policy) -> list[str]:
         if lost.total() == 1:
             cases, right = cases + 1, right + (before.value[gone[0]] in lost)
     promised = promised_guess(policy.guarantee.require(Evolving))
-    if not cases or right <= promised * cases:
+    if not cases or _likely(right, cases, float(promised)):
         return []
     return [
         f"Leavers: {some_people(cases)} left {agree(cases, 'a group', 'groups')} that no longer show one value. "
         f"Taking it for theirs is right in {right:,} of them ({right / cases:.0%}; {written(promised)} is promised). "
         "Counterfeits change with the stated chances, and people who change less often are told from them by that."
     ]
+
+
+def _likely(right: int, cases: int, promised: float) -> bool:
+    """Whether so many right guesses are no more than chance gives, where each is right as is promised."""
+    from scipy.stats import binom  # a second to load, and few series have transitions
+
+    return float(binom.sf(right - 1, cases, promised)) > CHANCE
 
 
 def _ended(before: Turn, now: Turn, policy: Policy) -> list[str]:
