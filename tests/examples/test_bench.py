@@ -20,6 +20,7 @@ GENERATED = {  # script and arguments; {out} is a folder of the test
     "persistent tradeoff": "--rows 120 --releases 2",
     "persistent_plots figure2": "{out}/figure2.svg",
     "leaks": "--rows 120 --times 1",
+    "truth": "--series 8",
     "perturb": "300",
     "single": "--rows 300",
     "startup": "1 30",

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from fractions import Fraction
 from itertools import combinations, permutations
+from math import comb
 
 
 def worlds(values, leavers):
@@ -41,6 +42,24 @@ def most_alike(size, known, tau):
     """How many of `size` founders may have one value, all others different ones, so that no guess exceeds tau."""
     fits = [n for n in range(1, size + 1) if worst_guess([0] * n + list(range(1, size - n + 1)), 0, known) <= tau]
     return max((n for n in fits if all(smaller in fits for smaller in range(1, n))), default=0)
+
+
+def breach(p, releases, m, n):
+    """Lemma 1, Lemma 2 and Theorem 2 of the same paper as chances of events, each by listing what may happen.
+
+    A value is ruled out by its holder if that person is compromised in some release, and by a set of n people none of
+    whom has it if all n are; m // n such sets are looked at in each release.
+    """
+    holder = sum(_all(p, releases, hits) for hits in range(1, releases + 1))
+    sets = releases * (m // n)
+    together = sum(_all((p - p / m) ** n, sets, hits) for hits in range(1, sets + 1))
+    either = holder + together - holder * together
+    return holder, together, either ** (m - 1)
+
+
+def _all(p, times, hits):
+    """The chance that exactly so many of independent trials succeed."""
+    return comb(times, hits) * p**hits * (1 - p) ** (times - hits)
 
 
 def smallest_degree(p, releases, m, h):

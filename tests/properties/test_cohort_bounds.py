@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracle import cohort_bounds as oracle
+from reveil.background.breach_formulas import p_ct, p_hc, p_pb
 from reveil.base.errors import InputError
 from reveil.guarantees.compromise_safety import CompromiseSafety
 from reveil.guarantees.historical_safety import HistoricalSafety
@@ -49,6 +50,21 @@ def test_how_often_a_value_may_be_shown_is_what_all_worlds_give(size: int, known
     assert min(size, guesses.repeats(promise, size)) == cohort_bounds.most_alike(promise, size) == expected
     diverse = Guarantee.of("m-distinct", m=m, compromised=known, tau=tau, l=2)
     assert guesses.repeats(diverse, size) == cohort_bounds.most_alike(diverse, size) == min(1, expected)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    p=st.fractions("1/100", "1/4", max_denominator=100),
+    releases=st.integers(1, 12),
+    m=st.integers(2, 6),
+    data=st.data(),
+)
+def test_breach_formulas_are_the_chances_of_what_they_speak_of(
+    p: Fraction, releases: int, m: int, data: st.DataObject
+) -> None:
+    n = data.draw(st.integers(1, m))
+    expected = oracle.breach(p, releases, m, n)
+    assert (p_ct(p, releases), p_hc(p, m, n, releases), p_pb(p, m, n, releases)) == expected
 
 
 @settings(max_examples=200, deadline=None)

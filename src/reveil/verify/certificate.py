@@ -161,8 +161,9 @@ def limits(policy: Policy, release: int | None, alone: int = 0) -> list[str]:
         )
     if isinstance(getattr(policy.guarantee.headline, "refill", None), int):
         found.append(
-            "Places are refilled by newcomers who have their values: a place that stays vacant is more often one of a "
-            "rare value, and counterfeits can be guessed by that (see `reveil bench leaks`)."
+            "Places are refilled by newcomers who have their values: a place stays vacant where none of those who may "
+            "refill has its value, so that counterfeits have more often a value that groups which begin at the same "
+            "time do not show (`reveil bench leaks`). How often that names them is stated as soon as it does."
         )
     if policy.guarantee.descriptor.follows_people:
         found.append(LINKABLE)
@@ -172,8 +173,8 @@ def limits(policy: Policy, release: int | None, alone: int = 0) -> list[str]:
         )
     if policy.guarantee.descriptor.follows_people and policy.anchor is None and release is not None:
         found.append(
-            "A home that is restored from an old backup, or continued twice, goes unnoticed: no [output] anchor keeps the "
-            "newest id in a second place. Two releases that follow the same one can tell a newcomer's value with a "
+            "A home that is restored from an old backup, or continued twice, goes unnoticed: no [output] anchor keeps "
+            "the newest id in a second place. Two releases that follow the same one can tell a newcomer's value with a "
             "chance of 1, where their two groups show one value in common."
         )
     if alone and policy.method.publish != "anatomy":

@@ -40,7 +40,7 @@ from reveil.guarantees.presence import Presence
 from reveil.hierarchies.tree import Hierarchy
 from reveil.history.history import History
 from reveil.policy.policy import Policy
-from reveil.published.notation import parse_column
+from reveil.published.notation import as_written, parse_column
 from reveil.verify.judges.contract import Background, Judge, Verdict, View
 from reveil.verify.judges.counts import written
 
@@ -301,6 +301,8 @@ def _column(published: pl.Series, truth: pl.Series, hierarchy: Hierarchy | None)
     cells, label = parse_column(published, hierarchy, numeric)
     truth = truth.fill_nan(None) if truth.dtype.is_float() else truth
     values = truth.unique(maintain_order=True)
+    if truth.dtype == pl.String:  # everybody's values are known: what is one of them is no notation
+        cells = as_written(cells, set(values.drop_nulls()))
     number = {value: place for place, value in enumerate(values.to_list())}
     place = np.array([number[value] for value in truth.to_list()], dtype=np.int64)
     table = np.array([[cell.covers(value) for value in number] for cell in cells], dtype=np.bool_)

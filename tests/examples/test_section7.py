@@ -1,0 +1,131 @@
+"""What was found by attacking the program itself (SOUNDNESS, section 7), where no other test has the case.
+
+The others are beside what they are about: reading (test_one_cell, test_reading_back), who came back (test_returning),
+lots (test_lots), the ledger (test_home_tampered), waiting (test_waiting, test_left_out), kept places
+(test_audit_places), labels (test_hostile_labels, test_taxonomies), the attacks at large (bench/leaks.py).
+"""
+
+from __future__ import annotations
+
+import sys
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import reveil
+from reveil.audit.audit import audit
+from reveil.audit.input.observed import from_groups
+from reveil.base.errors import InputError
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
+
+import leaks
+
+COLUMNS = {"name": "identifier", "age": "quasi", "illness": "sensitive"}
+
+
+CHAIN = {"All": {"Secondary": {"High School": ["9th", "10th"]}, "Higher": ["MA"]}}
+PRESENT: dict[str, tuple[dict[str, Any], list[str], dict[str, set[str]]]] = {  # cells, and whom they stand for
+    "codes of unequal length": (
+        {"role": "quasi", "prefixes": [3, 2]},
+        ["123", "1234", "1299", "88", "881"],
+        {"123*": {"123", "1234"}, "12**": {"123", "1234", "1299"}, "88**": {"88", "881"}},
+    ),
+    "labels over a single label": (
+        {"role": "quasi", "hierarchy": CHAIN},
+        ["9th", "10th", "MA"],
+        {"Secondary": {"9th", "10th"}, "High School": {"9th", "10th"}, "Higher": {"MA"}},
+    ),
+    "odd names": (
+        {"role": "quasi", "type": "category"},
+        ["4*", "47", "{47}", "1-3", "2"],
+        {"4*": {"4*"}, "47": {"47"}, '{"{47}"}': {"{47}"}, "1-3": {"1-3"}, "{47,2}": {"47", "2"}},
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", PRESENT)
+def test_presence_counts_whom_a_cell_stands_for(kind: str, tmp_path: Path) -> None:
+    """delta-presence: rows of a cell, of the people of the population behind it; by the rule, not by the look."""
+    column, codes, cells = PRESENT[kind]
+    pl.DataFrame({"code": codes * 3}).write_csv(tmp_path / "people.csv")
+    policy = {
+        "columns": {"code": column},
+        "guarantee": {"k": 1, "population": str(tmp_path / "people.csv"), "delta_min": 0, "delta_max": "1"},
+        "method": {"recode": "sets"},
+    }
+    for cell, people in cells.items():
+        certificate = reveil.check(pl.DataFrame({"code": [cell]}), policy)
+        (verdict,) = [v for v in certificate.verdicts if v["guarantee"] == "presence"]
+        assert verdict["worst"] == str(Fraction(1, 3 * len(people))), cell
+
+
+def limits(steps: list[leaks.Step], words: str) -> list[str]:
+    return [text for text in steps[-1].release.certificate.limits if words in text]
+
+
+def test_counterfeits_named_by_refills_are_certified_with_their_figure(tmp_path: Path) -> None:
+    """The verifier's figure is the one that the attack has from outside."""
+    guarantee = {"model": "compromise-safety", "m": 6, "refill": 3}
+    for seed in range(6):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        steps = leaks.series(leaks.arriving(90, seed, 6, 0.25), guarantee, folder)
+        found = leaks.named_by_refill(steps)
+        told = limits(steps, "Refilled places")
+        assert bool(told) == bool(found[1])
+        if told:
+            assert f"is right in {found[0]:,} of them" in told[0] and f"in {found[1]:,} group" in told[0]
+            return
+    pytest.fail("nothing was refilled in six series")
+
+
+def test_leavers_under_plain_lists_are_certified_with_their_figure(tmp_path: Path) -> None:
+    leak = leaks.leavers(240, 1, tmp_path)
+    assert leak.stated.startswith("limit: Leavers") and leak.hits / leak.guesses == pytest.approx(leak.figure, abs=0.01)
+
+
+def test_cohorts_that_end_are_certified_with_their_figure(tmp_path: Path) -> None:
+    leak = leaks.ended(200, 1, tmp_path)
+    assert leak.stated.startswith("limit: Cohorts that end")
+    assert leak.hits / leak.guesses == pytest.approx(leak.figure, abs=0.01)
+
+
+def test_a_home_without_an_anchor_is_a_limit(tmp_path: Path) -> None:
+    policy = {"columns": COLUMNS, "values": {"change": "never"}, "guarantee": {"model": "m-invariance", "m": 2}}
+    table = pl.DataFrame({"name": list("abcd"), "age": [1, 2, 3, 4], "illness": list("xyxy")})
+    plain = reveil.open_series(policy, home=tmp_path / "plain").publish(table, seed=1)
+    anchored = {**policy, "output": {"anchor": str(tmp_path / "anchor.json")}}
+    kept = reveil.open_series(anchored, home=tmp_path / "kept").publish(table, seed=1)
+    told = [any("continued twice" in text for text in one.certificate.limits) for one in (plain, kept)]
+    assert told == [True, False]
+
+
+def test_another_signature_is_seen_through() -> None:
+    """A redrawn multiset, or a second home with other values, makes people certain; the audit finds them."""
+    policy = {"columns": COLUMNS, "values": {"change": "never"}, "guarantee": {"model": "compromise-safety", "m": 3}}
+    assert not audit(from_groups([[("abc", "xyz")], [("ade", "xvw")]]), policy=policy).holds
+    found = audit(from_groups([[("ab", "xy")], [("b", "xz")]]), policy=policy)
+    assert {row["person"]: row["value"] for row in found.certain.to_dicts()} == {"a": "y", "b": "x"}
+
+
+def test_counterfeits_that_go_on_do_not_name_the_leaver() -> None:
+    """{a, b} and then {a, c}, one of two having left: c was b. Kept values would say that the leaver had a; places that
+    go on leave both open."""
+    moves = {"a": [], "b": ["c"], "c": []}
+    guarantee = {"model": "m-distinct", "m": 2, "compromised": 0}
+    policy = {"columns": COLUMNS, "values": {"change": "transitions", "transitions": moves}, "guarantee": guarantee}
+    found = audit(from_groups([[("AB", "ab")], [("A", "ac")]]), policy=policy)
+    assert found.holds and set(found.posterior["probability"]) == {0.5}
+
+
+def test_the_gate_does_not_open_for_people_who_match_nothing() -> None:
+    one = pl.DataFrame({"age": ["2*", "2*"], "illness": ["flu", "cold"]})
+    who = pl.DataFrame({"name": ["Ann", "Bob", "Cid"], "age": [21, 28, 63], "release": [1, 1, 1]})
+    with pytest.raises(InputError, match="R724"):
+        audit([one], who)
+    found = audit([one], who, accept_missing=True)
+    assert found.summary["unmatched"] == 1 and "1 person of the population fits no group" in str(found.unmatched)
