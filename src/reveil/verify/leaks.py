@@ -45,13 +45,18 @@ class Turn:
         return found
 
 
-def measured_limits(policy: Policy, history: History, everybody: pl.DataFrame, table: pl.DataFrame) -> list[str]:
-    """Limits of the certificate with their figures; `everybody`: person, group and values of all who were put in."""
+def measured_limits(
+    policy: Policy, history: History, everybody: pl.DataFrame, table: pl.DataFrame, odd: bool
+) -> list[str]:
+    """Limits of the certificate with their figures; `everybody`: person, group and values of all who were put in.
+
+    `odd`: values do not change with the stated chances, so that counterfeits differ from people.
+    """
     terms = policy.guarantee.find(CohortTerms)
     if terms is None or not history.head or GROUP not in table.columns:
         return []
     refilled = isinstance(terms.refill, int)
-    evolving = isinstance(terms, Evolving) and terms.joint
+    evolving = isinstance(terms, Evolving) and terms.joint and (odd or bool((everybody[GROUP] < 0).any()))
     if not (refilled or evolving):
         return []
     (column,) = policy.named("sensitive")
@@ -59,7 +64,7 @@ def measured_limits(policy: Policy, history: History, everybody: pl.DataFrame, t
     found = _refills(members, shown) if refilled else []
     if evolving:
         before, now = (_turn(members, shown, release) for release in (history.head, history.head + 1))
-        found += _leavers(before, now, policy) + _ended(before, now, policy)
+        found += (_leavers(before, now, policy) if odd else []) + _ended(before, now, policy)
     return found
 
 

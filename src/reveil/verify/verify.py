@@ -166,8 +166,8 @@ def check_table(
         everybody = pl.concat([truth.members, truth.left_out], how="diagonal_relaxed")
         waiting = who_waits(everybody, history, policy.guarantee, policy.named("sensitive"))
         found += _waited(waiting)
-        limits = [*waiting.limits(), *odd_changes(policy, history, everybody)]
-        limits += measured_limits(policy, history, everybody, table)
+        odd = odd_changes(policy, history, everybody)
+        limits = [*waiting.limits(), *odd, *measured_limits(policy, history, everybody, table, bool(odd))]
     verdicts = [verdict for judge in seated.judges for verdict in judge.judge(view, history)]
     sizes, fakes = view.sizes(), view.counterfeits
     alone = int(np.count_nonzero((fakes > 0) & (sizes - fakes == 1)))

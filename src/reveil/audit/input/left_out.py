@@ -66,7 +66,7 @@ def what_it_tells(o: Observed, left: LeftOut, guarantee: Guarantee) -> Telling:
     """Of everybody who was left out; where a promise is kept without looking at values, nobody was chosen by value."""
     none = np.zeros(len(left), dtype=bool)
     many = guarantee.find(ManyValues)
-    if many is None:
+    if many is None or not len(left) or not len(o.values):
         return Telling(left, none, np.full(len(left), -1), np.empty(0, dtype=np.int64))
     k = guarantee.find(KAnonymity)
     enough = max(many.m, 1 if k is None else k.k)
