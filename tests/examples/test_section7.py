@@ -129,3 +129,28 @@ def test_the_gate_does_not_open_for_people_who_match_nothing() -> None:
         audit([one], who)
     found = audit([one], who, accept_missing=True)
     assert found.summary["unmatched"] == 1 and "1 person of the population fits no group" in str(found.unmatched)
+
+
+def test_measure_and_link_read_short_codes_and_chains_as_they_were_written(tmp_path: Path) -> None:
+    """Everybody who was published fits at least one row, and a cell has lost what it stands for."""
+    columns: dict[str, Any] = {
+        "name": "identifier",
+        "zip": {"role": "quasi", "prefixes": [3, 2]},
+        "school": {"role": "quasi", "hierarchy": CHAIN},
+        "illness": "sensitive",
+    }
+    table = pl.DataFrame(
+        {
+            "name": list("abcdef"),
+            "zip": ["123", "1234", "123", "1234", "88", "881"],
+            "school": ["9th", "10th", "9th", "10th", "MA", "MA"],
+            "illness": list("uvuvuv"),
+        }
+    )
+    policy = {"columns": columns, "guarantee": {"k": 2}}
+    release = reveil.anonymize(table, policy, seed=1, out=tmp_path / "out")
+    listed = table.drop("illness")
+    assert reveil.link(release.path, listed, policy).people["rows"].min() >= 2  # type: ignore[operator]
+    found = reveil.measure(release.path, table, policy, queries=0)
+    assert found.suppressed == 0 and all(0 <= loss < 1 for loss in found.ncp.values())
+    assert audit([release.path], listed.with_columns(release=pl.lit(1)), policy=policy).summary["unmatched"] == 0
