@@ -93,7 +93,7 @@ def _policy(guarantee: dict[str, Any], **values: Any) -> dict[str, Any]:
         "columns": COLUMNS,
         "values": values or {"change": "never"},
         "guarantee": guarantee,
-        "method": {"infeasible": "withhold"},
+        "method": {"infeasible": "withhold", "publish": "generalized"},
     }
 
 

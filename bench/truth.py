@@ -60,7 +60,7 @@ class Case:
     moves: Mapping[str, Sequence[str]] | None = None  # what a value may become
     change: str = "never"
     most: int = 9  # people at a time
-    method: Mapping[str, Any] = field(default_factory=lambda: {"infeasible": "withhold"})
+    method: Mapping[str, Any] = field(default_factory=lambda: {"infeasible": "withhold", "publish": "generalized"})
 
     @property
     def harmless(self) -> tuple[str, ...]:

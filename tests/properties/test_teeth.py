@@ -22,6 +22,7 @@ POLICY = {
     "columns": COLUMNS,
     "values": {"change": "never"},
     "guarantee": {"model": "compromise-safety", "m": 4},
+    "method": {"publish": "generalized"},
 }
 
 

@@ -105,6 +105,7 @@ def test_the_plain_sentence_of_global_is_true(terms: dict[str, Any], tmp_path: P
         "columns": COLUMNS,
         "values": {"change": "freely"},
         "guarantee": {"model": "global", "l": "10/9" if not terms else 2, "strategy": "greedy", **terms},
+        "method": {"publish": "generalized"},
     }
     table = TABLE.with_columns(illness=pl.Series(list("xyyyyy")))
     release = open_series(policy, home=tmp_path / "home").publish(table, seed=1)
