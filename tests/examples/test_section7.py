@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from fractions import Fraction
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import pytest
 import reveil
 from reveil.audit.audit import audit
 from reveil.audit.input.observed import from_groups
-from reveil.base.errors import InputError
+from reveil.base.errors import InfeasibleError, InputError
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 
@@ -154,3 +155,31 @@ def test_measure_and_link_read_short_codes_and_chains_as_they_were_written(tmp_p
     found = reveil.measure(release.path, table, policy, queries=0)
     assert found.suppressed == 0 and all(0 <= loss < 1 for loss in found.ncp.values())
     assert audit([release.path], listed.with_columns(release=pl.lit(1)), policy=policy).summary["unmatched"] == 0
+
+
+def test_k_counts_people_and_not_counterfeits(tmp_path: Path) -> None:
+    """Two of four leave: two people beside two counterfeits are no group of three."""
+    table = pl.DataFrame({"name": list("abcd"), "age": [1, 2, 3, 4], "illness": list("wxyz")})
+    policy: dict[str, Any] = {
+        "columns": COLUMNS,
+        "values": {"change": "never"},
+        "guarantee": {"model": "compromise-safety", "m": 4, "k": 3},
+        "method": {"publish": "generalized"},
+    }
+    series = reveil.open_series(policy, home=tmp_path / "home")
+    series.publish(table, seed=1)
+    with pytest.raises(InfeasibleError, match="R448"):
+        series.publish(table[:2], seed=2)
+    kept = reveil.open_series({**policy, "method": {"infeasible": "withhold"}}, home=tmp_path / "home")
+    assert (kept.publish(table[:3], seed=2).groups >= 0).all()
+
+
+def test_leaving_that_depends_on_values_is_an_assumption_with_a_price(tmp_path: Path) -> None:
+    """Of cohort abc, leaving with chances 1/2, 1/10, 1/10: who left alone had a with 9/11; the certificate warns."""
+    chances = {"a": Fraction(1, 2), "b": Fraction(1, 10), "c": Fraction(1, 10)}
+    alone = {v: p * prod(1 - q for w, q in chances.items() if w != v) for v, p in chances.items()}
+    assert alone["a"] / sum(alone.values()) == Fraction(9, 11)
+    policy = {"columns": COLUMNS, "values": {"change": "never"}, "guarantee": {"model": "compromise-safety", "m": 3}}
+    table = pl.DataFrame({"name": list("xyz"), "age": [1, 2, 3], "illness": list("abc")})
+    told = reveil.open_series(policy, home=tmp_path / "home").publish(table, seed=1).certificate.assumptions
+    assert any("Who leaves does not depend on their value" in text and "people die" in text for text in told)
