@@ -50,19 +50,19 @@ class Rechecked:
 
     def to_dict(self) -> dict[Any, Any]:
         promise = promise_text(self.past.policy)
-        return {number: _rechecked(found, promise) for number, found in self.releases.items()}
+        return {number: _rechecked(result, promise) for number, result in self.releases.items()}
 
 
-def _rechecked(found: Verification | ReveilError, promise: str) -> dict[str, Any]:
+def _rechecked(result: Verification | ReveilError, promise: str) -> dict[str, Any]:
     """One release; where its files are not those that were recorded, nothing can be said of the promise."""
-    if isinstance(found, ReveilError):
+    if isinstance(result, ReveilError):
         verdict = verdict_text(promise, False)
-        return {"holds": False, "verdict": verdict, "faults": [fault.to_dict() for fault in found.faults]}
+        return {"holds": False, "verdict": verdict, "faults": [fault.to_dict() for fault in result.faults]}
     return {
-        "holds": found.holds,
-        "verdict": verdict_text(promise, found.holds),
-        "verdicts": [verdict.to_dict() for verdict in found.verdicts],
-        "checks": [check.to_dict() for check in found.checks],
+        "holds": result.holds,
+        "verdict": verdict_text(promise, result.holds),
+        "verdicts": [verdict.to_dict() for verdict in result.verdicts],
+        "checks": [check.to_dict() for check in result.checks],
     }
 
 
