@@ -29,6 +29,7 @@ from reveil.ledger import sqlite
 from reveil.ledger.folder import Folders
 from reveil.ledger.ledger import Ledger
 from reveil.ledger.sqlite import SqliteCatalog
+from reveil.table import roles
 
 
 def die(*_: object) -> None:
@@ -70,8 +71,8 @@ def die_halfway_through_the_table() -> None:
 
 
 STEPS: dict[str, Callable[[], None]] = {
-    "read": lambda: die_after(publish, "read_table"),
-    "roles": lambda: die_after(publish, "prepare"),
+    "read": lambda: die_after(roles, "read_table"),
+    "roles": lambda: die_after(roles, "prepare"),
     "encode": lambda: die_after(publish, "encode"),
     "plan": lambda: die_after(publish, "draft"),
     "stage": lambda: die_after(Ledger, "stage"),

@@ -95,7 +95,7 @@ def test_labels_of_a_hierarchy_and_people_beyond_it(tmp_path: Path) -> None:
     hierarchy = {"North": ["Kiel", "Bonn"], "South": ["Ulm"]}
     policy = {
         "columns": {"who": "identifier", "town": {"role": "quasi", "hierarchy": hierarchy}, "ill": "sensitive"},
-        "guarantee": {"k": 1},
+        "guarantee": {"k": 2},
     }
     found = link(published, people, policy)
     assert found.people["rows"].to_list() == [2, 2, 1, 0]

@@ -83,6 +83,13 @@ class GuaranteeError(ReveilError):
     exit_code = 1
 
 
+class ExposedError(ReveilError):
+    """People can be found in a table. Nobody promised anything about it: it may never have been anonymised."""
+
+    title = "People can be found in this table"
+    exit_code = 1
+
+
 class ConflictError(ReveilError):
     """Somebody else published in this series meanwhile. Nothing was written; plan again."""
 

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from reveil.base.addresses import masked
+from reveil.base.doubts import accepted
 from reveil.base.errors import Fault, GuaranteeError, InputError, TamperedError
 from reveil.base.words import some
 from reveil.cli.shared import (
     POLICY,
+    Accept,
     Home,
     Json,
     Key,
@@ -21,6 +23,7 @@ from reveil.cli.shared import (
     app,
     load_kernels,
     prepare_to_publish,
+    run_asking,
     say_past,
     show_findings,
     show_release,
@@ -42,23 +45,26 @@ def init(
     source: Source,
     policy: PolicyFile = POLICY,
     name: Annotated[str | None, typer.Option(help="Name of the series. Default: the table's name.")] = None,
+    query: Annotated[str | None, typer.Option(help="What to read from a database: one SELECT.")] = None,
+    accept: Accept = "",
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Look at the columns, suggest roles and hierarchies with reasons, and write a policy to edit."""
     from reveil.cli import terminal
     from reveil.start.suggest import draft_policy, find_hierarchies, suggest
+    from reveil.table.options import ReadOptions
     from reveil.table.read import read_table
     from reveil.table.types import looked
 
     if policy.exists():
         raise InputError(Fault("R219", f"policy {policy}", "exists already", "remove it, or pass --policy NEW-FILE"))
-    frame = looked(read_table(source))
+    frame = looked(read_table(source, ReadOptions(query=query, accept=accepted(accept))))
     folder = Path(source).parent if Path(source).exists() else Path()
     suggestions = suggest(frame)
     hierarchies = find_hierarchies(folder, frame.columns) if folder == policy.parent else {}
     called = name or Path(masked(source).partition("?")[0]).stem
-    policy.write_text(draft_policy(suggestions, called, hierarchies), encoding="utf-8")
+    policy.write_text(draft_policy(suggestions, called, hierarchies, query), encoding="utf-8")
     if json:
         terminal.say_json({"policy": str(policy), "columns": [suggestion.to_dict() for suggestion in suggestions]})
     elif not quiet:
@@ -79,6 +85,7 @@ def plan(
     compare: Annotated[bool, typer.Option("--compare", help="Generalisation schemes side by side.")] = False,
     seed: Seed = None,
     new_people: NewPeople = False,
+    accept: Accept = "",
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -89,11 +96,10 @@ def plan(
     if compare and home is not None:
         raise InputError(Fault("R790", "--home", "does nothing with --compare: no series is looked at", "leave it out"))
     if compare:
-        _compare(source, policy, seed, json, quiet)
+        _compare(CompareSpec(source, policy, seed or 0, accepted(accept)), json, quiet)
         return
     prepare_to_publish(policy, home, quiet)
-    with terminal.progress(quiet) as show:
-        preview = PlanSpec(source, policy, home, seed, new_people).run(show)
+    preview = run_asking(PlanSpec(source, policy, home, seed, new_people, accepted(accept)), quiet, json)
     if json:
         terminal.say_json(preview.to_dict())
         return
@@ -115,11 +121,10 @@ def plan(
     terminal.say("Nothing was written. To publish: reveil publish " + masked(source))
 
 
-def _compare(source: str, policy: Path, seed: int | None, json: bool, quiet: bool) -> None:
+def _compare(spec: CompareSpec, json: bool, quiet: bool) -> None:
     from reveil.cli import terminal
 
-    with terminal.progress(quiet) as show:
-        found = CompareSpec(source, policy, seed or 0).run(show)
+    found = run_asking(spec, quiet, json)
     if json:
         terminal.say_json(found.to_dict())
         return
@@ -136,15 +141,13 @@ def publish(
     home: Home = None,
     seed: Seed = None,
     new_people: NewPeople = False,
+    accept: Accept = "",
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """One more release of the series: planned, verified, recorded, revealed. Or nothing, with the reason."""
-    from reveil.cli import terminal
-
     prepare_to_publish(policy, home, quiet)
-    with terminal.progress(quiet) as show:
-        release = PublishSpec(source, policy, home, seed, new_people).run(show)
+    release = run_asking(PublishSpec(source, policy, home, seed, new_people, accepted(accept)), quiet, json)
     show_release(release, json, quiet)
 
 
@@ -281,14 +284,11 @@ def anonymize(
     policy: PolicyFile = POLICY,
     seed: Seed = None,
     key: Key = None,
+    accept: Accept = "",
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """One release of one table, verified; no series, no memory."""
-    from reveil.cli import terminal
-
     load_kernels()
-
-    with terminal.progress(quiet) as show:
-        release = AnonymizeSpec(source, policy, seed, out, key).run(show)
+    release = run_asking(AnonymizeSpec(source, policy, seed, out, key, accepted(accept)), quiet, json)
     show_release(release, json, quiet)

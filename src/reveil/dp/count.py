@@ -8,7 +8,7 @@ numbers. Two counts at once cannot spend the same budget: only one finds the led
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from html import escape
@@ -17,6 +17,7 @@ from typing import Any
 
 import polars as pl
 
+from reveil.base.doubts import accepted
 from reveil.base.errors import Fault, GuaranteeError, InfeasibleError, InputError, TamperedError, stop_if
 from reveil.base.files import write_json
 from reveil.base.progress import Progress, silent
@@ -26,7 +27,7 @@ from reveil.dp.count_policy import Budget, Counting, Terms, recorded_terms
 from reveil.dp.counting import bound, cells, exact_text, grid, read
 from reveil.ledger import store
 from reveil.ledger.anchor import refuse_seen
-from reveil.ledger.ledger import Ledger
+from reveil.ledger.ledger import Ledger, discover
 from reveil.ledger.record import GENESIS, Head, Record
 from reveil.policy.policy import load_as
 from reveil.published.format import PACKAGE, PRIVATE, PUBLIC
@@ -116,7 +117,7 @@ def spent(policy: CountingLike, home: str | Path | None = None) -> Spent:
     """
     rules = load_as(Counting, policy)
     place = _home(rules, home)
-    ledger = None if store.vacant(place) else _settled(Ledger.open(place, rules.anchor))
+    ledger = None if _unbegun(place) else _settled(Ledger.open(place, rules.anchor))
     past = [] if ledger is None else ledger.records()
     if ledger is None or not past:
         _refuse_idle(rules.dp)
@@ -134,7 +135,7 @@ def look_back(policy: CountingLike, home: str | Path | None = None) -> tuple[lis
     """
     rules = load_as(Counting, policy)
     place = _home(rules, home)
-    if store.vacant(place):
+    if _unbegun(place):
         return [], []
     ledger = Ledger.open(place, rules.anchor)
     return ledger.settle(), _changes(ledger, rules)
@@ -154,8 +155,12 @@ def count(
     *,
     home: str | Path | None = None,
     progress: Progress = silent,
+    accept: Sequence[str] = (),
 ) -> Counted:
     """One more release of noisy counts, if the budget of the series allows it; spending is recorded first.
+
+    `accept` names doubts about the file as a whole that are right as they are (`reveil.base.doubts`). Rows of sums are
+    not looked for here: nothing is told from rows, and one of them counts no more than one person.
 
     >>> import tempfile
     >>> people = pl.DataFrame({"who": ["a", "b", "c"], "sex": ["F", "F", "M"]})
@@ -169,7 +174,7 @@ def count(
     rules = load_as(Counting, policy)
     mechanism.opendp()
     place = _home(rules, home)
-    ledger = None if store.vacant(place) else _open(rules, place)
+    ledger = None if _unbegun(place) else _open(rules, place)
     if ledger is None:
         refuse_seen(rules.anchor)
     past = [] if ledger is None else ledger.records()
@@ -179,7 +184,7 @@ def count(
     scales = _afford(rules.dp, past)
     privacy, epsilon = _privacy(rules.dp, scales), _epsilon(rules.dp, [*_scales(past), *scales])
     progress("reading", 0.0)
-    frame = read(table, rules)
+    frame = read(table, rules, accepted(accept))
     ledger = ledger or _open(rules, place)  # a refused table leaves nothing behind
     staged = ledger.stage()
     try:
@@ -192,6 +197,13 @@ def count(
     path = ledger.reveal(record.number)
     budget = _spent(rules.series.name, rules.dp, [*past, record], epsilon)
     return Counted(tables, privacy, record.number, path, left_out, budget)
+
+
+def _unbegun(home: Path) -> bool:
+    """Whether no series has begun in this place: it is empty, or holds only what a start cut off had laid out."""
+    if store.vacant(home):
+        return True
+    return home.is_dir() and not discover(home) and not store.foreign(home)
 
 
 def _home(rules: Counting, home: str | Path | None) -> Path:

@@ -13,6 +13,9 @@ from reveil.guarantees.descriptor import ONE_RELEASE, Descriptor, Parameters
 class AlphaK(Parameters):
     alpha: Annotated[Share, Field(gt=0)]
 
+    def contradictions(self) -> list[str]:
+        return ["alpha = 1 promises nothing: all rows of a group may have one value"] if self.alpha >= 1 else []
+
 
 DESCRIPTOR = Descriptor(
     name="alpha-k",

@@ -10,11 +10,12 @@ Nothing is imported before a job runs: describing work costs nothing.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+from reveil.base.addresses import masked
 from reveil.base.errors import Fault, InputError
 from reveil.base.progress import Progress, silent
 
@@ -40,6 +41,11 @@ class Spec(ABC):
     """One job. Fields are its inputs: tables and policies as paths, or anything the Python calls take."""
 
     job: ClassVar[str]
+
+    def __repr__(self) -> str:
+        """As it would be written, without the passwords of database addresses."""
+        given = ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in fields(self))
+        return masked(f"{type(self).__name__}({given})")
 
     @abstractmethod
     def run(self, progress: Progress = silent) -> Result:
@@ -72,7 +78,7 @@ def load_spec(content: Mapping[str, Any]) -> Spec:
     """A description that came as plain values.
 
     >>> load_spec({"job": "anonymize", "table": "people.csv", "policy": "reveil.toml"})
-    AnonymizeSpec(table='people.csv', policy='reveil.toml', seed=None, out=None, key=None)
+    AnonymizeSpec(table='people.csv', policy='reveil.toml', seed=None, out=None, key=None, accept=())
     """
     kind = SPECS.get(str(content.get("job")))
     if kind is None:
@@ -97,7 +103,7 @@ def _optional(f: Any) -> bool:
     return f.default is not MISSING or f.default_factory is not MISSING
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PlanSpec(Spec):
     """What would be published next, and what it would cost. Changes nothing."""
 
@@ -107,15 +113,17 @@ class PlanSpec(Spec):
     home: str | Path | None = None
     seed: int | None = None
     new_people: bool = False
+    accept: Sequence[str] = ()
 
     def run(self, progress: Progress = silent) -> Preview:
         from reveil.publish import open_series
 
         series = open_series(self.policy, self.home)
-        return series.plan(self.table, seed=self.seed, progress=progress, new_people=self.new_people)
+        meant: dict[str, Any] = {"new_people": self.new_people, "accept": self.accept}
+        return series.plan(self.table, seed=self.seed, progress=progress, **meant)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PublishSpec(Spec):
     """One more release of a series: planned, verified, recorded, revealed."""
 
@@ -125,15 +133,17 @@ class PublishSpec(Spec):
     home: str | Path | None = None
     seed: int | None = None
     new_people: bool = False
+    accept: Sequence[str] = ()
 
     def run(self, progress: Progress = silent) -> Release:
         from reveil.publish import open_series
 
         series = open_series(self.policy, self.home)
-        return series.publish(self.table, seed=self.seed, progress=progress, new_people=self.new_people)
+        meant: dict[str, Any] = {"new_people": self.new_people, "accept": self.accept}
+        return series.publish(self.table, seed=self.seed, progress=progress, **meant)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AnonymizeSpec(Spec):
     """One release of one table, without memory."""
 
@@ -143,14 +153,16 @@ class AnonymizeSpec(Spec):
     seed: int | None = None
     out: str | Path | None = None
     key: str | Path | None = None
+    accept: Sequence[str] = ()
 
     def run(self, progress: Progress = silent) -> Release:
         from reveil.publish import anonymize
 
-        return anonymize(self.table, self.policy, seed=self.seed, key=self.key, out=self.out, progress=progress)
+        kept: dict[str, Any] = {"key": self.key, "out": self.out, "accept": self.accept}
+        return anonymize(self.table, self.policy, seed=self.seed, progress=progress, **kept)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CompareSpec(Spec):
     """Generalisation schemes side by side, on one table and promise."""
 
@@ -158,14 +170,15 @@ class CompareSpec(Spec):
     table: Any
     policy: Any
     seed: int = 0
+    accept: Sequence[str] = ()
 
     def run(self, progress: Progress = silent) -> Comparison:
         from reveil.measure.compare import compare
 
-        return compare(self.table, self.policy, seed=self.seed, progress=progress)
+        return compare(self.table, self.policy, seed=self.seed, progress=progress, accept=self.accept)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class HistorySpec(Spec):
     """The series so far, and whether everything is as it was recorded."""
 
@@ -180,7 +193,7 @@ class HistorySpec(Spec):
         return history_of(settle_and_look_back(self.policy, self.home))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ShowSpec(Spec):
     """One release of a series; without a number the latest."""
 
@@ -196,7 +209,7 @@ class ShowSpec(Spec):
         return release_of(settle_and_look_back(self.policy, self.home), self.number)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class VerifySpec(Spec):
     """Check again from the published bytes: a series (all of it, or one by number), a folder or several, or a table."""
 
@@ -216,7 +229,7 @@ class VerifySpec(Spec):
         return recheck_elsewhere(self.what, self.policy)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AuditSpec(Spec):
     """Attack releases of others (with a population), or those of a series. `settings` are those of `AuditSettings`."""
 
@@ -238,7 +251,7 @@ class AuditSpec(Spec):
         return audit_series(past.ledger, past.policy, self.population, progress=progress, **self.settings)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MeasureSpec(Spec):
     """What a published table has lost against its original."""
 
@@ -255,7 +268,7 @@ class MeasureSpec(Spec):
         return measure(self.published, self.original, self.policy, queries=self.queries, seed=self.seed)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PerturbSpec(Spec):
     """One release with noise, swapped, averaged or synthetic values."""
 
@@ -265,14 +278,16 @@ class PerturbSpec(Spec):
     seed: int | None = None
     out: str | Path | None = None
     key: str | Path | None = None
+    accept: Sequence[str] = ()
 
     def run(self, progress: Progress = silent) -> Perturbed:
         from reveil.perturb.perturb import perturb
 
-        return perturb(self.table, self.policy, seed=self.seed, key=self.key, out=self.out, progress=progress)
+        kept: dict[str, Any] = {"key": self.key, "out": self.out, "accept": self.accept}
+        return perturb(self.table, self.policy, seed=self.seed, progress=progress, **kept)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CountSpec(Spec):
     """One more release of noisy counts, within a budget."""
 
@@ -280,11 +295,12 @@ class CountSpec(Spec):
     table: Any
     policy: Any
     home: str | Path | None = None
+    accept: Sequence[str] = ()
 
     def run(self, progress: Progress = silent) -> Counted:
         from reveil.dp.count import count
 
-        return count(self.table, self.policy, home=self.home, progress=progress)
+        return count(self.table, self.policy, home=self.home, progress=progress, accept=self.accept)
 
 
 SPECS: dict[str, type[Spec]] = {

@@ -156,7 +156,7 @@ def _dialect(data: bytes, first: bytes, where: str, options: ReadOptions) -> Dia
     if options.decimal not in (None, ".", ","):
         faults.append(Fault("R106", where, f"the decimal mark {options.decimal!r} is none", "pass . or a comma"))
     stop_if(faults)
-    return Dialect(mark, checked_names(header, where))
+    return Dialect(mark, checked_names(header, where, index=True))
 
 
 def _as_strings(data: bytes, where: str, mark: str, names: list[str], nulls: tuple[str, ...]) -> pl.DataFrame:
