@@ -7,7 +7,7 @@ import typer
 
 from reveil.base.addresses import masked
 from reveil.base.doubts import accepted
-from reveil.base.errors import Fault, GuaranteeError, InputError, TamperedError
+from reveil.base.errors import Fault, GuaranteeError, InputError, TamperedError, UndecidedError
 from reveil.base.words import some
 from reveil.cli.shared import (
     POLICY,
@@ -230,8 +230,13 @@ def verify(
         _show_rechecked(found, json)
     else:
         _show_certificate(found, json)
+    undecided = not isinstance(found, Rechecked) and found.undecided
     if not found.holds and json:
-        raise typer.Exit(GuaranteeError.exit_code)
+        raise typer.Exit(UndecidedError.exit_code if undecided else GuaranteeError.exit_code)
+    if undecided:
+        message = "the promise is about a series (or about people's odds), and these files do not say who is in them"
+        remedy = "verify it where the series is kept: reveil verify NUMBER --home HOME"
+        raise UndecidedError(Fault("R540", "verification", message, remedy))
     if not found.holds:
         fault = Fault("R602", "verification", "does not confirm what was promised", "see above what was found")
         raise GuaranteeError(fault)
@@ -244,7 +249,7 @@ def _show_handed_over(found: "HandedOver", json: bool) -> None:
         terminal.say_json(found.to_dict())
         return
     for where, certificate in found.certificates.items():
-        terminal.say(f"{where}: {'holds' if certificate.holds else 'DOES NOT HOLD'}")
+        terminal.say(f"{where}: {certificate.finding}")
         show_findings(certificate)
     if found.forks:
         raise TamperedError(found.forks)

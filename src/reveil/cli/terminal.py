@@ -135,8 +135,12 @@ def _cell(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else line(str(value))
 
 
+def _word(verdict: Mapping[str, Any]) -> str:
+    return "holds" if verdict["holds"] else "FAILS" if verdict.get("decided", True) else "cannot be shown"
+
+
 def verdict_lines(verdicts: Sequence[Mapping[str, Any]]) -> str:
-    rows = [("holds" if v["holds"] else "FAILS", v["guarantee"], v["statement"]) for v in verdicts]
+    rows = [(_word(v), v["guarantee"], v["statement"]) for v in verdicts]
     return table(("", "guarantee", "what was checked"), rows)
 
 

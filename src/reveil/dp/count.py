@@ -20,6 +20,7 @@ import polars as pl
 from reveil.base.doubts import accepted
 from reveil.base.errors import Fault, GuaranteeError, InfeasibleError, InputError, TamperedError, stop_if
 from reveil.base.files import write_json
+from reveil.base.lots import secret_of, token
 from reveil.base.progress import Progress, silent
 from reveil.base.words import some
 from reveil.dp import mechanism
@@ -31,8 +32,9 @@ from reveil.ledger.ledger import Ledger, discover
 from reveil.ledger.record import GENESIS, Head, Record
 from reveil.policy.policy import load_as
 from reveil.published.format import PACKAGE, PRIVATE, PUBLIC
+from reveil.published.imprint import Imprint
 from reveil.published.reader import read_tables
-from reveil.write.emit import emit
+from reveil.write.emit import emit, stamp
 
 CountingLike = str | Path | Mapping[str, Any] | Counting
 STATEMENT = (
@@ -189,7 +191,9 @@ def count(
     staged = ledger.stage()
     try:
         tables, left_out = _write(frame, rules, scales, privacy, staged, progress)
-        record = _record(ledger, staged, head, rules, scales)
+        imprint = _imprint(past, ledger.key)
+        stamp(staged / PUBLIC, imprint)
+        record = _record(ledger, staged, head, rules, scales, imprint)
     except OSError as error:
         raise store.refused_by_disk(error) from error
     finally:
@@ -317,10 +321,16 @@ def _said(public: Path) -> dict[str, pl.DataFrame]:
         return {}
 
 
-def _record(ledger: Ledger, staged: Path, head: Head, rules: Counting, scales: list[float]) -> Record:
+def _imprint(past: list[Record], key: bytes) -> Imprint:
+    """What the data package says of its series: random, so that nothing can be tested against it."""
+    last, secret = Imprint.read(past[-1].facts) if past else None, secret_of(key, None)
+    return Imprint.following(last, len(past) + 1, token(secret, "series"), token(secret, "release"))
+
+
+def _record(ledger: Ledger, staged: Path, head: Head, rules: Counting, scales: list[float], imprint: Imprint) -> Record:
     names = [{"name": count.name, "spend": str(count.spend)} for count in rules.dp.counts]
     facts = {"measure": rules.dp.measure, "spend": str(rules.dp.each), "scales": scales, "tables": names}
-    return ledger.record(staged, on=head, facts=facts)
+    return ledger.record(staged, on=head, facts=facts | imprint.to_dict())
 
 
 def _spent(series: str, budget: Terms, past: list[Record], epsilon: float | None = None) -> Spent:

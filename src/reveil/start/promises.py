@@ -83,7 +83,7 @@ def _percent(facts: Facts) -> str:
 
 def _single(sensitive: Sequence[Facts], rows: int) -> str:
     """The usual promise about one release, as far as this table can keep it when all of it is one group."""
-    k = max(2, min(K, rows))
+    k = max(2, min(K, rows)) if rows else K
     few = "" if k == K else f"# The table has {some(rows, 'row')}, so no group can be larger.\n"
     size = f"{few}k = {k}                      # nobody is in a group of fewer than this many rows\n"
     if not sensitive:

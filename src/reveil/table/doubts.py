@@ -126,11 +126,15 @@ def _suspects(frame: pl.DataFrame, who: pl.Series | None) -> list[int]:
     last = list(range(frame.height - LAST, frame.height))
     if who is None or who.dtype != pl.String:
         blank = [] if who is None or not who.null_count() else who.is_null().arg_true().to_list()
-        return sorted({*blank, *last}) if len(blank) * 10 <= frame.height + 10 else last
+        return sorted({*blank, *last}) if _few(blank, frame) else last
     alike = who.str.contains(LIKE_WORDS)  # a first look, which spares most tables the second
     words = [name for name in who.filter(alike).unique() if _is_word(name)]
     places = (who.is_null() | who.is_in(words)).arg_true().to_list()
-    return sorted({*places, *last}) if len(places) * 10 <= frame.height + 10 else last
+    return sorted({*places, *last}) if _few(places, frame) else last
+
+
+def _few(rows: list[int], frame: pl.DataFrame) -> bool:
+    return len(rows) <= LAST + frame.height // 10
 
 
 def _is_sum(frame: pl.DataFrame, who: pl.Series | None, row: int, suspects: list[int], added: _Sums) -> bool:
