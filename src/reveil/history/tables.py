@@ -1,9 +1,10 @@
 """Whether a table was published before, or is older than the last one: both are asked about.
 
 Of each table the ledger keeps a keyed hash of its rows, in any order, and of every column of days (dropped ones
-included) its *late day*: one in a hundred rows, and five at least, are of that day or later. A table is older than the
-last one where every day of such a column is before the last one's late day. People may leave and take the newest days
-with them, as with days of birth; that so many of the latest all left together does not happen by chance.
+included) three *late days*: one in two, one in ten and one in a hundred rows are of that day or later. A table is older
+than the last one where every day of such a column is before a late day, and has so many rows that this would happen by
+chance in less than one of a thousand tables with days like the last one's. People may leave and take the newest days
+with them, as with days of birth; that all of so many left together does not happen by chance.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from reveil.base.errors import Fault
 from reveil.table.types import days_by_look
 
 MEMBER = "table"  # of the facts of a release
-FEWEST, SHARE = 5, 100  # rows of the late days: five, and one in a hundred
+SHARES = (2, 10, 100)  # one in so many rows is of a late day or later
+UNLIKELY = 1 / 1000
+SAMPLE = 5  # cells that tell most columns of other things
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class Trace:
     """What is kept of a table to know it again."""
 
     hash: str
-    late: Mapping[str, date] = field(default_factory=dict)  # by column
+    late: Mapping[str, tuple[date, ...]] = field(default_factory=dict)  # by column, one for each of `SHARES`
 
     @classmethod
     def read(cls, facts: Mapping[str, Any]) -> Trace | None:
@@ -38,10 +41,11 @@ class Trace:
         said = facts.get(MEMBER)
         if not isinstance(said, Mapping):
             return None
-        return cls(said["hash"], {name: date.fromisoformat(day) for name, day in said["late"].items()})
+        return cls(said["hash"], {name: tuple(map(date.fromisoformat, days)) for name, days in said["late"].items()})
 
     def to_dict(self) -> dict[str, Any]:
-        return {MEMBER: {"hash": self.hash, "late": {name: day.isoformat() for name, day in self.late.items()}}}
+        late = {name: [day.isoformat() for day in days] for name, days in self.late.items()}
+        return {MEMBER: {"hash": self.hash, "late": late}}
 
 
 def trace_of(prepared: pl.DataFrame, raw: pl.DataFrame, key: bytes) -> Trace:
@@ -51,7 +55,7 @@ def trace_of(prepared: pl.DataFrame, raw: pl.DataFrame, key: bytes) -> Trace:
     said = f"{prepared.schema} {prepared.height}".encode() + both.tobytes()
     columns = [prepared[name] if name in prepared.columns else raw[name] for name in raw.columns]
     days = [(column.name, _days(column)) for column in columns]
-    late = {name: _late(found) for name, found in days if found is not None and len(found) >= FEWEST}
+    late = {name: _late(found) for name, found in days if found is not None and len(found)}
     return Trace(hmac.digest(key, said, "sha256").hex(), late)
 
 
@@ -65,36 +69,34 @@ def doubtful_table(raw: pl.DataFrame, now: Trace, before: Mapping[int, Trace], a
     if not before or "older-table" in accept:
         return []
     last = max(before)
-    return [
-        doubt(
-            "older-table",
-            f"column {name!r}",
-            f"ends with {newest}, and in release {last} five rows and one in a hundred are of {day} or later",
-            "check that this table is newer than the last one",
-        )
-        for name, day in before[last].late.items()
-        if name in raw.columns and (newest := _newest(raw[name])) is not None and newest < day
-    ]
+    faults = [_older(raw[name], days, last) for name, days in before[last].late.items() if name in raw.columns]
+    return [fault for fault in faults if fault is not None]
 
 
-def _newest(column: pl.Series) -> date | None:
+def _older(column: pl.Series, late: tuple[date, ...], last: int) -> Fault | None:
+    """What a column of days says against the table: all of them before a late day of the last release."""
     days = _days(column)
-    found = None if days is None or days.is_empty() else days.max()
-    return found if isinstance(found, date) else None
+    newest = None if days is None or days.is_empty() else days.max()
+    if days is None or not isinstance(newest, date):
+        return None
+    for share, day in zip(SHARES, late, strict=True):
+        if newest < day and (1 - 1 / share) ** len(days) < UNLIKELY:
+            message = f"ends with {newest}, and in release {last} one in {share} rows is of {day} or later"
+            remedy = "check that this table is newer than the last one"
+            return doubt("older-table", f"column {column.name!r}", message, remedy)
+    return None
 
 
 def _days(column: pl.Series) -> pl.Series | None:
     """The days of a column that holds nothing else; None where it holds other things."""
     if column.dtype in (pl.Date, pl.Datetime):
         return column.dt.date().drop_nulls()
-    if column.dtype != pl.String or days_by_look(column.head(FEWEST).drop_nulls()).null_count():
+    if column.dtype != pl.String or days_by_look(column.head(SAMPLE).drop_nulls()).null_count():
         return None
     found = days_by_look(column.drop_nulls())
     return None if found.null_count() else found
 
 
-def _late(days: pl.Series) -> date:
-    rows = max(FEWEST, -(-len(days) // SHARE))
-    found = days.top_k(rows).min()
-    assert isinstance(found, date)
-    return found
+def _late(days: pl.Series) -> tuple[date, ...]:
+    ordered = days.sort(descending=True)
+    return tuple(ordered[-(-len(ordered) // share) - 1] for share in SHARES)

@@ -50,6 +50,8 @@ def read_text(path: Path, where: str, options: ReadOptions, *, found_out: bool =
     check_width(len(look.names), options, where)
     if len(look.names) > 1 and data.endswith((b"\n\n", b"\n\r\n")):
         data = data.rstrip(b"\r\n") + b"\n"
+    if data.endswith(look.delimiter.encode()):
+        data += b"\n"  # of a cell too many at the very end Polars says nothing
     _check_quotes(data, where, look)
     frame = _as_strings(data, where, look.delimiter, look.names, options.nulls)
     if b'"' in data and not options.multiline:
