@@ -25,6 +25,7 @@ import tomllib
 import traceback
 from collections import Counter
 from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -242,9 +243,11 @@ def mutated_policy(rng: random.Random, model: str) -> dict[str, Any]:
             elif what == 1 and isinstance(place, dict):
                 other = rng.choice(list(MODELS.values()))
                 section = rng.choice(list(other))
-                place[rng.choice([section, "k", "l", "m", "tau", "refill", "recode", "name", "type"])] = other[section]
+                place[rng.choice([section, "k", "l", "m", "tau", "refill", "recode", "name", "type"])] = deepcopy(
+                    other[section]
+                )
             else:
-                place[key] = rng.choice(VALUES)
+                place[key] = deepcopy(rng.choice(VALUES))
             break
     return policy
 
