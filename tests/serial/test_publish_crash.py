@@ -42,6 +42,7 @@ STEPS = (
     *("first memory", "memory", "seal", "in transaction", "record", "rename", "mark", "reveal"),
 )
 AFTER_RECORDING = ("record", "rename", "mark", "reveal")
+ANCHORING = ("record", "half an anchor", "anchor", "rename")
 
 
 def people(release: int, rows: int = 40) -> pl.DataFrame:
@@ -155,6 +156,28 @@ def test_killed_during_the_first_release(place: Place, step: str) -> None:
     assert place.home.exists() == (step != "plan")
     place.series().publish(place.table(1), accept=["same-table"])
     settled(place, 2 if step in AFTER_RECORDING else 1)
+
+
+@pytest.mark.parametrize("step", ANCHORING)
+def test_killed_between_recording_and_the_anchor(place: Place, step: str) -> None:
+    """The next command writes the anchor and then reveals: nothing is ever seen that the anchor forgets."""
+    anchor = place.folder / "seen.json"
+    (place.folder / "reveil.toml").write_text(POLICY + '[output]\nanchor = "seen.json"\n')
+    shutil.rmtree(place.home)
+    place.series().publish(place.table(1))
+    old = place.folder / "old"
+    shutil.copytree(place.home, old)
+    code, out, err = place.run("publish", place.table(2), how=step)
+    assert code == -signal.SIGKILL, out + err
+    assert json.loads(anchor.read_text())["release"] == (1 if step in ("record", "half an anchor") else 2)
+    assert (place.home / "releases" / "0002").is_dir() == (step == "rename")
+    code, out, err = place.run("history")
+    assert (code, ": 2 releases." in out) == (0, True), err
+    assert json.loads(anchor.read_text())["release"] == 2
+    settled(place, 2)
+    shutil.rmtree(place.home)
+    shutil.copytree(old, place.home)  # the backup of before is refused
+    assert "R528" in place.run("publish", place.table(3))[2]
 
 
 def test_killed_in_the_audit_gate(place: Place) -> None:
