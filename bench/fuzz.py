@@ -298,7 +298,9 @@ def mutations(cases: int, seed: int, patience: float) -> int:
         model = list(MODELS)[number % len(MODELS)]
         policy, table = mutated_policy(rng, model), mutated_table(rng)
         started = time.monotonic()
-        faulthandler.dump_traceback_later(10 * patience, exit=True)  # a hang that no exception ends
+        faulthandler.dump_traceback_later(
+            10 * patience, exit=True, file=sys.__stderr__
+        )  # a hang that no exception ends
         with tempfile.TemporaryDirectory() as place:
             try:
                 seen[f"{model}: {run_case(model, policy, table, Path(place))}"] += 1
