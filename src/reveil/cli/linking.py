@@ -36,20 +36,20 @@ def link(
 
     given = policy if policy.exists() or policy != POLICY else None
     columns = None if by is None else [column.strip() for column in by.split(",")]
-    found = attack(published, people, given, original=original, name=name, by=columns, present=present)
+    links = attack(published, people, given, original=original, name=name, by=columns, present=present)
     if out is not None:
-        found.people.write_csv(out)
+        links.people.write_csv(out)
     if json:
-        terminal.say_json(found.to_dict())
+        terminal.say_json(links.to_dict())
     elif not quiet:
-        terminal.say("\n".join(sentences(found)))
-        worst = found.people.sort("confidence", descending=True, maintain_order=True).head(10)
+        terminal.say("\n".join(sentences(links)))
+        worst = links.people.sort("confidence", descending=True, maintain_order=True).head(10)
         rows = [[_cell(name, c) for name, c in row.items()] for row in worst.iter_rows(named=True)]
         terminal.say(terminal.table(worst.columns, rows))
-    certain = found.summary["after"]["certain"]
+    certain = links.summary["after"]["certain"]
     if certain and not json:
         message = (
-            f"{certain:,} of {some(found.summary['people'], 'person', 'people')} {agree(certain, 'is', 'are')} found "
+            f"{certain:,} of {some(links.summary['people'], 'person', 'people')} {agree(certain, 'is', 'are')} found "
             "for certain in the published table"
         )
         raise ExposedError(Fault("R731", "published table", message, "publish less; see `reveil explain k-anonymity`"))
