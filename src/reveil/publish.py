@@ -273,11 +273,11 @@ class Series:
     def ledger(self) -> Ledger:
         """The private memory; made when it is first needed."""
         name, fixed = self.policy.series.name, self.policy.fixed()
-        found = Ledger.create_or_open(
+        ledger = Ledger.create_or_open(
             self.home, series=name, policy=fixed, key=self._first_key, anchor=self.policy.anchor
         )
         self.begun = True
-        return found
+        return ledger
 
     def settle(self) -> list[str]:
         """Finish or clear away what an interrupted command left, and say what was done. Publishing begins with it."""

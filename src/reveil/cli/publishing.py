@@ -119,14 +119,14 @@ def _compare(source: str, policy: Path, seed: int | None, json: bool, quiet: boo
     from reveil.cli import terminal
 
     with terminal.progress(quiet) as show:
-        found = CompareSpec(source, policy, seed or 0).run(show)
+        comparison = CompareSpec(source, policy, seed or 0).run(show)
     if json:
-        terminal.say_json(found.to_dict())
+        terminal.say_json(comparison.to_dict())
         return
     terminal.say(
-        f"{some(found.rows, 'row')}; information lost (NCP; 0 exact, 1 nothing said) per cell, by method.name:"
+        f"{some(comparison.rows, 'row')}; information lost (NCP; 0 exact, 1 nothing said) per cell, by method.name:"
     )
-    terminal.say(terminal.table(*found.table()))
+    terminal.say(terminal.table(*comparison.table()))
 
 
 @app.command()
@@ -153,10 +153,10 @@ def history(policy: PolicyFile = POLICY, home: Home = None, json: Json = False, 
     """The series so far, and whether everything is as it was recorded."""
     from reveil.cli import terminal
 
-    found = HistorySpec(policy, home).run()
-    say_past(policy, found.past, quiet)
+    past = HistorySpec(policy, home).run()
+    say_past(policy, past.past, quiet)
     if json:
-        terminal.say_json(found.to_dict())
+        terminal.say_json(past.to_dict())
     else:
         rows = [
             (
@@ -167,17 +167,17 @@ def history(policy: PolicyFile = POLICY, home: Home = None, json: Json = False, 
                 r["NCP"],
                 r["id"][:12],
             )
-            for r in found.releases
+            for r in past.releases
         ]
-        terminal.say(f"Series {found.series!r} in {found.home}: {some(len(rows), 'release')}.")
+        terminal.say(f"Series {past.series!r} in {past.home}: {some(len(rows), 'release')}.")
         if rows:
             terminal.say(terminal.table(("no", "made (UTC)", *COUNTS, *PEOPLE, "NCP", "id"), rows))
-        for note in found.notes:
+        for note in past.notes:
             terminal.say(f"Note: {note}")
-    if found.faults and json:
+    if past.faults and json:
         raise typer.Exit(TamperedError.exit_code)
-    if found.faults:
-        raise TamperedError(found.faults)
+    if past.faults:
+        raise TamperedError(past.faults)
 
 
 @app.command()
@@ -219,32 +219,32 @@ def verify(
     from reveil.jobs.results import HandedOver, Rechecked
 
     named = what[0] if what and len(what) == 1 else what or None
-    found = VerifySpec(policy, int(named) if isinstance(named, str) and named.isdecimal() else named, home).run()
-    if isinstance(found, HandedOver):
-        _show_handed_over(found, json)
-    elif isinstance(found, Rechecked):
-        say_past(policy, found.past, quiet)
-        _show_rechecked(found, json)
+    result = VerifySpec(policy, int(named) if isinstance(named, str) and named.isdecimal() else named, home).run()
+    if isinstance(result, HandedOver):
+        _show_handed_over(result, json)
+    elif isinstance(result, Rechecked):
+        say_past(policy, result.past, quiet)
+        _show_rechecked(result, json)
     else:
-        _show_certificate(found, json)
-    if not found.holds and json:
+        _show_certificate(result, json)
+    if not result.holds and json:
         raise typer.Exit(GuaranteeError.exit_code)
-    if not found.holds:
+    if not result.holds:
         fault = Fault("R602", "verification", "does not confirm what was promised", "see above what was found")
         raise GuaranteeError(fault)
 
 
-def _show_handed_over(found: "HandedOver", json: bool) -> None:
+def _show_handed_over(checked: "HandedOver", json: bool) -> None:
     from reveil.cli import terminal
 
     if json:
-        terminal.say_json(found.to_dict())
+        terminal.say_json(checked.to_dict())
         return
-    for where, certificate in found.certificates.items():
+    for where, certificate in checked.certificates.items():
         terminal.say(f"{where}: {'holds' if certificate.holds else 'DOES NOT HOLD'}")
         show_findings(certificate)
-    if found.forks:
-        raise TamperedError(found.forks)
+    if checked.forks:
+        raise TamperedError(checked.forks)
     terminal.say("No two of these packages contradict each other about the series they belong to.")
 
 
@@ -257,10 +257,10 @@ def _show_certificate(certificate: "Certificate", json: bool) -> None:
         show_findings(certificate)
 
 
-def _show_rechecked(found: "Rechecked", json: bool) -> None:
+def _show_rechecked(checked: "Rechecked", json: bool) -> None:
     from reveil.cli import terminal
 
-    content = found.to_dict()
+    content = checked.to_dict()
     if json:
         terminal.say_json(content)
         return

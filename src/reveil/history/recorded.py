@@ -82,9 +82,9 @@ class RecordedHistory(History):
     def last_codes(self, persons: NDArray[np.int64], column: str) -> NDArray[np.int32]:
         codes = self.standing()[CODE + column].to_numpy()
         known = persons < len(codes)
-        found = np.full(len(persons), -1, dtype=np.int32)
-        found[known] = codes[persons[known]]
-        return found
+        last = np.full(len(persons), -1, dtype=np.int32)
+        last[known] = codes[persons[known]]
+        return last
 
     @cached_property
     def _standing(self) -> pl.DataFrame:

@@ -89,10 +89,10 @@ class Release:
     def __repr__(self) -> str:
         counts = self.certificate.counts
         what = "Release" if self.number is None else f"Release {self.number} of {self.certificate.series!r}"
-        found = "the promise holds" if self.certificate.holds else "THE PROMISE DOES NOT HOLD"
+        verdict = "the promise holds" if self.certificate.holds else "THE PROMISE DOES NOT HOLD"
         return (
             f"<{what}: {some(counts['published rows'], 'row')} in {some(counts['groups'], 'group')}, "
-            f"{counts['withheld rows']:,} withheld, {counts['counterfeit rows']:,} counterfeit; {found}>"
+            f"{counts['withheld rows']:,} withheld, {counts['counterfeit rows']:,} counterfeit; {verdict}>"
         )
 
     def _repr_html_(self) -> str:

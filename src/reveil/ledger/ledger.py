@@ -83,14 +83,16 @@ class Ledger:
         """The ledger of a series, made if there is none, with this key; another policy than the recorded is refused."""
         home = Path(home).absolute()
         given = canonical(policy)
-        found = _identity(home) if discover(home) else None
-        if found is None:
+        recorded = _identity(home) if discover(home) else None
+        if recorded is None:
             store.lay_out(home)
-            found = _found(home, series, key or fresh_key())
-        if found.policy is not None and (faults := changed_keys(found, Identity(series, given, found.fingerprint))):
+            recorded = _found(home, series, key or fresh_key())
+        if recorded.policy is not None and (
+            faults := changed_keys(recorded, Identity(series, given, recorded.fingerprint))
+        ):
             raise InputError(faults)
-        identity = Identity(series, given, found.fingerprint)
-        return cls(home, _catalog(home), Folders(home), identity, fixed=found.policy is not None, anchor=anchor)
+        identity = Identity(series, given, recorded.fingerprint)
+        return cls(home, _catalog(home), Folders(home), identity, fixed=recorded.policy is not None, anchor=anchor)
 
     @classmethod
     def open(cls, home: Path, anchor: Path | None = None) -> Ledger:

@@ -51,13 +51,13 @@ def loss_of(encoded: Encoded, plan: Plan, policy: Policy) -> Loss:
         else:
             per_group = _run_losses(hierarchy, low[:, number], high[:, number])
         columns[hierarchy.name] = float((per_group @ rows + plan.withheld) / max(1, encoded.rows))
-    found, counts = np.unique(sizes, return_counts=True)
+    distinct, counts = np.unique(sizes, return_counts=True)
     return Loss(
         columns=columns,
         mean=float(np.mean(list(columns.values()))),
         discernibility=int((sizes.astype(object) ** 2).sum()) + plan.withheld * encoded.rows,
         average_group=float(sizes.mean()) if plan.count else 0.0,
-        sizes=dict(zip(found.tolist(), counts.tolist(), strict=True)),
+        sizes=dict(zip(distinct.tolist(), counts.tolist(), strict=True)),
     )
 
 

@@ -379,5 +379,5 @@ def _section(kind: type[Publication], name: str) -> type[BaseModel]:
     annotation = kind.model_fields[name].annotation
     if annotation is Guarantee:
         return form()  # in the file, its keys stand side by side
-    found = [item for item in (annotation, *get_args(annotation)) if isinstance(item, type)]
-    return next((item for item in found if issubclass(item, BaseModel)), kind)
+    types = [item for item in (annotation, *get_args(annotation)) if isinstance(item, type)]
+    return next((item for item in types if issubclass(item, BaseModel)), kind)

@@ -20,17 +20,17 @@ def pair(quasi: pl.DataFrame, values: Mapping[str, pl.DataFrame]) -> pl.DataFram
     >>> pair(people, {"ill": pl.DataFrame({"group": [1, 2], "ill": ["flu", "ache"], "count": [1, 2]})}).rows()
     [(1, 41, 'flu'), (2, 30, 'ache'), (2, 35, 'ache')]
     """
-    found = quasi.sort(GROUP, maintain_order=True)
+    rows = quasi.sort(GROUP, maintain_order=True)
     for name, table in values.items():
         if table[COUNT].null_count() or (table[COUNT] < 1).any():
             raise ValueError(f"a count of {name!r} is not positive")
-        if (table[COUNT] > found.height).any() or table[COUNT].sum() != found.height:  # before memory is taken for them
+        if (table[COUNT] > rows.height).any() or table[COUNT].sum() != rows.height:  # before memory is taken for them
             raise ValueError(f"the groups of the two tables differ in size for {name!r}")
         spread = table.select(pl.all().repeat_by(COUNT)).explode(GROUP, name).sort(GROUP, maintain_order=True)
-        if not spread[GROUP].cast(found.schema[GROUP]).equals(found[GROUP]):
+        if not spread[GROUP].cast(rows.schema[GROUP]).equals(rows[GROUP]):
             raise ValueError(f"the groups of the two tables differ in size for {name!r}")
-        found = found.with_columns(spread[name])
-    return found
+        rows = rows.with_columns(spread[name])
+    return rows
 
 
 def count(table: pl.DataFrame, name: str) -> pl.DataFrame:

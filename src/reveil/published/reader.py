@@ -63,15 +63,15 @@ def open_published(source: Any, policy: Policy | None = None) -> Published:
     >>> open_published(pl.DataFrame({"age": ["[20-29]"]})).table.height
     1
     """
-    found = read_published(source, policy)
-    if found.values is not None:
+    published = read_published(source, policy)
+    if published.values is not None:
         try:
-            pair(found.table, found.values)
+            pair(published.table, published.values)
         except (ValueError, pl.exceptions.PolarsError) as error:
             message = f"its tables do not fit together: {str(error).partition(chr(10))[0]}"
             where = f"folder {source}" if isinstance(source, str | Path) else "anatomy"
             raise InputError(Fault("R603", where, message, "restore them from a backup")) from None
-    return found
+    return published
 
 
 def read_published(source: Any, policy: Policy | None = None) -> Published:
@@ -179,7 +179,7 @@ def _converted(column: pl.Series, kind: str) -> pl.Series:
         tries = [column.str.to_date("%Y-%m-%d", strict=False)]
     else:
         tries = [column.cast(dtype, strict=False) for dtype in (pl.Int64, pl.Float64)]
-    return next((found for found in tries if found.null_count() == column.null_count()), column)
+    return next((read for read in tries if read.null_count() == column.null_count()), column)
 
 
 def _in_release(file: Path) -> bool:
@@ -217,8 +217,8 @@ def _anatomy(where: str, tables: Mapping[str, pl.DataFrame]) -> Published:
 
 def _group_name(table: pl.DataFrame) -> dict[str, str]:
     """How others call the column of groups."""
-    found = [name for name in table.columns if name.lower() in (GROUP, "gid", "group_id", "groupid")]
-    return {found[0]: GROUP} if found and GROUP not in found else {}
+    names = [name for name in table.columns if name.lower() in (GROUP, "gid", "group_id", "groupid")]
+    return {names[0]: GROUP} if names and GROUP not in names else {}
 
 
 def _value_column(table: pl.DataFrame) -> str:

@@ -23,13 +23,13 @@ def recheck(ledger: Ledger, policy: Policy, number: int | None) -> Mapping[int, 
     """Each recorded release (or one of them): its files as recorded, its bytes as promised, given what came before."""
     series = ledger.snapshot()
     past: History | None = None  # read only when the chain bears it out
-    found: dict[int, Verification | ReveilError] = {}
+    results: dict[int, Verification | ReveilError] = {}
     for record in series.records:
         if number not in (None, record.number):
             continue
         faults = ledger.check([record.number])
         if faults:
-            found[record.number] = TamperedError(faults)
+            results[record.number] = TamperedError(faults)
             continue
         past = past or history_of(ledger, series)
         before = past.until(record.number)
@@ -41,10 +41,10 @@ def recheck(ledger: Ledger, policy: Policy, number: int | None) -> Mapping[int, 
             left_out=_with_values(members.filter(pl.col("group") < 0), past),
             signatures=ledger.memory(record.number, "signatures") if policy.guarantee.priors else None,
         )
-        found[record.number] = verify(ledger.path(record.number) / PUBLIC, policy, before, truth)
-    if number is not None and not found:
+        results[record.number] = verify(ledger.path(record.number) / PUBLIC, policy, before, truth)
+    if number is not None and not results:
         raise InputError(Fault("R510", f"release {number}", "is not in this series", "see `reveil history`"))
-    return found
+    return results
 
 
 def _with_values(members: pl.DataFrame, past: History) -> pl.DataFrame:
