@@ -165,13 +165,15 @@ def history(policy: PolicyFile = POLICY, home: Home = None, json: Json = False, 
                 *(r[c] for c in COUNTS),
                 *(r.get(c, "-") for c in PEOPLE),
                 r["NCP"],
+                r["state"],
                 r["id"][:12],
             )
             for r in past.releases
         ]
-        terminal.say(f"Series {past.series!r} in {past.home}: {some(len(rows), 'release')}.")
+        count = sum(r["state"] != "discarded" for r in past.releases)
+        terminal.say(f"Series {past.series!r} in {past.home}: {some(count, 'release')}.")
         if rows:
-            terminal.say(terminal.table(("no", "made (UTC)", *COUNTS, *PEOPLE, "NCP", "id"), rows))
+            terminal.say(terminal.table(("no", "made (UTC)", *COUNTS, *PEOPLE, "NCP", "state", "id"), rows))
         for note in past.notes:
             terminal.say(f"Note: {note}")
     if past.faults and json:

@@ -21,6 +21,7 @@ from reveil.base.progress import Progress, silent
 if TYPE_CHECKING:
     from reveil.audit.audit import Audit
     from reveil.dp.count import Counted
+    from reveil.jobs.afterwards import Afterwards
     from reveil.jobs.release import Preview, Release
     from reveil.jobs.results import HandedOver, Rechecked, SeriesHistory
     from reveil.measure.compare import Comparison
@@ -197,6 +198,40 @@ class ShowSpec(Spec):
 
 
 @dataclass(frozen=True)
+class HandOverSpec(Spec):
+    """Copy the public half of a release out and record it; without a number the latest."""
+
+    job: ClassVar[str] = "hand-over"
+    policy: Any
+    to: str | Path
+    number: int | None = None
+    recipient: str = ""
+    home: str | Path | None = None
+
+    def run(self, progress: Progress = silent) -> Afterwards:
+        from reveil.jobs.afterwards import hand_over
+
+        return hand_over(self.policy, self.home, self.number, self.to, self.recipient)
+
+
+@dataclass(frozen=True)
+class DiscardSpec(Spec):
+    """Take back the newest release, which nobody has."""
+
+    job: ClassVar[str] = "discard"
+    policy: Any
+    number: int
+    reason: str = ""
+    no_copy_left: bool = False
+    home: str | Path | None = None
+
+    def run(self, progress: Progress = silent) -> Afterwards:
+        from reveil.jobs.afterwards import discard
+
+        return discard(self.policy, self.home, self.number, self.reason, no_copy_left=self.no_copy_left)
+
+
+@dataclass(frozen=True)
 class VerifySpec(Spec):
     """Check again from the published bytes: a series (all of it, or one by number), a folder or several, or a table."""
 
@@ -290,7 +325,7 @@ class CountSpec(Spec):
 SPECS: dict[str, type[Spec]] = {
     spec.job: spec
     for spec in (
-        *(PlanSpec, PublishSpec, AnonymizeSpec, CompareSpec, HistorySpec, ShowSpec, VerifySpec, AuditSpec),
-        *(MeasureSpec, PerturbSpec, CountSpec),
+        *(PlanSpec, PublishSpec, AnonymizeSpec, CompareSpec, HistorySpec, ShowSpec, HandOverSpec, DiscardSpec),
+        *(VerifySpec, AuditSpec, MeasureSpec, PerturbSpec, CountSpec),
     )
 }

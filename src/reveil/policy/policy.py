@@ -258,15 +258,19 @@ def load_as(kind: type[Kind], source: str | Path | Mapping[str, Any] | Publicati
     """A policy of this kind; one of another kind is refused with the command that is meant for it."""
     if isinstance(source, kind):
         return source
-    if isinstance(source, Publication):
-        content, where = {name: getattr(source, name) for name in source.model_fields_set}, "policy"
-    elif isinstance(source, Mapping):
-        content, where = dict(source), "policy"
-    else:
-        path = Path(source)
-        content, where = {**_read_toml(path), "folder": path.resolve().parent}, path.name
+    content, where = content_of(source)
     _refuse_other_kinds(kind, content, where)
     return _validate(kind, content, where)
+
+
+def content_of(source: str | Path | Mapping[str, Any] | Publication) -> tuple[dict[str, Any], str]:
+    """The sections of a policy of any kind, as they are written, and what it is called in messages."""
+    if isinstance(source, Publication):
+        return {name: getattr(source, name) for name in source.model_fields_set}, "policy"
+    if isinstance(source, Mapping):
+        return dict(source), "policy"
+    path = Path(source)
+    return {**_read_toml(path), "folder": path.resolve().parent}, path.name
 
 
 def _refuse_other_kinds(kind: type[Publication], content: Mapping[str, Any], where: str) -> None:

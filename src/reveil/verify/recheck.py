@@ -12,7 +12,7 @@ from reveil.base.errors import Fault, InputError, ReveilError, TamperedError
 from reveil.history.history import History
 from reveil.history.recorded import history_of
 from reveil.ledger.ledger import Ledger
-from reveil.policy.policy import Policy
+from reveil.policy.policy import Policy, PolicyLike, load_policy
 from reveil.published.format import GROUP, PUBLIC, public_half
 from reveil.verify.certificate import Certificate, certify
 from reveil.verify.reading import grouped, published_columns, read_others
@@ -63,6 +63,16 @@ def _decoded(codes: pl.Series, book: Sequence[Any]) -> pl.Series:
 def check_folder(folder: Path, policy: Policy) -> Certificate:
     """Judge a folder of public files on its own, without any history."""
     return _certificate(verify(public_half(folder), policy, History()), policy)
+
+
+def check(published: Any, policy: PolicyLike) -> Certificate:
+    """Judge a table that somebody has published already, in our notation or ARX's, under a policy.
+
+    >>> table = pl.DataFrame({"age": ["2*", "2*", "4*"], "illness": ["flu", "cold", "flu"]})
+    >>> check(table, {"columns": {"age": "quasi", "illness": "sensitive"}, "guarantee": {"k": 2}}).holds
+    False
+    """
+    return check_published(published, load_policy(policy))
 
 
 def check_published(published: Any, policy: Policy) -> Certificate:
