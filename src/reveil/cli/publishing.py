@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from reveil.base.addresses import masked
-from reveil.base.errors import Fault, GuaranteeError, InputError, TamperedError
+from reveil.base.errors import Fault, GuaranteeError, InputError, TamperedError, stop_if
 from reveil.base.words import some
 from reveil.cli.shared import (
     POLICY,
@@ -26,7 +26,16 @@ from reveil.cli.shared import (
     show_release,
     show_types,
 )
-from reveil.jobs.specs import AnonymizeSpec, CompareSpec, HistorySpec, PlanSpec, PublishSpec, VerifySpec
+from reveil.jobs.specs import (
+    AdviceSpec,
+    AheadSpec,
+    AnonymizeSpec,
+    CompareSpec,
+    HistorySpec,
+    PlanSpec,
+    PublishSpec,
+    VerifySpec,
+)
 
 if TYPE_CHECKING:
     from reveil.jobs.results import HandedOver, Rechecked
@@ -77,6 +86,11 @@ def plan(
     policy: PolicyFile = POLICY,
     home: Home = None,
     compare: Annotated[bool, typer.Option("--compare", help="Generalisation schemes side by side.")] = False,
+    ahead: Annotated[int | None, typer.Option(help="Forecast so many releases, from how people came and went.")] = None,
+    leave: Annotated[str | None, typer.Option(help="With --ahead: share that leaves from release to release.")] = None,
+    back: Annotated[str | None, typer.Option(help="With --ahead: share of those away who return.")] = None,
+    arrive: Annotated[str | None, typer.Option(help="With --ahead: newcomers per person.")] = None,
+    advice: Annotated[bool, typer.Option("--advice", help="Try what would lower the loss, one change each.")] = False,
     seed: Seed = None,
     new_people: NewPeople = False,
     json: Json = False,
@@ -86,8 +100,15 @@ def plan(
     from reveil.cli import terminal
     from reveil.history.returning import sentence
 
-    if compare and home is not None:
-        raise InputError(Fault("R790", "--home", "does nothing with --compare: no series is looked at", "leave it out"))
+    _refuse_idle(compare=compare, ahead=ahead, advice=advice, home=home, rates=(leave, back, arrive))
+    if ahead is not None:
+        rates = {"leave": leave, "back": back, "arrive": arrive}
+        spec = AheadSpec(source, policy, ahead, home, **rates, seed=seed or 0, new_people=new_people)
+        _show_ahead(spec, policy, home, json, quiet)
+        return
+    if advice:
+        _show_advice(AdviceSpec(source, policy, seed=seed or 0), json, quiet)
+        return
     if compare:
         _compare(source, policy, seed, json, quiet)
         return
@@ -113,6 +134,57 @@ def plan(
         terminal.say(terminal.statistic(name, value))
     show_types(preview.decided)
     terminal.say("Nothing was written. To publish: reveil publish " + masked(source))
+
+
+def _refuse_idle(
+    *, compare: bool, ahead: int | None, advice: bool, home: Path | None, rates: tuple[str | None, ...]
+) -> None:
+    """Each of --compare, --ahead and --advice answers a question of its own."""
+    asked = [name for name, given in (("--compare", compare), ("--ahead", ahead), ("--advice", advice)) if given]
+    faults = []
+    if len(asked) > 1:
+        faults.append(Fault("R790", asked[1], f"answers another question than {asked[0]}", "ask for one at a time"))
+    if home is not None and (compare or advice):
+        message = f"does nothing with {asked[0]}: no series is looked at"
+        faults.append(Fault("R790", "--home", message, "leave it out"))
+    if ahead is None and any(rate is not None for rate in rates):
+        names = [n for n, rate in zip(("--leave", "--back", "--arrive"), rates, strict=True) if rate is not None]
+        faults += [Fault("R790", name, "does nothing without --ahead", "leave it out") for name in names]
+    stop_if(faults)
+
+
+def _show_ahead(spec: AheadSpec, policy: Path, home: Path | None, json: bool, quiet: bool) -> None:
+    from reveil.cli import terminal
+
+    prepare_to_publish(policy, home, quiet)
+    with terminal.progress(quiet) as show:
+        forecast = spec.run(show)
+    if json:
+        terminal.say_json(forecast.to_dict())
+        return
+    p = forecast.pace
+    terminal.say(
+        f"From one release to the next {float(p.leave):.1%} leave, {float(p.back):.1%} of those away return, and "
+        f"{float(p.arrive):.1%} arrive ({p.source}). Made in a copy of the series, and deleted:"
+    )
+    terminal.say(terminal.table(*forecast.table()))
+
+
+def _show_advice(spec: AdviceSpec, json: bool, quiet: bool) -> None:
+    from reveil.cli import terminal
+
+    load_kernels()
+    with terminal.progress(quiet) as show:
+        advice = spec.run(show)
+    if json:
+        terminal.say_json(advice.to_dict())
+        return
+    rows = [(name, f"{advice.loss[name]:.4f}", f"{share:.0%}") for name, share in advice.nothing_said.items()]
+    terminal.say("As a first release:")
+    terminal.say(terminal.table(("column", "NCP", "cells that say nothing"), rows))
+    for line in advice.lines():
+        terminal.say(f"  {line}")
+    terminal.say("Each was tried on this table. A series that has begun keeps its promise and its columns.")
 
 
 def _compare(source: str, policy: Path, seed: int | None, json: bool, quiet: bool) -> None:
