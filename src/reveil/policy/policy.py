@@ -20,6 +20,7 @@ from reveil.base.errors import Fault, InputError
 from reveil.base.sections import MARK, TABLE, TEXT, ContradictionError, Exact, Section, Share, one_of
 from reveil.policy.agreement import disagreements
 from reveil.policy.guarantee import RECORDED, USUAL, Guarantee, Values, form
+from reveil.policy.labels import take_in_labels
 from reveil.policy.method import MethodSection
 
 Role = Literal["identifier", "quasi", "sensitive", "insensitive", "drop"]
@@ -251,7 +252,7 @@ def load_policy(source: PolicyLike) -> Policy:
     >>> policy.guarantee.stated, policy.named("quasi")
     ({'k': 5}, ('age',))
     """
-    return load_as(Policy, source)
+    return source if isinstance(source, Policy) else take_in_labels(load_as(Policy, source))
 
 
 def load_as(kind: type[Kind], source: str | Path | Mapping[str, Any] | Publication) -> Kind:
@@ -315,7 +316,7 @@ def recorded_policy(fixed: Mapping[str, Any], given: Policy) -> Policy:
         **given.input.model_dump(exclude_unset=True, exclude={"identifiers"}),
         **fixed.get("input", {}),
     }
-    return _validate(Policy, {**content, **open_keys}, "recorded policy")
+    return take_in_labels(_validate(Policy, {**content, **open_keys}, "recorded policy"))
 
 
 def _stated(part: type[Section], values: Mapping[str, Any]) -> dict[str, Any]:
