@@ -47,7 +47,7 @@ from reveil.published.imprint import Imprint
 from reveil.report.make import write_reports
 from reveil.table.encode import Encoded, encode
 from reveil.table.types import decided_types
-from reveil.verify.certificate import Certificate, certify
+from reveil.verify.certificate import certify
 from reveil.verify.covering import Held
 from reveil.verify.verify import Bench, Truth, Verification, verify
 from reveil.write.emit import count_counterfeits, emit, stamp
@@ -56,6 +56,7 @@ from reveil.write.recode import Recoded, part, recode
 
 if TYPE_CHECKING:
     from reveil.audit.audit import Audit
+    from reveil.jobs.afterwards import Afterwards
 
 
 FIXED = (
@@ -107,7 +108,7 @@ def draft(
         encoded = replace(encoded, signatures=match_priors(frame, policy))
     # Another secret each time, also where the same seed is given: rows in the same order twice would be known again by
     # their places, and counterfeits by the lots they draw.
-    secret = secret_of(key, seed, past.head)
+    secret = secret_of(key, seed, past.head, past.discarded)
     plan = method(policy)(encoded, past, policy, seed=secret, progress=progress)
     refuse_nothing(plan)
     rng = generator(secret)
@@ -365,6 +366,18 @@ class Series:
             self.ledger.write_memory(staged, name, content)
         return memory
 
+    def hand_over(self, to: str | Path, number: int | None = None, *, recipient: str = "") -> Afterwards:
+        """Copy the public half of a release (the latest) out and record it; it can never be discarded after that."""
+        from reveil.jobs.specs import HandOverSpec
+
+        return HandOverSpec(self.policy, to, number, recipient, self.home).run()
+
+    def discard(self, number: int, *, reason: str = "", no_copy_left: bool = False) -> Afterwards:
+        """Take back the newest release. `no_copy_left`: you are certain that nobody has it."""
+        from reveil.jobs.specs import DiscardSpec
+
+        return DiscardSpec(self.policy, number, reason, no_copy_left, self.home).run()
+
     def verify(self, number: int | None = None) -> Mapping[int, Verification | ReveilError]:
         """Check recorded releases again: their files against the ledger, and their bytes against the promise."""
         from reveil.verify.recheck import recheck
@@ -376,15 +389,3 @@ class Series:
         from reveil.audit.gate import audit_series
 
         return audit_series(self.ledger, self.policy, **how)
-
-
-def check(published: Any, policy: PolicyLike) -> Certificate:
-    """Judge a table that somebody has published already, in our notation or ARX's, under a policy.
-
-    >>> table = pl.DataFrame({"age": ["2*", "2*", "4*"], "illness": ["flu", "cold", "flu"]})
-    >>> check(table, {"columns": {"age": "quasi", "illness": "sensitive"}, "guarantee": {"k": 2}}).holds
-    False
-    """
-    from reveil.verify.recheck import check_published
-
-    return check_published(published, load_policy(policy))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from reveil.base.errors import Fault
     from reveil.jobs.past import Past
     from reveil.jobs.release import Release
-    from reveil.jobs.specs import Spec
+    from reveil.jobs.spec import Spec
     from reveil.verify.certificate import Certificate
 
 app = typer.Typer(rich_markup_mode=None)  # modules of commands register here when `app.py` loads them

@@ -28,7 +28,8 @@ from reveil.dp.count_policy import Budget, Counting, Terms, recorded_terms
 from reveil.dp.counting import bound, cells, exact_text, grid, read
 from reveil.ledger import store
 from reveil.ledger.anchor import refuse_seen
-from reveil.ledger.ledger import Ledger, discover
+from reveil.ledger.ledger import Ledger
+from reveil.ledger.opening import discover
 from reveil.ledger.record import GENESIS, Head, Record
 from reveil.policy.policy import load_as
 from reveil.published.format import PACKAGE, PRIVATE, PUBLIC
@@ -120,7 +121,7 @@ def spent(policy: CountingLike, home: str | Path | None = None) -> Spent:
     rules = load_as(Counting, policy)
     place = _home(rules, home)
     ledger = None if _unbegun(place) else _settled(Ledger.open(place, rules.anchor))
-    past = [] if ledger is None else ledger.records()
+    past = [] if ledger is None else list(ledger.snapshot().chain)  # what a discarded release spent stays spent
     if ledger is None or not past:
         _refuse_idle(rules.dp)
         return _spent(rules.series.name, rules.dp, [])
@@ -179,10 +180,11 @@ def count(
     ledger = None if _unbegun(place) else _open(rules, place)
     if ledger is None:
         refuse_seen(rules.anchor)
-    past = [] if ledger is None else ledger.records()
+    now = None if ledger is None else ledger.snapshot()
+    past = [] if now is None else list(now.chain)  # what a discarded release spent stays spent
     if not past:
         _refuse_idle(rules.dp)
-    head = past[-1].head if past else GENESIS
+    head = GENESIS if now is None else now.head
     scales = _afford(rules.dp, past)
     privacy, epsilon = _privacy(rules.dp, scales), _epsilon(rules.dp, [*_scales(past), *scales])
     progress("reading", 0.0)

@@ -39,7 +39,8 @@ class History:
     """
 
     head: int = 0
-    head_id: str = ""
+    head_id: str = ""  # of the newest entry, which may be that of a discarded release
+    discarded: int = 0  # releases that were taken back before anybody had them
     persons: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PERSONS))
     members: pl.DataFrame = field(default_factory=pl.DataFrame)
     groups: pl.DataFrame = field(default_factory=pl.DataFrame)

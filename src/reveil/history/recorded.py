@@ -44,6 +44,7 @@ class RecordedHistory(History):
             "_kept": {record.number: frozenset(record.manifest) for record in series.records},
             "head": series.head.number,
             "head_id": series.head.id,
+            "discarded": len(series.chain) - len(series.records),
             "codebook": {name: [_unpack(value) for value in book] for name, book in facts[-1]["codebook"].items()},
             "paths": _merge(fact["paths"] for fact in facts),
             "losses": {record.number: record.facts["loss"]["mean_ncp"] for record in series.records},
@@ -132,7 +133,7 @@ def history_of(ledger: Ledger, series: Snapshot | None = None) -> History:
     """Everything that a series remembers, up to its head, or up to that of a snapshot taken before."""
     now = series or ledger.checked()
     if not now.records:
-        return History()
+        return History(head_id=now.head.id, discarded=len(now.chain))
     ledger.insist_on_memory(now.head.number)
     return RecordedHistory(ledger, now)
 

@@ -69,8 +69,15 @@ def history_of(past: Past) -> SeriesHistory:
     faults = tuple(ledger.check())
     try:
         releases = tuple(
-            {"number": r.number, "made": r.made, "id": r.id, **r.facts["counts"], "NCP": r.facts["loss"]["mean_ncp"]}
-            for r in ledger.records()
+            {
+                "number": r.number,
+                "made": r.made,
+                "id": r.id,
+                "state": str(r.state),
+                **r.facts["counts"],
+                "NCP": r.facts["loss"]["mean_ncp"],
+            }
+            for r in ledger.snapshot().chain
         )
     except (KeyError, TypeError):  # edited facts: there is nothing to list, only to name
         raise TamperedError(faults) from None

@@ -13,7 +13,7 @@ from reveil.base.errors import Fault, InputError, ReveilError, TamperedError
 from reveil.history.history import History
 from reveil.history.recorded import history_of
 from reveil.ledger.ledger import Ledger
-from reveil.policy.policy import Policy
+from reveil.policy.policy import Policy, PolicyLike, load_policy
 from reveil.published.format import GROUP, PACKAGE, PUBLIC, public_half
 from reveil.published.imprint import Imprint
 from reveil.verify.certificate import Certificate, certify
@@ -70,6 +70,16 @@ def check_folder(folder: Path, policy: Policy) -> Certificate:
     later = imprint is not None and imprint.release > 1 and policy.guarantee.series
     note = "Earlier releases of this series are not known here: what is said about the series is about this one alone."
     return _certificate(found, policy, (note,) if later else ())
+
+
+def check(published: Any, policy: PolicyLike) -> Certificate:
+    """Judge a table that somebody has published already, in our notation or ARX's, under a policy.
+
+    >>> table = pl.DataFrame({"age": ["2*", "2*", "4*"], "illness": ["flu", "cold", "flu"]})
+    >>> check(table, {"columns": {"age": "quasi", "illness": "sensitive"}, "guarantee": {"k": 2}}).holds
+    False
+    """
+    return check_published(published, load_policy(policy))
 
 
 def check_published(published: Any, policy: Policy) -> Certificate:
