@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from reveil.base.addresses import masked
-from reveil.base.errors import Fault, GuaranteeError, InputError, TamperedError
+from reveil.base.doubts import accepted
+from reveil.base.errors import Fault, GuaranteeError, InputError, TamperedError, UndecidedError, stop_if
 from reveil.base.words import some
 from reveil.cli.shared import (
     POLICY,
+    Accept,
     Home,
     Json,
     Key,
@@ -21,12 +23,22 @@ from reveil.cli.shared import (
     app,
     load_kernels,
     prepare_to_publish,
+    run_asking,
     say_past,
     show_findings,
     show_release,
     show_types,
 )
-from reveil.jobs.specs import AnonymizeSpec, CompareSpec, HistorySpec, PlanSpec, PublishSpec, VerifySpec
+from reveil.jobs.specs import (
+    AdviceSpec,
+    AheadSpec,
+    AnonymizeSpec,
+    CompareSpec,
+    HistorySpec,
+    PlanSpec,
+    PublishSpec,
+    VerifySpec,
+)
 
 if TYPE_CHECKING:
     from reveil.jobs.results import HandedOver, Rechecked
@@ -42,23 +54,26 @@ def init(
     source: Source,
     policy: PolicyFile = POLICY,
     name: Annotated[str | None, typer.Option(help="Name of the series. Default: the table's name.")] = None,
+    query: Annotated[str | None, typer.Option(help="What to read from a database: one SELECT.")] = None,
+    accept: Accept = "",
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Look at the columns, suggest roles and hierarchies with reasons, and write a policy to edit."""
     from reveil.cli import terminal
     from reveil.start.suggest import draft_policy, find_hierarchies, suggest
+    from reveil.table.options import ReadOptions
     from reveil.table.read import read_table
     from reveil.table.types import looked
 
     if policy.exists():
         raise InputError(Fault("R219", f"policy {policy}", "exists already", "remove it, or pass --policy NEW-FILE"))
-    frame = looked(read_table(source))
+    frame = looked(read_table(source, ReadOptions(query=query, accept=accepted(accept))))
     folder = Path(source).parent if Path(source).exists() else Path()
     suggestions = suggest(frame)
     hierarchies = find_hierarchies(folder, frame.columns) if folder == policy.parent else {}
     called = name or Path(masked(source).partition("?")[0]).stem
-    policy.write_text(draft_policy(suggestions, called, hierarchies), encoding="utf-8")
+    policy.write_text(draft_policy(suggestions, called, hierarchies, query), encoding="utf-8")
     if json:
         terminal.say_json({"policy": str(policy), "columns": [suggestion.to_dict() for suggestion in suggestions]})
     elif not quiet:
@@ -77,8 +92,14 @@ def plan(
     policy: PolicyFile = POLICY,
     home: Home = None,
     compare: Annotated[bool, typer.Option("--compare", help="Generalisation schemes side by side.")] = False,
+    ahead: Annotated[int | None, typer.Option(help="Forecast so many releases, from how people came and went.")] = None,
+    leave: Annotated[str | None, typer.Option(help="With --ahead: share that leaves from release to release.")] = None,
+    back: Annotated[str | None, typer.Option(help="With --ahead: share of those away who return.")] = None,
+    arrive: Annotated[str | None, typer.Option(help="With --ahead: newcomers per person.")] = None,
+    advice: Annotated[bool, typer.Option("--advice", help="Try what would lower the loss, one change each.")] = False,
     seed: Seed = None,
     new_people: NewPeople = False,
+    accept: Accept = "",
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -86,14 +107,20 @@ def plan(
     from reveil.cli import terminal
     from reveil.history.returning import sentence
 
-    if compare and home is not None:
-        raise InputError(Fault("R790", "--home", "does nothing with --compare: no series is looked at", "leave it out"))
+    _refuse_idle(compare=compare, ahead=ahead, advice=advice, home=home, rates=(leave, back, arrive))
+    if ahead is not None:
+        rates = (leave, back, arrive)
+        spec = AheadSpec(source, policy, ahead, home, *rates, seed or 0, new_people, accepted(accept))
+        _show_ahead(spec, policy, home, json, quiet)
+        return
+    if advice:
+        _show_advice(AdviceSpec(source, policy, seed=seed or 0, accept=accepted(accept)), json, quiet)
+        return
     if compare:
-        _compare(source, policy, seed, json, quiet)
+        _compare(CompareSpec(source, policy, seed or 0, accepted(accept)), json, quiet)
         return
     prepare_to_publish(policy, home, quiet)
-    with terminal.progress(quiet) as show:
-        preview = PlanSpec(source, policy, home, seed, new_people).run(show)
+    preview = run_asking(PlanSpec(source, policy, home, seed, new_people, accepted(accept)), quiet, json)
     if json:
         terminal.say_json(preview.to_dict())
         return
@@ -115,11 +142,59 @@ def plan(
     terminal.say("Nothing was written. To publish: reveil publish " + masked(source))
 
 
-def _compare(source: str, policy: Path, seed: int | None, json: bool, quiet: bool) -> None:
+def _refuse_idle(
+    *, compare: bool, ahead: int | None, advice: bool, home: Path | None, rates: tuple[str | None, ...]
+) -> None:
+    """Each of --compare, --ahead and --advice answers a question of its own."""
+    asked = [name for name, given in (("--compare", compare), ("--ahead", ahead), ("--advice", advice)) if given]
+    faults = []
+    if len(asked) > 1:
+        faults.append(Fault("R790", asked[1], f"answers another question than {asked[0]}", "ask for one at a time"))
+    if home is not None and (compare or advice):
+        message = f"does nothing with {asked[0]}: no series is looked at"
+        faults.append(Fault("R790", "--home", message, "leave it out"))
+    if ahead is None and any(rate is not None for rate in rates):
+        names = [n for n, rate in zip(("--leave", "--back", "--arrive"), rates, strict=True) if rate is not None]
+        faults += [Fault("R790", name, "does nothing without --ahead", "leave it out") for name in names]
+    stop_if(faults)
+
+
+def _show_ahead(spec: AheadSpec, policy: Path, home: Path | None, json: bool, quiet: bool) -> None:
     from reveil.cli import terminal
 
-    with terminal.progress(quiet) as show:
-        comparison = CompareSpec(source, policy, seed or 0).run(show)
+    prepare_to_publish(policy, home, quiet)
+    forecast = run_asking(spec, quiet, json)
+    if json:
+        terminal.say_json(forecast.to_dict())
+        return
+    p = forecast.pace
+    terminal.say(
+        f"From one release to the next {float(p.leave):.1%} leave, {float(p.back):.1%} of those away return, and "
+        f"{float(p.arrive):.1%} arrive ({p.source}). Made in a copy of the series, and deleted:"
+    )
+    terminal.say(terminal.table(*forecast.table()))
+
+
+def _show_advice(spec: AdviceSpec, json: bool, quiet: bool) -> None:
+    from reveil.cli import terminal
+
+    load_kernels()
+    advice = run_asking(spec, quiet, json)
+    if json:
+        terminal.say_json(advice.to_dict())
+        return
+    rows = [(name, f"{advice.loss[name]:.4f}", f"{share:.0%}") for name, share in advice.nothing_said.items()]
+    terminal.say("As a first release:")
+    terminal.say(terminal.table(("column", "NCP", "cells that say nothing"), rows))
+    for line in advice.lines():
+        terminal.say(f"  {line}")
+    terminal.say("Each was tried on this table. A series that has begun keeps its promise and its columns.")
+
+
+def _compare(spec: CompareSpec, json: bool, quiet: bool) -> None:
+    from reveil.cli import terminal
+
+    comparison = run_asking(spec, quiet, json)
     if json:
         terminal.say_json(comparison.to_dict())
         return
@@ -136,15 +211,13 @@ def publish(
     home: Home = None,
     seed: Seed = None,
     new_people: NewPeople = False,
+    accept: Accept = "",
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """One more release of the series: planned, verified, recorded, revealed. Or nothing, with the reason."""
-    from reveil.cli import terminal
-
     prepare_to_publish(policy, home, quiet)
-    with terminal.progress(quiet) as show:
-        release = PublishSpec(source, policy, home, seed, new_people).run(show)
+    release = run_asking(PublishSpec(source, policy, home, seed, new_people, accepted(accept)), quiet, json)
     show_release(release, json, quiet)
 
 
@@ -165,13 +238,15 @@ def history(policy: PolicyFile = POLICY, home: Home = None, json: Json = False, 
                 *(r[c] for c in COUNTS),
                 *(r.get(c, "-") for c in PEOPLE),
                 r["NCP"],
+                r["state"],
                 r["id"][:12],
             )
             for r in past.releases
         ]
-        terminal.say(f"Series {past.series!r} in {past.home}: {some(len(rows), 'release')}.")
+        count = sum(r["state"] != "discarded" for r in past.releases)
+        terminal.say(f"Series {past.series!r} in {past.home}: {some(count, 'release')}.")
         if rows:
-            terminal.say(terminal.table(("no", "made (UTC)", *COUNTS, *PEOPLE, "NCP", "id"), rows))
+            terminal.say(terminal.table(("no", "made (UTC)", *COUNTS, *PEOPLE, "NCP", "state", "id"), rows))
         for note in past.notes:
             terminal.say(f"Note: {note}")
     if past.faults and json:
@@ -227,8 +302,13 @@ def verify(
         _show_rechecked(result, json)
     else:
         _show_certificate(result, json)
+    undecided = not isinstance(result, Rechecked) and result.undecided
     if not result.holds and json:
-        raise typer.Exit(GuaranteeError.exit_code)
+        raise typer.Exit(UndecidedError.exit_code if undecided else GuaranteeError.exit_code)
+    if undecided:
+        message = "the promise is about a series (or about people's odds), and these files do not say who is in them"
+        remedy = "verify it where the series is kept: reveil verify NUMBER --home HOME"
+        raise UndecidedError(Fault("R540", "verification", message, remedy))
     if not result.holds:
         fault = Fault("R602", "verification", "does not confirm what was promised", "see above what was found")
         raise GuaranteeError(fault)
@@ -281,14 +361,11 @@ def anonymize(
     policy: PolicyFile = POLICY,
     seed: Seed = None,
     key: Key = None,
+    accept: Accept = "",
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """One release of one table, verified; no series, no memory."""
-    from reveil.cli import terminal
-
     load_kernels()
-
-    with terminal.progress(quiet) as show:
-        release = AnonymizeSpec(source, policy, seed, out, key).run(show)
+    release = run_asking(AnonymizeSpec(source, policy, seed, out, key, accepted(accept)), quiet, json)
     show_release(release, json, quiet)

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from reveil.base.sections import NUMBER, TEXT, Share, one_of
 from reveil.guarantees.descriptor import Listed, Parameters
+from reveil.guarantees.selection import Selection
 
 if TYPE_CHECKING:
     from reveil.policy.policy import Policy
@@ -29,8 +30,8 @@ class ManyValues(Parameters):
         return ["m = 1 hides nothing: a group of one shows its value"] if self.m < 2 else []
 
     @property
-    def harmless_values(self) -> tuple[str, ...]:
-        return self.harmless or ()
+    def harmless_values(self) -> Selection:
+        return self.selection(self.harmless)
 
     def disagreements(self, policy: Policy) -> list[str]:
         """Harmless values repeat in a group, and conditions that count values would count them."""
@@ -59,6 +60,8 @@ class CohortTerms(ManyValues):
             return [f'compromised > 2 needs refill = "never": {most}']
         if isinstance(self.refill, int) and c > 0 and self.refill < c + 1:
             return [f'refill = {self.refill} is too few for compromised = {c}: use {c + 1} or more, or "never"']
+        if self.tau is not None and self.tau >= 1:
+            return [f"tau = {self.tau} promises nothing: it allows certainty"]
         if self.tau is not None and self.tau < self.at_best:
             return [f"tau = {self.tau} cannot be kept: m, compromised and refill allow {self.at_best} at best"]
         return []

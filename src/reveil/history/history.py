@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from reveil.history.tables import Trace
 from reveil.policy.policy import ColumnType
 from reveil.published.imprint import Imprint
 
@@ -38,7 +39,8 @@ class History:
     """
 
     head: int = 0
-    head_id: str = ""
+    head_id: str = ""  # of the newest entry, which may be that of a discarded release
+    discarded: int = 0  # releases that were taken back before anybody had them
     persons: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PERSONS))
     members: pl.DataFrame = field(default_factory=pl.DataFrame)
     groups: pl.DataFrame = field(default_factory=pl.DataFrame)
@@ -49,6 +51,7 @@ class History:
     types: Mapping[str, ColumnType] = field(default_factory=dict)  # column -> what it held from the beginning
     rates: Mapping[int, Fraction] = field(default_factory=dict)  # release -> share of the people before who came back
     imprint: Imprint | None = None  # what the newest public data package says of itself
+    traces: Mapping[int, Trace] = field(default_factory=dict)  # release -> what is kept of its table to know it again
 
     def until(self, release: int) -> History:
         """The past as it was when this release was planned."""

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from reveil.base.errors import Fault, TamperedError
 from reveil.history.history import CODE, PERSONS, SPELLED, History
+from reveil.history.tables import Trace
 from reveil.ledger.ledger import Ledger
 from reveil.ledger.record import Snapshot
 from reveil.published.imprint import Imprint
@@ -43,6 +44,7 @@ class RecordedHistory(History):
             "_kept": {record.number: frozenset(record.manifest) for record in series.records},
             "head": series.head.number,
             "head_id": series.head.id,
+            "discarded": len(series.chain) - len(series.records),
             "codebook": {name: [_unpack(value) for value in book] for name, book in facts[-1]["codebook"].items()},
             "paths": _merge(fact["paths"] for fact in facts),
             "losses": {record.number: record.facts["loss"]["mean_ncp"] for record in series.records},
@@ -50,6 +52,7 @@ class RecordedHistory(History):
             "_counts": {record.number: record.facts["counts"] for record in series.records},
             "rates": _rates({record.number: record.facts["counts"] for record in series.records}),
             "imprint": Imprint.read(facts[-1]),
+            "traces": {r.number: trace for r in series.records if (trace := Trace.read(r.facts)) is not None},
         }
         self.__dict__.update(plain)  # fields are frozen, and `members`, `groups` and `values` not there yet
 
@@ -130,7 +133,7 @@ def history_of(ledger: Ledger, series: Snapshot | None = None) -> History:
     """Everything that a series remembers, up to its head, or up to that of a snapshot taken before."""
     now = series or ledger.checked()
     if not now.records:
-        return History()
+        return History(head_id=now.head.id, discarded=len(now.chain))
     ledger.insist_on_memory(now.head.number)
     return RecordedHistory(ledger, now)
 

@@ -5,9 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from reveil.base.errors import Fault
+from reveil.base.errors import Fault, TamperedError
 from reveil.ledger.ledger import Ledger
-from reveil.policy.policy import Policy, PolicyLike, load_policy, recorded_policy
+from reveil.policy.policy import (
+    Policy,
+    PolicyLike,
+    SeriesPublication,
+    content_of,
+    load_as,
+    load_policy,
+    recorded_policy,
+)
 
 
 @dataclass(frozen=True)
@@ -28,6 +36,8 @@ def look_back(policy: PolicyLike, home: str | Path | None = None) -> Past:
     loaded = load_policy(policy)
     ledger = Ledger.open(home_of(loaded, home), loaded.anchor)
     changes = tuple(ledger.changes(loaded.series.name, loaded.fixed()))
+    if changes and (faults := ledger.check([])):  # not the policy given was edited, but the recorded one
+        raise TamperedError(faults)
     return Past(recorded_policy(ledger.policy or {}, loaded) if changes else loaded, ledger, changes)
 
 
@@ -37,6 +47,18 @@ def settle_and_look_back(policy: PolicyLike, home: str | Path | None = None) -> 
     return replace(past, settled=tuple(past.ledger.settle()))
 
 
-def home_of(policy: Policy, home: str | Path | None) -> Path:
+def ledger_of(policy: PolicyLike, home: str | Path | None = None) -> tuple[Ledger, list[str]]:
+    """The ledger of a series of rows, or of counts, and what had to be settled in it."""
+    if "dp" in content_of(policy)[0]:
+        from reveil.dp.count_policy import Counting
+
+        rules: SeriesPublication = load_as(Counting, policy)
+    else:
+        rules = load_policy(policy)
+    ledger = Ledger.open(home_of(rules, home), rules.anchor)
+    return ledger, ledger.settle()
+
+
+def home_of(policy: SeriesPublication, home: str | Path | None) -> Path:
     """Without a `home`, the memory is in `.reveil` beside the policy file, or in the working folder."""
     return Path(home) if home is not None else policy.folder / ".reveil"

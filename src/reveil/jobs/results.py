@@ -74,8 +74,15 @@ def history_of(past: Past) -> SeriesHistory:
     faults = tuple(ledger.check())
     try:
         releases = tuple(
-            {"number": r.number, "made": r.made, "id": r.id, **r.facts["counts"], "NCP": r.facts["loss"]["mean_ncp"]}
-            for r in ledger.records()
+            {
+                "number": r.number,
+                "made": r.made,
+                "id": r.id,
+                "state": str(r.state),
+                **r.facts["counts"],
+                "NCP": r.facts["loss"]["mean_ncp"],
+            }
+            for r in ledger.snapshot().chain
         )
     except (KeyError, TypeError):  # edited facts: there is nothing to list, only to name
         raise TamperedError(faults) from None
@@ -112,6 +119,12 @@ class HandedOver:
     @property
     def holds(self) -> bool:
         return not self.forks and all(certificate.holds for certificate in self.certificates.values())
+
+    @property
+    def undecided(self) -> bool:
+        """Whether nothing speaks against any of them, but not all can be shown from what was given."""
+        judged = self.certificates.values()
+        return not self.holds and not self.forks and all(one.holds or one.undecided for one in judged)
 
     def to_dict(self) -> dict[str, Any]:
         judged = {where: certificate.to_dict() for where, certificate in self.certificates.items()}

@@ -47,11 +47,14 @@ def _some_only(policy: Policy) -> bool:
 
 
 def verdict_text(promise: str, holds: bool | None) -> str:
-    """The verdict, whoever gives it; None: nothing was found, and too much is undecided.
+    """The verdict, whoever gives it; None: nothing speaks against it, and too much is undecided.
 
     >>> verdict_text("nobody is linked to 'illness' with more than 1/2", True)
     "The promise holds. Promised: nobody is linked to 'illness' with more than 1/2."
     """
-    found = {True: "The promise holds.", False: "The promise does not hold."}
-    said = "It is undecided whether the promise holds." if holds is None else found[holds]
-    return f"{said} Promised: {promise}."
+    said = {
+        True: "The promise holds.",
+        False: "The promise does not hold.",
+        None: "It is undecided whether the promise holds: it cannot be shown from this alone.",
+    }
+    return f"{said[holds]} Promised: {promise}."

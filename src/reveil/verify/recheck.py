@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,9 @@ from reveil.base.errors import Fault, InputError, ReveilError, TamperedError
 from reveil.history.history import History
 from reveil.history.recorded import history_of
 from reveil.ledger.ledger import Ledger
-from reveil.policy.policy import Policy
-from reveil.published.format import GROUP, PUBLIC, public_half
+from reveil.policy.policy import Policy, PolicyLike, load_policy
+from reveil.published.format import GROUP, PACKAGE, PUBLIC, public_half
+from reveil.published.imprint import Imprint
 from reveil.verify.certificate import Certificate, certify
 from reveil.verify.reading import grouped, published_columns, read_others
 from reveil.verify.verify import Truth, Verification, check_table, verify
@@ -62,7 +64,22 @@ def _decoded(codes: pl.Series, book: Sequence[Any]) -> pl.Series:
 
 def check_folder(folder: Path, policy: Policy) -> Certificate:
     """Judge a folder of public files on its own, without any history."""
-    return _certificate(verify(public_half(folder), policy, History()), policy)
+    public = public_half(folder)
+    found = verify(public, policy, History())
+    imprint = Imprint.read(json.loads((public / PACKAGE).read_bytes()))
+    later = imprint is not None and imprint.release > 1 and policy.guarantee.series
+    note = "Earlier releases of this series are not known here: what is said about the series is about this one alone."
+    return _certificate(found, policy, (note,) if later else ())
+
+
+def check(published: Any, policy: PolicyLike) -> Certificate:
+    """Judge a table that somebody has published already, in our notation or ARX's, under a policy.
+
+    >>> table = pl.DataFrame({"age": ["2*", "2*", "4*"], "illness": ["flu", "cold", "flu"]})
+    >>> check(table, {"columns": {"age": "quasi", "illness": "sensitive"}, "guarantee": {"k": 2}}).holds
+    False
+    """
+    return check_published(published, load_policy(policy))
 
 
 def check_published(published: Any, policy: Policy) -> Certificate:
@@ -82,5 +99,5 @@ def check_published(published: Any, policy: Policy) -> Certificate:
     return _certificate(check_table(quasi, None, policy, History()), policy)
 
 
-def _certificate(verification: Verification, policy: Policy) -> Certificate:
-    return certify(verification, policy, release=None, rows=verification.rows, reasons={}, hashes={})
+def _certificate(verification: Verification, policy: Policy, notes: tuple[str, ...] = ()) -> Certificate:
+    return certify(verification, policy, release=None, rows=verification.rows, reasons={}, hashes={}, notes=notes)

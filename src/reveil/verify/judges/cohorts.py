@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from reveil.base.arrays import I64, offsets_by_key
 from reveil.base.kernels import kernel
-from reveil.base.text import plain_text
 from reveil.base.words import some
 from reveil.guarantees.compromise_safety import CompromiseSafety
+from reveil.guarantees.selection import NOTHING, Selection
 from reveil.history.history import History
 from reveil.policy.policy import Policy
 from reveil.verify.judges.cohort_bounds import promised_guess
@@ -213,10 +213,10 @@ class CompromiseSafetyJudge:
     tau: Fraction
     column: str
     name: str = "compromise-safety"
-    harmless: tuple[str, ...] = ()
+    harmless: Selection = NOTHING
 
     def protects(self, value: object) -> bool:
-        return plain_text(value) not in self.harmless
+        return not self.harmless.selects(value)
 
     def judge(self, view: View, history: History) -> list[Verdict]:
         known = some(self.known, "person", "people")
@@ -281,7 +281,7 @@ class GuessJudge(Protocol):
     column: str
     known: int
     tau: Fraction
-    harmless: tuple[str, ...]
+    harmless: Selection
 
 
 @dataclass(frozen=True)
@@ -332,6 +332,7 @@ def unknown_members(name: str, bound: Fraction | int, view: View, details: dict[
         view.count,
         len(view.classes),
         details,
+        decided=False,
     )
 
 

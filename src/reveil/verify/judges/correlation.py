@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from reveil.base.arrays import offsets_by_key
 from reveil.base.errors import Fault, InputError
-from reveil.base.text import plain_text
 from reveil.base.words import some
 from reveil.guarantees.historical_safety import HistoricalSafety
+from reveil.guarantees.selection import NOTHING, Selection
 from reveil.history.history import History
 from reveil.policy.policy import Policy
 from reveil.verify.judges.cohorts import Protects, closed, components, excepted, refills, unknown_members, without_bound
@@ -217,10 +217,10 @@ class HistoricalSafetyJudge:
     closure: Closure
     column: str
     name: str = "historical-safety"
-    harmless: tuple[str, ...] = ()
+    harmless: Selection = NOTHING
 
     def protects(self, value: object) -> bool:
-        return plain_text(value) not in self.harmless
+        return not self.harmless.selects(value)
 
     def _uneven(self, series: Trail) -> Flags:
         """Groups without the values they must have. Where harmless ones repeat, only closed cohorts of m will do."""

@@ -137,7 +137,8 @@ class GlobalJudge:
             )
             plain = (
                 f"Taken together, the releases say more about some people than was promised: that they had a "
-                f"{self._which} {self.column!r} at some time can be guessed with a chance of {float(findings.worst):.1%}."
+                f"{self._which} {self.column!r} at some time can be guessed with "
+                f"a chance of {float(findings.worst):.1%}."
             )
         else:
             statement = (
