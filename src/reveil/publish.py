@@ -39,7 +39,7 @@ from reveil.plan.methods import method
 from reveil.plan.plan import Plan
 from reveil.policy.agreement import faults_alone
 from reveil.policy.policy import Policy, PolicyLike, load_policy
-from reveil.published.format import PRIVATE, PUBLIC, QUASI, TABLE, value_tables
+from reveil.published.format import PEOPLE, PRIVATE, PUBLIC, TABLE, value_tables
 from reveil.published.imprint import Imprint
 from reveil.report.make import write_reports
 from reveil.table.encode import Encoded, encode
@@ -48,11 +48,13 @@ from reveil.table.read import declares_types, read_table
 from reveil.table.roles import options, order_faults, prepare
 from reveil.table.types import decided_types
 from reveil.verify.certificate import Certificate, certify
+from reveil.verify.comparing import Crowds, Truth
 from reveil.verify.covering import Held
-from reveil.verify.verify import Bench, Truth, Verification, verify
+from reveil.verify.verify import Bench, Verification, verify
 from reveil.write.emit import count_counterfeits, emit, stamp
 from reveil.write.folders import copy_release, make_halves
-from reveil.write.recode import Recoded, part, recode
+from reveil.write.recode import Recoded, recode
+from reveil.write.two_tables import part
 
 if TYPE_CHECKING:
     from reveil.audit.audit import Audit
@@ -143,20 +145,22 @@ def write_release(d: Draft, folder: Path, history: History, number: int | None, 
     series = number is not None
     progress("writing", 0.0)
     counterfeits = count_counterfeits(d.plan) if series else None
-    values = None
-    if d.policy.method.publish == "anatomy":
-        table, values = part(d.frame, d.plan, d.policy, d.rng)
-        names = value_tables(d.policy.named("sensitive"))
-        tables: dict[str, pl.DataFrame | Recoded] = {QUASI: table, **{names[name]: values[name] for name in values}}
+    values, boxes = None, None
+    if d.policy.method.two_tables:
+        parted = part(d.frame, d.encoded, d.plan, d.policy, d.rng)
+        names, values, boxes = value_tables(d.policy.named("sensitive")), parted.values, parted.boxes
+        tables: dict[str, pl.DataFrame | Recoded] = {PEOPLE: parted.people, **{names[n]: values[n] for n in values}}
+        table = parted.people.table
+        emit(tables, None, d.policy, folder / PUBLIC)
     else:
         grouped = series or bool(d.policy.guarantee.priors)
         recoded = recode(d.frame, d.encoded, d.plan, d.policy, d.rng, group_column=grouped)
-        table, tables = recoded.table, {TABLE: recoded}
-    emit(tables, counterfeits, d.policy, folder / PUBLIC)
+        table = recoded.table
+        emit({TABLE: recoded}, counterfeits, d.policy, folder / PUBLIC)
     if d.imprint is not None:
         stamp(folder / PUBLIC, d.imprint)
     progress("verifying", 0.0)
-    verification = verify(folder / PUBLIC, d.policy, history, truth_of(d), d.bench)
+    verification = verify(folder / PUBLIC, d.policy, history, truth_of(d, boxes), d.bench)
     verification.insist()
     certificate = certify(
         verification,
@@ -175,8 +179,8 @@ def write_release(d: Draft, folder: Path, history: History, number: int | None, 
     return Release(table, d.plan.groups, counterfeits, certificate, None, number, values, decided)
 
 
-def truth_of(d: Draft) -> Truth:
-    """What was put in, for the verifier to compare with what came out."""
+def truth_of(d: Draft, boxes: pl.DataFrame | None = None) -> Truth:
+    """What was put in, for the verifier to compare with what came out; `boxes`: what each box of people shows."""
     values = {
         name: pl.DataFrame({"value": d.frame[name]}).group_by("value").len("rows").cast({"rows": pl.Int64})
         for name in d.policy.named("sensitive")
@@ -194,7 +198,8 @@ def truth_of(d: Draft) -> Truth:
             for number, tree in enumerate(d.encoded.quasi)
         }
     signatures = signatures_of(d.encoded, d.plan, d.policy)
-    return Truth(d.encoded.rows, d.plan.withheld, values, members, quasi, left_out, signatures)
+    crowds = None if boxes is None or d.plan.people is None else Crowds(boxes, d.plan.people[d.plan.groups >= 0])
+    return Truth(d.encoded.rows, d.plan.withheld, values, members, quasi, left_out, signatures, crowds)
 
 
 def left_out_of(d: Draft) -> pl.DataFrame:

@@ -236,7 +236,7 @@ def test_an_anatomy_as_it_is_published(tmp_path):
     policy = {
         "columns": POLICY["columns"],
         "guarantee": {"model": "l-diversity", "l": 2},
-        "method": {"publish": "anatomy"},
+        "method": {"publish": "anatomy", "people": "exact"},
     }
     made = reveil.open_series(policy, tmp_path / "home")
     made.publish(FIRST, seed=1)

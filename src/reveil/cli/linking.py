@@ -1,4 +1,4 @@
-"""What outsiders and recipients can do with a release: link people with it, or ask an anatomy."""
+"""What outsiders and recipients can do with a release: link people with it, or ask two tables."""
 
 from pathlib import Path
 from typing import Annotated
@@ -58,13 +58,13 @@ def link(
 
 @app.command()
 def ask(
-    published: Annotated[str, typer.Argument(help="The folder of an anatomy release, or its public half.")],
+    published: Annotated[str, typer.Argument(help="The folder of a release in two tables, or its public half.")],
     conditions: Annotated[
         list[str], typer.Argument(help="COLUMN=VALUE, or any notation: age=[30-39] zip=476** disease={flu,HIV}.")
     ],
     json: Json = False,
 ) -> None:
-    """COUNT the people of an anatomy that meet all conditions: expected value and bounds."""
+    """COUNT the people of a release in two tables that meet all conditions: expected value and bounds."""
     from reveil.cli import terminal
     from reveil.measure.ask import ask as compute
 

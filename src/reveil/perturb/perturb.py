@@ -29,7 +29,7 @@ from reveil.policy.policy import load_as
 from reveil.published.format import PRIVATE, PUBLIC, TABLE
 from reveil.table.read import declares_types, read_table
 from reveil.table.roles import options, prepare
-from reveil.verify.verify import Check
+from reveil.verify.comparing import Check
 from reveil.write.emit import emit
 from reveil.write.folders import copy_release, make_halves
 

@@ -15,8 +15,9 @@ from reveil.ledger.ledger import Ledger
 from reveil.policy.policy import Policy
 from reveil.published.format import GROUP, PUBLIC, public_half
 from reveil.verify.certificate import Certificate, certify
+from reveil.verify.comparing import Truth
 from reveil.verify.reading import grouped, published_columns, read_others
-from reveil.verify.verify import Truth, Verification, check_table, verify
+from reveil.verify.verify import Verification, check_table, verify
 
 
 def recheck(ledger: Ledger, policy: Policy, number: int | None) -> Mapping[int, Verification | ReveilError]:
@@ -79,7 +80,7 @@ def check_published(published: Any, policy: Policy) -> Certificate:
     if grouped(table, policy) and not table[GROUP].dtype.is_integer():  # others may call their groups A and B
         table = table.with_columns(pl.col(GROUP).rank("dense"))
     quasi = table.with_columns(pl.col(name).cast(pl.String) for name in policy.named("quasi"))
-    return _certificate(check_table(quasi, None, policy, History()), policy)
+    return _certificate(check_table(quasi, policy), policy)
 
 
 def _certificate(verification: Verification, policy: Policy) -> Certificate:
