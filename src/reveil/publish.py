@@ -53,7 +53,7 @@ from reveil.verify.covering import Held
 from reveil.verify.verify import Bench, Verification, verify
 from reveil.write.emit import count_counterfeits, emit, stamp
 from reveil.write.folders import copy_release, make_halves
-from reveil.write.recode import Recoded, recode
+from reveil.write.recode import recode
 from reveil.write.two_tables import part
 
 if TYPE_CHECKING:
@@ -149,9 +149,8 @@ def write_release(d: Draft, folder: Path, history: History, number: int | None, 
     if d.policy.method.two_tables:
         parted = part(d.frame, d.encoded, d.plan, d.policy, d.rng)
         names, values, boxes = value_tables(d.policy.named("sensitive")), parted.values, parted.boxes
-        tables: dict[str, pl.DataFrame | Recoded] = {PEOPLE: parted.people, **{names[n]: values[n] for n in values}}
         table = parted.people.table
-        emit(tables, None, d.policy, folder / PUBLIC)
+        emit({PEOPLE: parted.people, **{names[n]: values[n] for n in values}}, None, d.policy, folder / PUBLIC)
     else:
         grouped = series or bool(d.policy.guarantee.priors)
         recoded = recode(d.frame, d.encoded, d.plan, d.policy, d.rng, group_column=grouped)
@@ -319,7 +318,8 @@ class Series:
         past = self.history()
         d = self.draft(table, past, seed, progress, new_people)
         counts, decided = d.people.returning.counts(), decided_types(d.frame, self.policy.columns, past.types)
-        return Preview(past.head + 1, d.encoded.rows, d.plan, d.loss, self.policy.guarantee.model, counts, decided)
+        about = (self.policy.guarantee.model, counts, decided, self.policy.method.two_tables)
+        return Preview(past.head + 1, d.encoded.rows, d.plan, d.loss, *about)
 
     def publish(
         self, table: Any, *, seed: int | None = None, progress: Progress = silent, new_people: bool = False

@@ -79,6 +79,14 @@ SERIES: dict[str, tuple[str, dict[str, Any]]] = {
             "method": {"publish": "anatomy", "people": "exact", **WITHHOLD},
         },
     ),
+    "cohorts in two tables": (
+        "never",
+        {"values": NEVER, "guarantee": {**COHORTS, "k": 5}, "method": {"publish": "anatomy", **WITHHOLD}},
+    ),
+    "m-distinct-star in two tables": (
+        "transitions",
+        {"guarantee": {"model": "m-distinct-star", **JOINT, "k": 4}, "method": {"publish": "anatomy", **WITHHOLD}},
+    ),
     "m-distinct joint": ("transitions", {"guarantee": {"model": "m-distinct", **JOINT}, "method": WITHHOLD}),
     "m-distinct individual": (
         "transitions",

@@ -428,7 +428,7 @@ def test_anatomy_is_not_said_to_hide_rows(tmp_path: Path) -> None:
     for name in ("report.html", "report-external.html"):
         html = (tmp_path / "out/private" / name).read_text(encoding="utf-8")
         text = check_stands_alone(html).text
-        assert "Anatomy publishes the quasi-identifiers as they are." in text
+        assert "People are published with their quasi-identifiers as they are." in text
         assert "highest risk 100% 100%" in text
         assert "generalised" not in text
     check_reveals_nothing(html, SECRETS)

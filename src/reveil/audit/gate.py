@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 
 from reveil.audit.audit import Audit, adversary_for, audit
+from reveil.audit.input.boxes import crowds_of
 from reveil.audit.input.knowledge import person_priors
 from reveil.audit.input.observed import Observed
 from reveil.audit.input.series import REMEDY, PublishedRelease, observe_series, sources_of, truth_of
@@ -52,7 +53,8 @@ def audit_series(
     truth = truth_of(sources, column, seen)
     asked_by_name = None if asked is None else [name(n) for n in asked]
     effort = {f: getattr(settings, f) for f in ("draws", "promise", "limit", "samples", "worst", "seed")}
-    return audit(seen, policy=policy, adversary=who, people=asked_by_name, truth=truth, progress=progress, **effort)
+    found = audit(seen, policy=policy, adversary=who, people=asked_by_name, truth=truth, progress=progress, **effort)
+    return replace(found, crowds=crowds_of(ledger))
 
 
 def _priors(ledger: Ledger, policy: Policy, column: str, seen: Observed) -> dict[str, dict[str, Fraction]]:

@@ -99,8 +99,12 @@ def plan(
         return
     terminal.say(f"Release {preview.number} under {preview.model} would be:")
     published = preview.rows - preview.plan.withheld + preview.plan.counterfeits
+    form = f"{some(published, 'row')}"
+    if preview.two_tables:
+        people = some(published - preview.plan.counterfeits, "person", "people")
+        form = f"two tables: {people}, and {some(published, 'value')}"
     terminal.say(
-        f"  {some(published, 'row')} in {some(preview.plan.count, 'group')}, "
+        f"  {form} in {some(preview.plan.count, 'group')}, "
         f"{preview.plan.withheld:,} of {preview.rows:,} withheld, {preview.plan.counterfeits:,} counterfeit"
     )
     terminal.say(f"  {sentence(preview.people, preview.number)}")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
+
+from pydantic import SerializerFunctionWrapHandler, model_serializer
 
 from reveil.base.sections import Section, Share
 from reveil.guarantees.catalog import descriptors
@@ -43,6 +45,12 @@ class MethodSection(Section):
     insensitive: Literal["dealt", "own"] = "dealt"  # of two tables in a series: among the people of a group, or not
     infeasible: Literal["refuse", "withhold"] = "refuse"
     suppress: Share = Fraction(0)
+
+    @model_serializer(mode="wrap")
+    def _written(self, written: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without the keys that do nothing for one table: earlier series keep the form of their policy."""
+        content: dict[str, Any] = written(self)
+        return {key: value for key, value in content.items() if self.two_tables or key not in TWO_TABLES}
 
     @property
     def two_tables(self) -> bool:

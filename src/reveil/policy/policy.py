@@ -20,7 +20,7 @@ from reveil.base.errors import Fault, InputError
 from reveil.base.sections import MARK, TABLE, TEXT, ContradictionError, Exact, Section, Share, one_of
 from reveil.policy.agreement import disagreements
 from reveil.policy.guarantee import RECORDED, USUAL, Guarantee, Values, form
-from reveil.policy.method import TWO_TABLES, MethodSection
+from reveil.policy.method import MethodSection
 
 Role = Literal["identifier", "quasi", "sensitive", "insensitive", "drop"]
 ColumnType = Literal["auto", "number", "category", "date"]
@@ -206,8 +206,6 @@ class Policy(SeriesPublication):
         everything = self.to_dict()
         fixed = {name: everything[name] for name in ("series", "columns", "values", "guarantee", "method")}
         fixed["method"].pop("infeasible")  # whether to refuse or to leave people out may be decided each time
-        if not self.method.two_tables:  # they do nothing there, and earlier series keep the form of their policy
-            fixed["method"] = {key: fixed["method"][key] for key in fixed["method"] if key not in TWO_TABLES}
         if self.normalises:  # only then, so that earlier series keep the form of their policy
             fixed["input"] = {"identifiers": self.input.identifiers}
         return fixed

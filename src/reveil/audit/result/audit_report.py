@@ -60,6 +60,8 @@ def lines(found: Audit, *, external: bool = False) -> str:
     if s["trend"]:
         out += ["", "  after release  people  exposed"]
         out += [f"  {row['release']:>13}  {row['people']:>6,}  {row['exposed']:>7,}" for row in s["trend"]]
+    if found.crowds is not None:
+        out += ["", fill(found.crowds.sentence(), WIDTH, initial_indent="  ", subsequent_indent="  ")]
     out += ["", *_attack_lines(found)]
     if found.classes:
         out += ["", "  exposed because"]
@@ -185,6 +187,8 @@ def _sections(found: Audit, external: bool) -> list[Markup]:
     if s["undecided"]:
         note = f"{some_people(s['undecided'])}. {UNDECIDED}"
         sections.append(Markup('<div class="warning" role="note"><b>Not settled</b><p>{}</p></div>').format(note))
+    if found.crowds is not None:
+        sections.append(Markup("<h2>Being in the table</h2><p>{}</p>").format(found.crowds.sentence()))
     if len(s["trend"]) > 1:
         labels = [f"release {row['release']}" for row in s["trend"]]
         plot = line("People exposed after each release", [row["exposed"] for row in s["trend"]], labels)

@@ -14,6 +14,7 @@ import polars as pl
 
 from reveil.audit.infer.infer import Inference
 from reveil.audit.infer.sample import Sampled
+from reveil.audit.input.boxes import Crowds
 from reveil.audit.input.knowledge import Adversary
 from reveil.audit.input.observed import Observed
 from reveil.audit.result.attacks import Attack, classes
@@ -44,6 +45,7 @@ class Audit:
     policy: Policy | None = None
     asked: tuple[int, ...] = ()  # people who were asked about, by number
     allowed: int | None = None  # people who may be known in the terms of the promise; None: it has no terms
+    crowds: Crowds | None = None  # own series in boxes of people: what these tell over all releases
 
     @property
     def certain(self) -> pl.DataFrame:
@@ -119,6 +121,7 @@ class Audit:
             "components": dict(self.inference.methods),
             "certain_by_draw": list(self.draws),
             "trend": list(self.trend),
+            **({} if self.crowds is None else {"presence": self.crowds.to_dict()}),
         }
 
     def _ever(self) -> dict[str, Any]:
