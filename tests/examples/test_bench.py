@@ -21,6 +21,8 @@ GENERATED = {  # script and arguments; {out} is a folder of the test
     "persistent_plots figure2": "{out}/figure2.svg",
     "leaks": "--rows 120 --times 1",
     "perturb": "300",
+    "series table": "--rows 90 --releases 2 --queries 10 --m 3 --shapes hospital",
+    "series speed": "--rows 300 --past 1 --m 3 --times 1",
     "single": "--rows 300",
     "startup": "1 30",
     "toolbox_plots": "{out}",
@@ -33,6 +35,7 @@ GENERATED = {  # script and arguments; {out} is a folder of the test
 }
 REAL = {  # these read ../shared/data
     "persistent_real meps": "--people 200",
+    "series table": "--shapes meps --rows 150 --releases 2 --queries 10 --m 3",
     "robust speed": "--rows 300",
     "robust breach": "--rows 300 --r 2 --queries 10",
     "schemes": "--rows 300 --times 1",
