@@ -159,7 +159,7 @@ def run_table(args: argparse.Namespace) -> None:
 
 def run_speed(args: argparse.Namespace) -> None:
     """One more release in two tables after `past` releases: planning groups and boxes, against sorting."""
-    from persistent import COLUMNS, Memory, _sorting
+    from persistent import COLUMNS, Memory, sorting_time
 
     form = "two tables, never refilled (default)"
     policy = load_policy(policy_of(COLUMNS, args.m, form))
@@ -171,7 +171,7 @@ def run_speed(args: argparse.Namespace) -> None:
         encoded, past = memory.encode(table.select(*COLUMNS)), memory.history()
         if number <= args.past:
             memory.add(encoded, method(whole)(encoded, past, whole, seed=args.seed, progress=silent))
-    sorting = min(_sorting(encoded.positions) for _ in range(5))
+    sorting, processor = min(sorting_time(encoded.positions) for _ in range(5))
     print("| what | rows | sorting s | planning s | ratio | processor ratio |\n|---|---|---|---|---|---|")
     for name, asked in (("groups alone (one table)", whole), ("groups and boxes (two tables)", policy)):
         times, busy = [], []
@@ -181,7 +181,7 @@ def run_speed(args: argparse.Namespace) -> None:
             times.append(time.perf_counter() - clock)
             busy.append(time.process_time() - used)
         best, used = min(times), min(busy)
-        ratios = f"{best / sorting:.1f}", f"{used / sorting:.1f}"
+        ratios = f"{best / sorting:.1f}", f"{used / processor:.1f}"
         figures = (f"{encoded.rows:,}", f"{sorting:.3f}", f"{best:.3f}", *ratios)
         print(f"| {name} | {' | '.join(figures)} |", flush=True)
 
