@@ -25,7 +25,7 @@ from reveil.base.errors import Fault, InfeasibleError, InputError, ReveilError, 
 from reveil.base.lots import generator, secret_of, token
 from reveil.base.progress import Progress, silent
 from reveil.history.history import History
-from reveil.history.memory import facts_of, memory_of, refuse_changes, signatures_of
+from reveil.history.memory import facts_of, memory_of, refuse_changes
 from reveil.history.recorded import history_of
 from reveil.history.returning import People, hashes_of, recognise
 from reveil.jobs.past import home_of
@@ -48,12 +48,11 @@ from reveil.table.read import declares_types, read_table
 from reveil.table.roles import options, order_faults, prepare
 from reveil.table.types import decided_types
 from reveil.verify.certificate import Certificate, certify
-from reveil.verify.comparing import Crowds, Truth
-from reveil.verify.covering import Held
 from reveil.verify.verify import Bench, Verification, verify
 from reveil.write.emit import count_counterfeits, emit, stamp
 from reveil.write.folders import copy_release, make_halves
 from reveil.write.recode import recode
+from reveil.write.truth import truth_of
 from reveil.write.two_tables import part
 
 if TYPE_CHECKING:
@@ -159,7 +158,8 @@ def write_release(d: Draft, folder: Path, history: History, number: int | None, 
     if d.imprint is not None:
         stamp(folder / PUBLIC, d.imprint)
     progress("verifying", 0.0)
-    verification = verify(folder / PUBLIC, d.policy, history, truth_of(d, boxes), d.bench)
+    truth = truth_of(d.frame, d.encoded, d.plan, d.policy, boxes)
+    verification = verify(folder / PUBLIC, d.policy, history, truth, d.bench)
     verification.insist()
     certificate = certify(
         verification,
@@ -176,37 +176,6 @@ def write_release(d: Draft, folder: Path, history: History, number: int | None, 
     write_reports(folder / PRIVATE, *seen, losses=history.losses)
     decided = decided_types(d.frame, d.policy.columns, history.types)
     return Release(table, d.plan.groups, counterfeits, certificate, None, number, values, decided)
-
-
-def truth_of(d: Draft, boxes: pl.DataFrame | None = None) -> Truth:
-    """What was put in, for the verifier to compare with what came out; `boxes`: what each box of people shows."""
-    values = {
-        name: pl.DataFrame({"value": d.frame[name]}).group_by("value").len("rows").cast({"rows": pl.Int64})
-        for name in d.policy.named("sensitive")
-    }
-    members, quasi, left_out = None, None, None
-    if d.encoded.persons is not None:
-        left_out = left_out_of(d)
-        kept = np.flatnonzero(d.plan.groups >= 0)
-        everybody = len(kept) == d.encoded.rows  # then nothing need be copied
-        rows, frame = (slice(None), d.frame) if everybody else (kept, d.frame[kept])
-        held = {name: frame[name] for name in d.policy.named("sensitive")}
-        members = pl.DataFrame({"person": d.encoded.persons[rows], "group": d.plan.groups[rows], **held})
-        quasi = {
-            tree.name: Held(frame[tree.name], tree.leaves, d.encoded.positions[rows, number])
-            for number, tree in enumerate(d.encoded.quasi)
-        }
-    signatures = signatures_of(d.encoded, d.plan, d.policy)
-    crowds = None if boxes is None or d.plan.people is None else Crowds(boxes, d.plan.people[d.plan.groups >= 0])
-    return Truth(d.encoded.rows, d.plan.withheld, values, members, quasi, left_out, signatures, crowds)
-
-
-def left_out_of(d: Draft) -> pl.DataFrame:
-    """Who was there and is not shown, with their values."""
-    assert d.encoded.persons is not None
-    rows = np.flatnonzero(d.plan.groups < 0)
-    held = {name: d.frame[name][rows] for name in d.policy.named("sensitive")}
-    return pl.DataFrame({"person": d.encoded.persons[rows], "group": d.plan.groups[rows], **held})
 
 
 def anonymize(
@@ -301,25 +270,45 @@ class Series:
         """The past as planning and verification see it."""
         return history_of(self.ledger) if self.begun else History()
 
-    def draft(self, table: Any, past: History, seed: int | None, progress: Progress, new_people: bool) -> Draft:
+    def draft(
+        self,
+        table: Any,
+        past: History,
+        seed: int | None,
+        progress: Progress,
+        new_people: bool,
+        policy: Policy | None = None,
+    ) -> Draft:
         """The next release, planned. A series that has not begun has its key ready: the first lots come from it."""
         key = self.ledger.key if self.begun else self._first_key
         try:
-            return draft(table, self.policy, past, key, seed, progress, new_people=new_people)
+            return draft(table, policy or self.policy, past, key, seed, progress, new_people=new_people)
         except InfeasibleError as error:
             if past.head:
                 error.add_note(FIXED)
             raise
 
     def plan(
-        self, table: Any, *, seed: int | None = None, progress: Progress = silent, new_people: bool = False
+        self,
+        table: Any,
+        *,
+        seed: int | None = None,
+        progress: Progress = silent,
+        new_people: bool = False,
+        forms: bool = False,
     ) -> Preview:
-        """What would be published and what it would cost. Changes nothing."""
+        """What would be published and what it would cost; with `forms`, in one table and in two. Changes nothing."""
         past = self.history()
         d = self.draft(table, past, seed, progress, new_people)
         counts, decided = d.people.returning.counts(), decided_types(d.frame, self.policy.columns, past.types)
         about = (self.policy.guarantee.model, counts, decided, self.policy.method.two_tables)
-        return Preview(past.head + 1, d.encoded.rows, d.plan, d.loss, *about)
+        preview = Preview(past.head + 1, d.encoded.rows, d.plan, d.loss, *about)
+        if not forms:
+            return preview
+        from reveil.jobs.forms import forms_of
+
+        both = forms_of(d, lambda other: self.draft(table, past, seed, progress, new_people, other))
+        return replace(preview, forms=both)
 
     def publish(
         self, table: Any, *, seed: int | None = None, progress: Progress = silent, new_people: bool = False

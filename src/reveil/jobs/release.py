@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -22,6 +22,9 @@ from reveil.plan.plan import Plan
 from reveil.published.format import PRIVATE, PUBLIC
 from reveil.published.reader import read_release
 from reveil.verify.certificate import Certificate
+
+if TYPE_CHECKING:
+    from reveil.jobs.forms import Form
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +116,7 @@ class Preview:
     people: Mapping[str, int]  # who came back
     decided: Mapping[str, str] = field(default_factory=dict)  # types that only this table has settled, by column
     two_tables: bool = False
+    forms: tuple[Form, ...] = ()  # this release in one table and in two, where the policy allows both
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -123,6 +127,7 @@ class Preview:
             "people": dict(self.people),
             "types_decided": dict(self.decided),
             "loss": self.loss.to_dict(),
+            "forms": [form.to_dict() for form in self.forms],
             **self.plan.to_dict(),
         }
 

@@ -112,7 +112,7 @@ class PlanSpec(Spec):
         from reveil.publish import open_series
 
         series = open_series(self.policy, self.home)
-        return series.plan(self.table, seed=self.seed, progress=progress, new_people=self.new_people)
+        return series.plan(self.table, seed=self.seed, progress=progress, new_people=self.new_people, forms=True)
 
 
 @dataclass(frozen=True)
