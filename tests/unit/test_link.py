@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import itertools
 import json
+from collections import Counter
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -209,6 +210,44 @@ def test_answers_are_those_of_all_worlds(rows: list[tuple[int, int, str]], age: 
     assert found.least == sum(min(world) for world in by_group)
     assert found.most == sum(max(world) for world in by_group)
     variance = sum(np.var(world) for world in by_group)
+    assert found.deviation == pytest.approx(variance**0.5, abs=1e-9)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 1), st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=4),
+    st.lists(st.sampled_from("xyz"), min_size=4, max_size=6),
+    st.sampled_from(["1", "[1-2]", "*", "{0,3}", ">=2"]),
+    st.sampled_from(["x", "{x,y}"]),
+)
+def test_answers_about_boxes_are_those_of_all_worlds(
+    rows: list[tuple[int, int, int]], shown: list[str], age: str, value: str
+) -> None:
+    """People may have any age of their box, and of the values of their group (more than people) any, in any order."""
+    groups = sorted({group for group, _, _ in rows})
+    boxes = [(group, low, low + width) for group, low, width in rows]
+    people = pl.DataFrame(
+        [(g, f"[{a}-{b}]" if a < b else str(a)) for g, a, b in boxes], schema=["group", "age"], orient="row"
+    )
+    counts = Counter((group, text) for group in groups for text in shown)
+    table = pl.DataFrame(
+        [(g, text, n) for (g, text), n in counts.items()], schema=["group", "ill", "count"], orient="row"
+    )
+    found = ask((people, {"ill": table}), {"age": age, "ill": value})
+    ages, values = parse_cell(age, numeric=True), parse_cell(value)
+    expected, variance, least, most = Fraction(0), 0.0, 0, 0
+    for group in groups:
+        mine = [[ages.covers(x) for x in range(a, b + 1)] for g, a, b in boxes if g == group]
+        having = [values.covers(text) for text in shown]
+        worlds = [
+            sum(a and b for a, b in zip(match, order, strict=True))
+            for match in itertools.product(*mine)
+            for order in itertools.permutations(having, len(mine))
+        ]
+        expected += Fraction(sum(worlds), len(worlds))
+        variance += float(np.var(worlds))
+        least, most = least + min(worlds), most + max(worlds)
+    assert found.expected == expected
+    assert (found.least, found.most) == (least, most)
     assert found.deviation == pytest.approx(variance**0.5, abs=1e-9)
 
 
