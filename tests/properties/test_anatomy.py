@@ -17,6 +17,7 @@ from reveil.background.estimate import estimate
 from reveil.base.errors import GuaranteeError, InfeasibleError, InputError
 from reveil.history.history import History
 from reveil.measure.measure import measure
+from reveil.measure.risk import risk
 from reveil.policy.policy import load_policy
 from reveil.published.anatomy import counterfeits_of
 from reveil.published.notation import parse_cell
@@ -382,6 +383,29 @@ def test_measuring_and_asking_two_tables_of_a_series(tmp_path: Path) -> None:
     groups = release.table["group"]
     assert young.expected == sum(part * shares.get(group, 0) for part, group in zip(parts, groups, strict=True))
     assert young.least <= young.expected <= young.most
+
+
+def test_the_gate_audits_two_tables(tmp_path: Path) -> None:
+    """A series of releases that are l-diverse one by one is refused by the gate, closed cohorts are not."""
+    alone = {"model": "l-diversity", "l": 3, "k": 4}
+    for number, guarantee in enumerate((COHORTS, alone)):
+        policy = {**series_rules(tmp_path, guarantee, infeasible="withhold"), "audit": {"gate": True}}
+        series = reveil.open_series(policy, home=tmp_path / str(number))
+        refused = 0
+        for table in arrivals():
+            try:
+                series.publish(table, seed=1, new_people=True)
+            except GuaranteeError as error:
+                refused += any(fault.code == "R728" for fault in error.faults)
+        assert refused == (0 if guarantee is COHORTS else 2)
+
+
+def test_rows_look_alike_by_their_box_and_not_by_their_group(tmp_path: Path) -> None:
+    table, policy = arrivals()[0], series_rules(tmp_path, COHORTS)
+    release = reveil.open_series(policy, home=tmp_path / "home").publish(table, seed=1)
+    found = risk(release.table, table, policy)
+    assert found.after.smallest == release.certificate.counts["smallest box"] >= 4
+    assert found.after.prosecutor.maximum == Fraction(1, found.after.smallest)
 
 
 def test_a_list_of_people_finds_boxes_and_not_rows(tmp_path: Path) -> None:

@@ -62,6 +62,7 @@ def ask(
     conditions: Annotated[
         list[str], typer.Argument(help="COLUMN=VALUE, or any notation: age=[30-39] zip=476** disease={flu,HIV}.")
     ],
+    policy: PolicyFile = POLICY,
     json: Json = False,
 ) -> None:
     """COUNT the people of a release in two tables that meet all conditions: expected value and bounds."""
@@ -78,7 +79,8 @@ def ask(
     faults += [Fault("R741", f"column {name!r}", "has two conditions", "join them into one") for name in twice]
     if faults:
         raise InputError(faults)
-    answer = compute(published, {text.partition("=")[0]: text.partition("=")[2] for text in conditions})
+    given = policy if policy.exists() or policy != POLICY else None  # it says what labels of hierarchies stand for
+    answer = compute(published, {text.partition("=")[0]: text.partition("=")[2] for text in conditions}, given)
     if json:
         terminal.say_json(answer.to_dict())
     else:
