@@ -29,10 +29,11 @@ if TYPE_CHECKING:
     from reveil.measure.measure import measure
     from reveil.perturb.perturb import perturb
     from reveil.policy.policy import Policy, load_policy
-    from reveil.publish import Series, anonymize, check, open_series
+    from reveil.publish import Series, anonymize, open_series
     from reveil.simulation.scenario import Scenario
     from reveil.simulation.simulate import simulate
     from reveil.verify.certificate import Certificate
+    from reveil.verify.recheck import check
 
 # Heavy parts are imported when they are first used, so that `import reveil` and `reveil --help` are quick.
 _WHERE = {
@@ -48,7 +49,7 @@ _WHERE = {
     "anonymize": "publish",
     "ask": "measure.ask",
     "audit": "audit.audit",
-    "check": "publish",
+    "check": "verify.recheck",
     "compare": "measure.compare",
     "count": "dp.count",
     "link": "measure.link",

@@ -47,7 +47,7 @@ from reveil.table.identify import collision_faults
 from reveil.table.read import declares_types, read_table
 from reveil.table.roles import options, order_faults, prepare
 from reveil.table.types import decided_types
-from reveil.verify.certificate import Certificate, certify
+from reveil.verify.certificate import certify
 from reveil.verify.verify import Bench, Verification, verify
 from reveil.write.emit import count_counterfeits, emit, stamp
 from reveil.write.folders import copy_release, make_halves
@@ -57,6 +57,7 @@ from reveil.write.two_tables import part
 
 if TYPE_CHECKING:
     from reveil.audit.audit import Audit
+    from reveil.jobs.afterwards import Afterwards
 
 
 FIXED = (
@@ -104,7 +105,7 @@ def draft(
         encoded = replace(encoded, signatures=match_priors(frame, policy))
     # Another secret each time, also where the same seed is given: rows in the same order twice would be known again by
     # their places, and counterfeits by the lots they draw.
-    secret = secret_of(key, seed, past.head)
+    secret = secret_of(key, seed, past.head, past.discarded)
     plan = method(policy)(encoded, past, policy, seed=secret, progress=progress)
     rng = generator(secret)
     plan = plan.renumbered(rng)
@@ -246,11 +247,11 @@ class Series:
     def ledger(self) -> Ledger:
         """The private memory; made when it is first needed."""
         name, fixed = self.policy.series.name, self.policy.fixed()
-        found = Ledger.create_or_open(
+        ledger = Ledger.create_or_open(
             self.home, series=name, policy=fixed, key=self._first_key, anchor=self.policy.anchor
         )
         self.begun = True
-        return found
+        return ledger
 
     def settle(self) -> list[str]:
         """Finish or clear away what an interrupted command left, and say what was done. Publishing begins with it."""
@@ -364,6 +365,18 @@ class Series:
             self.ledger.write_memory(staged, name, content)
         return memory
 
+    def hand_over(self, to: str | Path, number: int | None = None, *, recipient: str = "") -> Afterwards:
+        """Copy the public half of a release (the latest) out and record it; it can never be discarded after that."""
+        from reveil.jobs.specs import HandOverSpec
+
+        return HandOverSpec(self.policy, to, number, recipient, self.home).run()
+
+    def discard(self, number: int, *, reason: str = "", no_copy_left: bool = False) -> Afterwards:
+        """Take back the newest release. `no_copy_left`: you are certain that nobody has it."""
+        from reveil.jobs.specs import DiscardSpec
+
+        return DiscardSpec(self.policy, number, reason, no_copy_left, self.home).run()
+
     def verify(self, number: int | None = None) -> Mapping[int, Verification | ReveilError]:
         """Check recorded releases again: their files against the ledger, and their bytes against the promise."""
         from reveil.verify.recheck import recheck
@@ -375,15 +388,3 @@ class Series:
         from reveil.audit.gate import audit_series
 
         return audit_series(self.ledger, self.policy, **how)
-
-
-def check(published: Any, policy: PolicyLike) -> Certificate:
-    """Judge a table that somebody has published already, in our notation or ARX's, under a policy.
-
-    >>> table = pl.DataFrame({"age": ["2*", "2*", "4*"], "illness": ["flu", "cold", "flu"]})
-    >>> check(table, {"columns": {"age": "quasi", "illness": "sensitive"}, "guarantee": {"k": 2}}).holds
-    False
-    """
-    from reveil.verify.recheck import check_published
-
-    return check_published(published, load_policy(policy))

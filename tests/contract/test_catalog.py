@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from reveil.base.errors import ConflictError
+from reveil.ledger.events import DISCARD, HAND_OVER, OUTCOME, next_event
 from reveil.ledger.protocols import Catalog
-from reveil.ledger.record import GENESIS, Head, Identity, Record, ReleaseState, Snapshot, chain_id
+from reveil.ledger.record import GENESIS, Event, Head, Identity, Record, ReleaseState, Snapshot, chain_id
 from reveil.ledger.sqlite import SqliteCatalog
 
 Open = Callable[[], Catalog]  # the same series each time, as another process would open it
@@ -112,6 +113,50 @@ def test_a_release_comes_further_and_nothing_else_of_it_changes(reopened: Open) 
     for _ in range(2):
         reopened().set_state(1, ReleaseState.REVEALED)
         assert reopened().snapshot() == Snapshot(identity, (replace(first, state=ReleaseState.REVEALED),))
+
+
+def happened(catalog: Catalog, action: str, record: Record) -> Event:
+    series = catalog.snapshot()
+    assert series is not None
+    event = next_event(series, action, record, {"why": "ä"})
+    catalog.happen(event, OUTCOME[action])
+    return event
+
+
+def test_a_discarded_number_is_free_again_and_its_entry_stays(reopened: Open) -> None:
+    identity = founded(reopened())
+    first = entry(identity, GENESIS, "t1")
+    reopened().append(first, GENESIS, identity)
+    with pytest.raises(ConflictError):  # nobody has seen it in its place yet
+        happened(reopened(), DISCARD, first)
+    reopened().set_state(1, ReleaseState.REVEALED)
+    event = happened(reopened(), DISCARD, first)
+    gone = replace(first, state=ReleaseState.DISCARDED)
+    assert reopened().snapshot() == Snapshot(identity, (gone,), (event,))
+    assert reopened().head() == Head(0, first.id)
+    reopened().set_state(1, ReleaseState.REVEALED)  # of no release that counts
+    second = entry(identity, Head(0, first.id), "t2")
+    with pytest.raises(ConflictError):
+        reopened().append(entry(identity, GENESIS, "t3"), GENESIS, identity)
+    reopened().append(second, Head(0, first.id), identity)
+    assert reopened().snapshot() == Snapshot(identity, (gone, second), (event,))
+    assert reopened().head() == second.head
+
+
+def test_events_happen_once_and_in_order(reopened: Open) -> None:
+    identity = founded(reopened())
+    first = entry(identity, GENESIS, "t1")
+    reopened().append(first, GENESIS, identity)
+    reopened().set_state(1, ReleaseState.REVEALED)
+    late = next_event(reopened().snapshot(), DISCARD, first, {})  # type: ignore[arg-type]
+    event = happened(reopened(), HAND_OVER, first)
+    again = happened(reopened(), HAND_OVER, first)
+    for refused in (late, event):
+        with pytest.raises(ConflictError):
+            reopened().happen(refused, OUTCOME[refused.action])
+    with pytest.raises(ConflictError):
+        happened(reopened(), DISCARD, first)
+    assert reopened().snapshot().events == (event, again)  # type: ignore[union-attr]
 
 
 def test_series_of_one_catalog_do_not_see_each_other(shared: Callable[[str], Catalog]) -> None:

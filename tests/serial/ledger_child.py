@@ -77,6 +77,9 @@ STEPS: dict[str, Callable[[], None]] = {
     "rewriting": lambda: die_before(layouts, "new_key"),  # the tables of an older layout
     "tables made": lambda: die_after(layouts, "create"),
     "rewritten": lambda: die_after(sqlite, "migrate"),
+    "discarding": lambda: die_before(SqliteCatalog, "happen"),
+    "discarded": lambda: die_after(SqliteCatalog, "happen"),
+    "deleting": lambda: die_before(folder.shutil, "rmtree"),
     "key made": lambda: die_after(store, "make_key"),
 }
 
@@ -103,6 +106,12 @@ def publish(home: Path, step: str) -> None:
     write(staged, "age;n\n" * 1000, die_halfway=step == "writing")
     record = ledger.record(staged, on=ledger.head(), facts={"rows": 1000, "codes": list(range(30_000))})
     ledger.reveal(record.number)
+
+
+def take_back(home: Path, step: str) -> None:
+    STEPS[step]()
+    ledger = open_ledger(home)
+    ledger.take_back(ledger.head().number, {"reason": "a test"})
 
 
 def loop(home: Path) -> None:
@@ -161,6 +170,7 @@ def limited(home: Path, where: str) -> None:
 if __name__ == "__main__":
     jobs: dict[str, Callable[..., None]] = {
         "publish": publish,
+        "take back": take_back,
         "loop": loop,
         "turns": turns,
         "limited": limited,

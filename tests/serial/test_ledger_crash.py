@@ -48,6 +48,20 @@ def assert_whole(home: Path, releases: int) -> None:
     ]
 
 
+@pytest.mark.parametrize(("step", "left"), {"discarding": 2, "discarded": 1, "deleting": 1}.items())
+def test_killed_while_it_is_discarded(tmp_path: Path, step: str, left: int) -> None:
+    home = tmp_path / "home"
+    publish_here(home)
+    publish_here(home)
+    process = child("take back", home, step)
+    process.wait(60)
+    assert process.returncode == -signal.SIGKILL
+    Ledger.open(home).settle()
+    assert_whole(home, left)
+    publish_here(home)
+    assert_whole(home, left + 1)
+
+
 KILLED = {
     "lock taken": (1, ""),
     "staged": (1, "was removed; it had not been recorded"),

@@ -1,4 +1,4 @@
-"""Homes of the first layout: read as they are, rewritten by the first command that writes, or not at all."""
+"""Homes of earlier layouts: read as they are, rewritten by the first command that writes, or not at all."""
 
 from __future__ import annotations
 
@@ -25,6 +25,12 @@ LAYOUT_1 = (  # as SQLAlchemy made it
     facts TEXT NOT NULL, manifest TEXT NOT NULL, token TEXT NOT NULL, revealed BOOLEAN NOT NULL, PRIMARY KEY (number),
     UNIQUE (id), UNIQUE (token))""",
 )
+LAYOUT_2 = """CREATE TABLE releases (
+        series TEXT NOT NULL, number INTEGER NOT NULL, id TEXT NOT NULL, previous TEXT NOT NULL, made TEXT NOT NULL,
+        facts TEXT NOT NULL, manifest TEXT NOT NULL, token TEXT NOT NULL UNIQUE, state TEXT NOT NULL,
+        PRIMARY KEY (series, number), UNIQUE (series, id), UNIQUE (series, previous)
+    )"""
+NEWEST = str(layouts.NEWEST)
 
 
 def publish(ledger: Ledger) -> None:
@@ -54,13 +60,34 @@ def back_to_layout_1(home: Path) -> None:
         before.executemany("INSERT INTO releases VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
 
+def back_to_layout_2(home: Path) -> None:
+    """The version before last: a key for the series, no events, and no place beside the number."""
+    with closing(sqlite3.connect(home / "ledger.sqlite")) as now, now:
+        rows = now.execute("SELECT series, number, id, previous, made, facts, manifest, token, state FROM releases")
+        kept = rows.fetchall()
+        now.execute("DROP TABLE events")
+        now.execute("DROP TABLE releases")
+        now.execute(LAYOUT_2)
+        now.executemany("INSERT INTO releases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", kept)
+        now.execute("UPDATE meta SET value = '2' WHERE name = 'schema'")
+
+
+BACK = {"1": back_to_layout_1, "2": back_to_layout_2}
+
+
+@pytest.fixture(params=BACK)
+def old(request: pytest.FixtureRequest) -> str:
+    """An earlier layout."""
+    return str(request.param)
+
+
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    """Two releases in the first layout."""
+def home(tmp_path: Path, old: str) -> Path:
+    """Two releases in an earlier layout."""
     home = tmp_path / "home"
     for _ in range(2):
         publish(opened(home))
-    back_to_layout_1(home)
+    BACK[old](home)
     return home
 
 
@@ -82,7 +109,7 @@ def test_looking_back_changes_nothing(home: Path) -> None:
 def test_the_first_write_rewrites_it_and_the_chain_goes_on(home: Path) -> None:
     before = Ledger.open(home).records()
     publish(opened(home))
-    assert layout(home) == "2"
+    assert layout(home) == NEWEST
     ledger = Ledger.open(home)
     assert ledger.records()[:2] == before
     assert ledger.head().number == 3
@@ -90,12 +117,13 @@ def test_the_first_write_rewrites_it_and_the_chain_goes_on(home: Path) -> None:
     with closing(sqlite3.connect(home / "ledger.sqlite")) as connection:
         (key,) = connection.execute("SELECT key FROM series").fetchone()
         assert connection.execute("SELECT DISTINCT series FROM releases").fetchall() == [(key,)]
-        assert connection.execute("SELECT name, value FROM meta").fetchall() == [("schema", "2")]
+        assert connection.execute("SELECT name, value FROM meta").fetchall() == [("schema", NEWEST)]
         tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall()
     assert len(key) == 16
-    assert tables == [("meta",), ("releases",), ("series",)]
+    assert tables == [("events",), ("meta",), ("releases",), ("series",)]
 
 
+@pytest.mark.parametrize("old", ["1"], indirect=True)  # which had none
 def test_two_homes_have_two_keys(home: Path, tmp_path: Path) -> None:
     shutil.copytree(home, tmp_path / "copy")
     keys = set()
@@ -106,40 +134,40 @@ def test_two_homes_have_two_keys(home: Path, tmp_path: Path) -> None:
     assert len(keys) == 2
 
 
-def test_a_release_that_was_recorded_and_not_revealed(home: Path) -> None:
+def test_a_release_that_was_recorded_and_not_revealed(home: Path, old: str) -> None:
     """Settling is a write: it reveals the release and rewrites the catalog in one transaction."""
     ledger = opened(home)
     staged = ledger.stage()
     (staged / "public" / "table.csv").write_text("age;n\n")
     ledger.record(staged, on=ledger.head(), facts={})
     ledger.discard(staged)
-    back_to_layout_1(home)
+    BACK[old](home)
     assert not Ledger.open(home).records()[-1].revealed
     assert Ledger.open(home).settle() == ["Release 3 was recorded but not yet revealed; it is revealed now."]
-    assert layout(home) == "2"
+    assert layout(home) == NEWEST
     assert Ledger.open(home).check() == []
 
 
-def test_a_series_that_was_only_founded(tmp_path: Path) -> None:
+def test_a_series_that_was_only_founded(tmp_path: Path, old: str) -> None:
     opened(tmp_path / "home")
-    back_to_layout_1(tmp_path / "home")
+    BACK[old](tmp_path / "home")
     assert Ledger.open(tmp_path / "home").policy is None
     publish(opened(tmp_path / "home"))
-    assert layout(tmp_path / "home") == "2"
+    assert layout(tmp_path / "home") == NEWEST
     assert Ledger.open(tmp_path / "home").check() == []
 
 
 @pytest.mark.parametrize("step", ["rewriting", "tables made", "rewritten", "in transaction"])
-def test_killed_while_it_is_rewritten(home: Path, step: str) -> None:
+def test_killed_while_it_is_rewritten(home: Path, old: str, step: str) -> None:
     """The old layout stays, with everything in it, until the one commit that also records the release."""
     before = Ledger.open(home).records()
     process = subprocess.run([sys.executable, str(CHILD), "publish", str(home), step], check=False, timeout=60)
     assert process.returncode == -signal.SIGKILL
-    assert layout(home) == "1"
+    assert layout(home) == old
     assert Ledger.open(home).records() == before
     assert len(Ledger.open(home).settle()) == 1
     publish(opened(home))
-    assert layout(home) == "2"
+    assert layout(home) == NEWEST
     assert Ledger.open(home).head().number == 3
     assert Ledger.open(home).check() == []
 
@@ -150,6 +178,7 @@ def edit(home: Path, statement: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["schema", "series", "fingerprint"])
+@pytest.mark.parametrize("old", ["1"], indirect=True)  # later ones keep only the layout in `meta`
 def test_a_lost_entry_is_noticed(home: Path, name: str) -> None:
     edit(home, f"DELETE FROM meta WHERE name = '{name}'")
     with pytest.raises(TamperedError, match=rf"R504.*missing or wrong: {name}.*restore ledger\.sqlite"):
@@ -166,6 +195,6 @@ def test_edits_are_noticed_before_and_after(home: Path) -> None:
 def test_an_older_reveil_is_told_that_it_is_too_old(home: Path) -> None:
     """It looks for the layout in `meta`, and so does this one."""
     publish(opened(home))
-    edit(home, "UPDATE meta SET value = '3' WHERE name = 'schema'")
-    with pytest.raises(InputError, match=r"R505.*newer Reveil \(layout 3; this one knows up to 2\)"):
+    edit(home, f"UPDATE meta SET value = '{layouts.NEWEST + 1}' WHERE name = 'schema'")
+    with pytest.raises(InputError, match=r"R505.*newer Reveil \(layout 4; this one knows up to 3\)"):
         Ledger.open(home)

@@ -167,6 +167,6 @@ def test_lost_catalog_is_not_a_new_beginning(harm: str, series: Ledger) -> None:
 
 
 def test_newer_schema(series: Ledger) -> None:
-    edit(series.home, "UPDATE meta SET value = '3' WHERE name = 'schema'")
+    edit(series.home, "UPDATE meta SET value = '99' WHERE name = 'schema'")
     with pytest.raises(InputError, match=r"R505.*newer Reveil.*upgrade"):
         Ledger.open(series.home)

@@ -97,10 +97,10 @@ class _Numbers:
     def of(self, identifier: str) -> int:
         """The number of whoever has this identifier, or is called by a number."""
         hashed = person_hashes(pl.Series([identifier]), self.key, normalise=self.normalises)
-        found = hashed.join(self.persons, on=["hi", "lo"], how="inner")["person"]
+        persons = hashed.join(self.persons, on=["hi", "lo"], how="inner")["person"]
         numbered = identifier.startswith("#") and identifier[1:].isdigit()
-        if len(found):
-            number = int(found[0])
+        if len(persons):
+            number = int(persons[0])
             if not numbered:  # it would be taken for somebody else's number
                 self.asked[number] = identifier
             return number
@@ -131,27 +131,27 @@ def insist(
         seen = observe_series(sources, column)
         truth = truth_of(sources, column, seen)
         how = policy.audit
-        found = audit(
+        outcome = audit(
             seen, policy=policy, truth=truth, share=how.compromised, limit=how.seconds, worst=3, progress=progress
         )
-        if found.summary["exposed"] or not found.holds:  # the gate is asked about as many known people as it says
-            raise GuaranteeError([_fault(column, found), *_reasons(found)])
+        if outcome.summary["exposed"] or not outcome.holds:  # the gate is asked about as many known people as it says
+            raise GuaranteeError([_fault(column, outcome), *_reasons(outcome)])
 
 
-def _fault(column: str, found: Audit) -> Fault:
-    s = found.summary
+def _fault(column: str, outcome: Audit) -> Fault:
+    s = outcome.summary
     message = (
         f"with this release, {some_people(s['exposed'])} {agree(s['exposed'], 'is', 'are')} exposed with certainty and "
         f"{s['above_promise']:,} {agree(s['above_promise'], 'is', 'are')} above the promise. "
-        f"{' '.join((*found.verdict, s['adversary']))} Nothing was recorded or revealed"
+        f"{' '.join((*outcome.verdict, s['adversary']))} Nothing was recorded or revealed"
     )
     return Fault(
         "R728", f"audit of {column!r}", message, "choose a guarantee for series, or turn [audit] gate off", s["exposed"]
     )
 
 
-def _reasons(found: Audit) -> list[Fault]:
+def _reasons(outcome: Audit) -> list[Fault]:
     return [
         Fault("R728", f"person {e.person}, release {e.release}", " ".join(e.sentences), e.change or "see above")
-        for e in found.explanations
+        for e in outcome.explanations
     ]

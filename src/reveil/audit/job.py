@@ -64,18 +64,18 @@ class Job:
         model = build(self.seen, self.who, pinned=pins)
         fits = self._witnessed(model)
         world = self._world() if fits else None
-        found, sampled = attack(
+        inference, sampled = attack(
             model, self.who, seconds=self.settings.limit, samples=self.settings.samples, seed=self.settings.seed,
             progress=self.progress, limits=Limits(witnessed=fits), people=people, world=world,
         )  # fmt: skip
         stated = self.settings.promise is not None  # then it is a bound for this adversary, whoever is known
         promise = promised(self.settings.promise, self.policy)
         terms = None if stated or promise is None or self.policy is None else allowed(self.policy)
-        scored = score(found, self.truth, people, terms, self._protects)
+        scored = score(inference, self.truth, people, terms, self._protects)
         trend, first = self._trend(pins, people)
         return Audit(
-            self.seen, self.who, found, scored, self._attacks(scored), promise,
-            self._draws(len(scored.exposed_people), people), trend, sampled, self._explained(found, scored), first,
+            self.seen, self.who, inference, scored, self._attacks(scored), promise,
+            self._draws(len(scored.exposed_people), people), trend, sampled, self._explained(inference, scored), first,
             self.policy,
             tuple(people or ()), terms,
         )  # fmt: skip
@@ -85,12 +85,12 @@ class Job:
         """The values that the policy protects; without one, all."""
         return everything if self.policy is None else self.policy.guarantee.headline.protects
 
-    def _explained(self, found: Inference, scored: Score) -> tuple[Reasoning, ...]:
+    def _explained(self, inference: Inference, scored: Score) -> tuple[Reasoning, ...]:
         """The worst cases in words; leaving groups out to see what is needed takes as long as many small audits."""
         told = []
         for done, app in enumerate(cases := scored.exposed_apps[: self.settings.worst]):
             self.progress("explaining", done / len(cases))
-            told.append(explain(found, int(app), self.who))
+            told.append(explain(inference, int(app), self.who))
         return tuple(told)
 
     def _draws(self, first: int, people: list[int] | None) -> tuple[int, ...]:
@@ -161,7 +161,7 @@ class Job:
 
     def _seen_in(self, listed: Sequence[Known]) -> Bools:
         """Appearances of people of whom the value in one release is known."""
-        o, found = self.seen, np.zeros(len(self.seen.app_person), dtype=bool)
+        o, present = self.seen, np.zeros(len(self.seen.app_person), dtype=bool)
         faults = [
             Fault(
                 "R721",
@@ -174,8 +174,8 @@ class Job:
         ]
         stop_if(faults)
         for item, number in zip(listed, numbers_of(o, [item.person for item in listed]), strict=True):
-            found |= (o.app_person == number) & (o.app_release == o.releases.index(str(item.release)))
-        return found
+            present |= (o.app_person == number) & (o.app_release == o.releases.index(str(item.release)))
+        return present
 
     def _trend(
         self, pins: dict[int, int], people: list[int] | None
@@ -197,13 +197,13 @@ class Job:
             part_found, _ = attack(
                 model, self.who, seconds=self.settings.limit / len(o.releases), people=people, beliefs=False
             )
-            found = score(part_found, None, people, protects=self._protects)
-            for person in found.exposed_people:
+            scored = score(part_found, None, people, protects=self._protects)
+            for person in scored.exposed_people:
                 first.setdefault(int(person), o.releases[last - 1])
             rows.append(
                 {
                     "release": o.releases[last - 1],
-                    "people": len(np.unique(part.app_person[found.looked])),
+                    "people": len(np.unique(part.app_person[scored.looked])),
                     "exposed": len(first),
                 }
             )

@@ -52,17 +52,17 @@ class AuditSettings:
 
     def faults(self) -> list[Fault]:
         """What cannot be used, whatever is attacked."""
-        found = [
+        faults = [
             Fault("R732", name, f"{getattr(self, name)} is below {low}", f"write {low} or more")
             for name, low in LEAST.items()
             if not getattr(self, name) >= low
         ]
         if not self._possible_promise():
             message = f"{self.promise!r} is not a chance above 0 and up to 1"
-            found.append(Fault("R732", "promise", message, "write a number such as 0.25 or 1/4"))
+            faults.append(Fault("R732", "promise", message, "write a number such as 0.25 or 1/4"))
         if self.people is not None and not len(self.people):
-            found.append(Fault("R732", "people", "names nobody", "leave it out to look at everybody"))
-        return found
+            faults.append(Fault("R732", "people", "names nobody", "leave it out to look at everybody"))
+        return faults
 
     def idle(self, population: object) -> list[Fault]:
         """What is said of reading tables, where there is none to read."""

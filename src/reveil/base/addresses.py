@@ -21,7 +21,7 @@ def masked(text: str) -> str:
     >>> masked("postgresql://host/db?user=ann&password=x%40y&port=5"), masked("people.csv")
     ('postgresql://host/db?user=ann&password=***&port=5', 'people.csv')
     """
-    hidden = _ADDRESS.sub(lambda found: found["scheme"] + _without_password(found["rest"]), text)
+    hidden = _ADDRESS.sub(lambda match: match["scheme"] + _without_password(match["rest"]), text)
     return _STATED.sub(rf"\1\2{HIDDEN}", _QUERY.sub(rf"\1{HIDDEN}", hidden))
 
 

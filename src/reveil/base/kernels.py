@@ -54,7 +54,9 @@ def forget_stale_code(package: Path = PACKAGE) -> None:
     Reading all sources takes longer than a small command, so the stamp also says when they were written.
     """
     stamp = package / "__pycache__" / STAMP
-    written = _digest(f"{path} {found.stat().st_mtime_ns} {found.stat().st_size}" for path, found in _sources(package))
+    written = _digest(
+        f"{path} {source.stat().st_mtime_ns} {source.stat().st_size}" for path, source in _sources(package)
+    )
     with suppress(OSError):  # where we may not write, Numba keeps nothing beside the sources either
         known = stamp.read_text(encoding="ascii").split() if stamp.exists() else []
         if known[1:] == [written]:

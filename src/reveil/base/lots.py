@@ -51,8 +51,10 @@ def key_for(seed: int | None, given: KeyLike | None) -> bytes:
     return key
 
 
-def secret_of(key: bytes, seed: int | None, release: int = 0) -> int:
+def secret_of(key: bytes, seed: int | None, release: int = 0, discarded: int = 0) -> int:
     """The secret of a release: the same for the same key, seed and number; without a seed, another one each time.
+
+    A release that takes the number of a discarded one draws other lots.
 
     >>> secret_of(bytes(32), 1) == secret_of(bytes(32), 1), secret_of(bytes(32), 1) == secret_of(bytes(32), 1, 2)
     (True, False)
@@ -61,7 +63,8 @@ def secret_of(key: bytes, seed: int | None, release: int = 0) -> int:
     (False, False)
     """
     given = secrets.token_hex(KEY_BYTES) if seed is None else f"seed {seed}"
-    return int.from_bytes(hmac.digest(key, f"lots of release {release}, {given}".encode(), "sha256"))
+    again = f" after {discarded} discarded" if discarded else ""
+    return int.from_bytes(hmac.digest(key, f"lots of release {release}{again}, {given}".encode(), "sha256"))
 
 
 def generator(secret: int, purpose: int = 0) -> np.random.Generator:

@@ -56,8 +56,8 @@ TEXT, NUMBER, LIST, TABLE = (Tag(MARK + kind) for kind in ("text", "number", "li
 
 def _shape(value: object) -> str | None:
     kinds = ((str, TEXT), (int, NUMBER), ((list, tuple), LIST), (Mapping, TABLE))
-    found = (tag.tag for kind, tag in kinds if isinstance(value, kind) and not isinstance(value, bool))
-    return next(found, None)
+    tags = (tag.tag for kind, tag in kinds if isinstance(value, kind) and not isinstance(value, bool))
+    return next(tags, None)
 
 
 def one_of(kinds: str) -> Discriminator:

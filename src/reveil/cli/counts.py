@@ -46,22 +46,22 @@ def spent(policy: PolicyFile = POLICY, home: Home = None, json: Json = False, qu
     settled, changes = look_back(policy, home)
     say_changes(policy, changes)
     say_settled(settled, quiet)
-    found = look(policy, home)
+    budget = look(policy, home)
     if json:
-        terminal.say_json(found.to_dict())
+        terminal.say_json(budget.to_dict())
         return
-    rows = [(r["number"], r["made"][:16], r["spend"], ", ".join(r["tables"])) for r in found.releases]
+    rows = [(r["number"], r["made"][:16], r["spend"], ", ".join(r["tables"])) for r in budget.releases]
     if rows:
-        terminal.say(terminal.table(("no", "made (UTC)", found.measure, "tables"), rows))
-    _show(found)
+        terminal.say(terminal.table(("no", "made (UTC)", budget.measure, "tables"), rows))
+    _show(budget)
 
 
-def _show(found: "Spent") -> None:
+def _show(budget: "Spent") -> None:
     from reveil.cli import terminal
     from reveil.dp.counting import exact_text
 
-    gone, whole, left = map(exact_text, (found.spent, found.budget, found.left))
-    terminal.say(f"Spent so far: {found.measure} {gone} of {whole}; {left} is left.")
-    if found.epsilon is not None:
-        terminal.say(f"  which is epsilon {found.epsilon:.4g} at the policy's delta")
-    terminal.say(found.statement)
+    gone, whole, left = map(exact_text, (budget.spent, budget.budget, budget.left))
+    terminal.say(f"Spent so far: {budget.measure} {gone} of {whole}; {left} is left.")
+    if budget.epsilon is not None:
+        terminal.say(f"  which is epsilon {budget.epsilon:.4g} at the policy's delta")
+    terminal.say(budget.statement)

@@ -34,19 +34,19 @@ def link(
 
     given = policy if policy.exists() or policy != POLICY else None
     columns = None if by is None else [column.strip() for column in by.split(",")]
-    found = attack(published, people, given, original=original, name=name, by=columns, present=present)
+    links = attack(published, people, given, original=original, name=name, by=columns, present=present)
     if out is not None:
-        found.people.write_csv(out)
+        links.people.write_csv(out)
     if json:
-        terminal.say_json(found.to_dict())
+        terminal.say_json(links.to_dict())
     elif not quiet:
-        terminal.say("\n".join(sentences(found)))
-        worst = found.people.sort("confidence", descending=True, maintain_order=True).head(10)
+        terminal.say("\n".join(sentences(links)))
+        worst = links.people.sort("confidence", descending=True, maintain_order=True).head(10)
         terminal.say(terminal.table(worst.columns, [["" if c is None else c for c in row] for row in worst.rows()]))
-    certain = found.summary["after"]["certain"]
+    certain = links.summary["after"]["certain"]
     if certain and not json:
         message = (
-            f"{certain:,} of {some(found.summary['people'], 'person', 'people')} {agree(certain, 'is', 'are')} found "
+            f"{certain:,} of {some(links.summary['people'], 'person', 'people')} {agree(certain, 'is', 'are')} found "
             "for certain in the published table"
         )
         raise GuaranteeError(

@@ -43,11 +43,11 @@ def _show(made: "Perturbed") -> None:
     header = list(dict.fromkeys(name for row in near for name in row))  # categories have fewer columns than numbers
     terminal.say("\nHow near the original is to what is published (share of rows):")
     terminal.say(terminal.table(header, [[row.get(name, "") for name in header] for row in near]))
-    found = made.report["record linkage"]
+    linkage = made.report["record linkage"]
     terminal.say(
-        f"Linked to the right original row by distance: {found['right links']:.1%} of "
-        f"{some(found['rows tried'], 'row')}"
-        f" tried ({found['by chance']:.2%} by chance)."
+        f"Linked to the right original row by distance: {linkage['right links']:.1%} of "
+        f"{some(linkage['rows tried'], 'row')}"
+        f" tried ({linkage['by chance']:.2%} by chance)."
     )
     for note in made.notes:
         terminal.say(f"Note: {note}")

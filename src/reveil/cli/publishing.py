@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from reveil.base.addresses import masked
-from reveil.base.errors import Fault, GuaranteeError, InputError, TamperedError
+from reveil.base.errors import Fault, GuaranteeError, InputError, TamperedError, stop_if
 from reveil.base.words import some
 from reveil.cli.shared import (
     POLICY,
@@ -26,7 +26,16 @@ from reveil.cli.shared import (
     show_release,
     show_types,
 )
-from reveil.jobs.specs import AnonymizeSpec, CompareSpec, HistorySpec, PlanSpec, PublishSpec, VerifySpec
+from reveil.jobs.specs import (
+    AdviceSpec,
+    AheadSpec,
+    AnonymizeSpec,
+    CompareSpec,
+    HistorySpec,
+    PlanSpec,
+    PublishSpec,
+    VerifySpec,
+)
 
 if TYPE_CHECKING:
     from reveil.jobs.forms import Form
@@ -78,6 +87,11 @@ def plan(
     policy: PolicyFile = POLICY,
     home: Home = None,
     compare: Annotated[bool, typer.Option("--compare", help="Generalisation schemes side by side.")] = False,
+    ahead: Annotated[int | None, typer.Option(help="Forecast so many releases, from how people came and went.")] = None,
+    leave: Annotated[str | None, typer.Option(help="With --ahead: share that leaves from release to release.")] = None,
+    back: Annotated[str | None, typer.Option(help="With --ahead: share of those away who return.")] = None,
+    arrive: Annotated[str | None, typer.Option(help="With --ahead: newcomers per person.")] = None,
+    advice: Annotated[bool, typer.Option("--advice", help="Try what would lower the loss, one change each.")] = False,
     seed: Seed = None,
     new_people: NewPeople = False,
     json: Json = False,
@@ -87,8 +101,15 @@ def plan(
     from reveil.cli import terminal
     from reveil.history.returning import sentence
 
-    if compare and home is not None:
-        raise InputError(Fault("R790", "--home", "does nothing with --compare: no series is looked at", "leave it out"))
+    _refuse_idle(compare=compare, ahead=ahead, advice=advice, home=home, rates=(leave, back, arrive))
+    if ahead is not None:
+        rates = {"leave": leave, "back": back, "arrive": arrive}
+        spec = AheadSpec(source, policy, ahead, home, **rates, seed=seed or 0, new_people=new_people)
+        _show_ahead(spec, policy, home, json, quiet)
+        return
+    if advice:
+        _show_advice(AdviceSpec(source, policy, seed=seed or 0), json, quiet)
+        return
     if compare:
         _compare(source, policy, seed, json, quiet)
         return
@@ -139,18 +160,69 @@ def _show_forms(forms: tuple["Form", ...]) -> None:
             terminal.say(f"  {form.title}, for example:\n{rows}")
 
 
+def _refuse_idle(
+    *, compare: bool, ahead: int | None, advice: bool, home: Path | None, rates: tuple[str | None, ...]
+) -> None:
+    """Each of --compare, --ahead and --advice answers a question of its own."""
+    asked = [name for name, given in (("--compare", compare), ("--ahead", ahead), ("--advice", advice)) if given]
+    faults = []
+    if len(asked) > 1:
+        faults.append(Fault("R790", asked[1], f"answers another question than {asked[0]}", "ask for one at a time"))
+    if home is not None and (compare or advice):
+        message = f"does nothing with {asked[0]}: no series is looked at"
+        faults.append(Fault("R790", "--home", message, "leave it out"))
+    if ahead is None and any(rate is not None for rate in rates):
+        names = [n for n, rate in zip(("--leave", "--back", "--arrive"), rates, strict=True) if rate is not None]
+        faults += [Fault("R790", name, "does nothing without --ahead", "leave it out") for name in names]
+    stop_if(faults)
+
+
+def _show_ahead(spec: AheadSpec, policy: Path, home: Path | None, json: bool, quiet: bool) -> None:
+    from reveil.cli import terminal
+
+    prepare_to_publish(policy, home, quiet)
+    with terminal.progress(quiet) as show:
+        forecast = spec.run(show)
+    if json:
+        terminal.say_json(forecast.to_dict())
+        return
+    p = forecast.pace
+    terminal.say(
+        f"From one release to the next {float(p.leave):.1%} leave, {float(p.back):.1%} of those away return, and "
+        f"{float(p.arrive):.1%} arrive ({p.source}). Made in a copy of the series, and deleted:"
+    )
+    terminal.say(terminal.table(*forecast.table()))
+
+
+def _show_advice(spec: AdviceSpec, json: bool, quiet: bool) -> None:
+    from reveil.cli import terminal
+
+    load_kernels()
+    with terminal.progress(quiet) as show:
+        advice = spec.run(show)
+    if json:
+        terminal.say_json(advice.to_dict())
+        return
+    rows = [(name, f"{advice.loss[name]:.4f}", f"{share:.0%}") for name, share in advice.nothing_said.items()]
+    terminal.say("As a first release:")
+    terminal.say(terminal.table(("column", "NCP", "cells that say nothing"), rows))
+    for line in advice.lines():
+        terminal.say(f"  {line}")
+    terminal.say("Each was tried on this table. A series that has begun keeps its promise and its columns.")
+
+
 def _compare(source: str, policy: Path, seed: int | None, json: bool, quiet: bool) -> None:
     from reveil.cli import terminal
 
     with terminal.progress(quiet) as show:
-        found = CompareSpec(source, policy, seed or 0).run(show)
+        comparison = CompareSpec(source, policy, seed or 0).run(show)
     if json:
-        terminal.say_json(found.to_dict())
+        terminal.say_json(comparison.to_dict())
         return
     terminal.say(
-        f"{some(found.rows, 'row')}; information lost (NCP; 0 exact, 1 nothing said) per cell, by method.name:"
+        f"{some(comparison.rows, 'row')}; information lost (NCP; 0 exact, 1 nothing said) per cell, by method.name:"
     )
-    terminal.say(terminal.table(*found.table()))
+    terminal.say(terminal.table(*comparison.table()))
 
 
 @app.command()
@@ -177,10 +249,10 @@ def history(policy: PolicyFile = POLICY, home: Home = None, json: Json = False, 
     """The series so far, and whether everything is as it was recorded."""
     from reveil.cli import terminal
 
-    found = HistorySpec(policy, home).run()
-    say_past(policy, found.past, quiet)
+    past = HistorySpec(policy, home).run()
+    say_past(policy, past.past, quiet)
     if json:
-        terminal.say_json(found.to_dict())
+        terminal.say_json(past.to_dict())
     else:
         rows = [
             (
@@ -189,19 +261,21 @@ def history(policy: PolicyFile = POLICY, home: Home = None, json: Json = False, 
                 *(r[c] for c in COUNTS),
                 *(r.get(c, "-") for c in PEOPLE),
                 r["NCP"],
+                r["state"],
                 r["id"][:12],
             )
-            for r in found.releases
+            for r in past.releases
         ]
-        terminal.say(f"Series {found.series!r} in {found.home}: {some(len(rows), 'release')}.")
+        count = sum(r["state"] != "discarded" for r in past.releases)
+        terminal.say(f"Series {past.series!r} in {past.home}: {some(count, 'release')}.")
         if rows:
-            terminal.say(terminal.table(("no", "made (UTC)", *COUNTS, *PEOPLE, "NCP", "id"), rows))
-        for note in found.notes:
+            terminal.say(terminal.table(("no", "made (UTC)", *COUNTS, *PEOPLE, "NCP", "state", "id"), rows))
+        for note in past.notes:
             terminal.say(f"Note: {note}")
-    if found.faults and json:
+    if past.faults and json:
         raise typer.Exit(TamperedError.exit_code)
-    if found.faults:
-        raise TamperedError(found.faults)
+    if past.faults:
+        raise TamperedError(past.faults)
 
 
 @app.command()
@@ -243,32 +317,32 @@ def verify(
     from reveil.jobs.results import HandedOver, Rechecked
 
     named = what[0] if what and len(what) == 1 else what or None
-    found = VerifySpec(policy, int(named) if isinstance(named, str) and named.isdecimal() else named, home).run()
-    if isinstance(found, HandedOver):
-        _show_handed_over(found, json)
-    elif isinstance(found, Rechecked):
-        say_past(policy, found.past, quiet)
-        _show_rechecked(found, json)
+    result = VerifySpec(policy, int(named) if isinstance(named, str) and named.isdecimal() else named, home).run()
+    if isinstance(result, HandedOver):
+        _show_handed_over(result, json)
+    elif isinstance(result, Rechecked):
+        say_past(policy, result.past, quiet)
+        _show_rechecked(result, json)
     else:
-        _show_certificate(found, json)
-    if not found.holds and json:
+        _show_certificate(result, json)
+    if not result.holds and json:
         raise typer.Exit(GuaranteeError.exit_code)
-    if not found.holds:
+    if not result.holds:
         fault = Fault("R602", "verification", "does not confirm what was promised", "see above what was found")
         raise GuaranteeError(fault)
 
 
-def _show_handed_over(found: "HandedOver", json: bool) -> None:
+def _show_handed_over(checked: "HandedOver", json: bool) -> None:
     from reveil.cli import terminal
 
     if json:
-        terminal.say_json(found.to_dict())
+        terminal.say_json(checked.to_dict())
         return
-    for where, certificate in found.certificates.items():
+    for where, certificate in checked.certificates.items():
         terminal.say(f"{where}: {'holds' if certificate.holds else 'DOES NOT HOLD'}")
         show_findings(certificate)
-    if found.forks:
-        raise TamperedError(found.forks)
+    if checked.forks:
+        raise TamperedError(checked.forks)
     terminal.say("No two of these packages contradict each other about the series they belong to.")
 
 
@@ -281,10 +355,10 @@ def _show_certificate(certificate: "Certificate", json: bool) -> None:
         show_findings(certificate)
 
 
-def _show_rechecked(found: "Rechecked", json: bool) -> None:
+def _show_rechecked(checked: "Rechecked", json: bool) -> None:
     from reveil.cli import terminal
 
-    content = found.to_dict()
+    content = checked.to_dict()
     if json:
         terminal.say_json(content)
         return

@@ -78,9 +78,9 @@ def audit(
         spec = AuditSpec(None, population, policy, home, how)
         say_past(policy, settle_and_look_back(policy, home), quiet)
     with terminal.progress(quiet) as show:
-        found = spec.run(show)
-    _show_audit(found, report, external, json, quiet)
-    _refuse_exposure(found, json)
+        outcome = spec.run(show)
+    _show_audit(outcome, report, external, json, quiet)
+    _refuse_exposure(outcome, json)
 
 
 def _refuse_idle(tables: bool, home: Path | None, external: bool, worst: int | None) -> None:
@@ -96,30 +96,30 @@ def _refuse_idle(tables: bool, home: Path | None, external: bool, worst: int | N
         raise InputError(faults)
 
 
-def _show_audit(found: "Audit", report: Path | None, external: bool, json: bool, quiet: bool) -> None:
+def _show_audit(outcome: "Audit", report: Path | None, external: bool, json: bool, quiet: bool) -> None:
     from reveil.audit.result.audit_report import lines, write_html
     from reveil.cli import terminal
 
     if report is not None:
-        write_html(found, report, external=external)
+        write_html(outcome, report, external=external)
     if json:
-        terminal.say_json(found.to_dict(names=not external))
+        terminal.say_json(outcome.to_dict(names=not external))
     elif not quiet:
-        terminal.say(lines(found, external=external))
+        terminal.say(lines(outcome, external=external))
 
 
-def _refuse_exposure(found: "Audit", json: bool) -> None:
-    if found.undecided:
+def _refuse_exposure(outcome: "Audit", json: bool) -> None:
+    if outcome.undecided:
         if not json:
-            s = found.summary
+            s = outcome.summary
             count = f"{s['undecided']:,} undecided, {s['without_belief']:,} without a belief"
             typer.echo(f"{count}: too many to say anything. Raise --limit, or name --people.", err=True)
         raise typer.Exit(UNDECIDED)
-    if found.holds:
+    if outcome.holds:
         return
     if json:
         raise typer.Exit(GuaranteeError.exit_code)  # the answer is on the screen; a second one would not be JSON
-    s = found.summary
+    s = outcome.summary
     message = (
         f"{some_people(s['exposed'])} {agree(s['exposed'], 'is', 'are')} exposed, {s['above_promise']:,} "
         f"{agree(s['above_promise'], 'is', 'are')} above the promise"
@@ -163,12 +163,12 @@ def prior_estimate(
         amount = exact(smoothing)
     except ValueError as error:
         raise InputError(Fault("R437", "smoothing", f"{smoothing!r}: {error}", "use 0, 1 or 1/2")) from None
-    found = estimate(read_table(source), by.split(","), value, smoothing=amount, few=few)
-    found.write(out)
+    prior = estimate(read_table(source), by.split(","), value, smoothing=amount, few=few)
+    prior.write(out)
     if json:
-        terminal.say_json({"file": str(out), **found.to_dict()})
+        terminal.say_json({"file": str(out), **prior.to_dict()})
     elif not quiet:
-        terminal.say(f"{out}: {found!r}")
-        if found.small.height:
+        terminal.say(f"{out}: {prior!r}")
+        if prior.small.height:
             terminal.say(f"Fewer than {some_people(few)}, so their odds are guesses:")
-            terminal.say(terminal.table(found.small.columns, [tuple(map(str, row)) for row in found.small.iter_rows()]))
+            terminal.say(terminal.table(prior.small.columns, [tuple(map(str, row)) for row in prior.small.iter_rows()]))

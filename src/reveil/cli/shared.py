@@ -116,8 +116,8 @@ def show_types(decided: "Mapping[str, str]") -> None:
     from reveil.cli import terminal
 
     if decided:
-        found = ", ".join(f"{name} {kind}" for name, kind in decided.items())
-        terminal.say(f"Types found in this table, which a series keeps (state others in the policy): {found}.")
+        types = ", ".join(f"{name} {kind}" for name, kind in decided.items())
+        terminal.say(f"Types found in this table, which a series keeps (state others in the policy): {types}.")
 
 
 def show_findings(certificate: "Certificate") -> None:

@@ -32,8 +32,8 @@ def line(text: str) -> str:
     return OBEYED_OR_LINE.sub(_spelled_out, text)
 
 
-def _spelled_out(found: re.Match[str]) -> str:
-    return found[0].encode("unicode_escape").decode()
+def _spelled_out(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode()
 
 
 def say(text: str = "") -> None:
@@ -46,7 +46,7 @@ def warn(text: str) -> None:
 
 def say_json(content: object) -> None:
     text = json.dumps(content, indent=2, ensure_ascii=False, default=str)
-    sys.stdout.write(OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
+    sys.stdout.write(OBEYED.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n")
 
 
 def refuse(error: ReveilError, as_json: bool) -> None:

@@ -33,18 +33,20 @@ def measure(
         _show_utility(utility)
 
 
-def _show_utility(found: "Utility") -> None:
+def _show_utility(utility: "Utility") -> None:
     from reveil.cli import terminal
 
     terminal.say("Lost by column, from 0 (nothing) to 1 (everything):")
-    rows = [(name, found.ncp[name], found.entropy[name]) for name in found.ncp]
-    rows.append(("all cells", found.ncp_mean, found.entropy_mean))
+    rows = [(name, utility.ncp[name], utility.entropy[name]) for name in utility.ncp]
+    rows.append(("all cells", utility.ncp_mean, utility.entropy_mean))
     terminal.say(terminal.table(("column", "NCP", "entropy"), rows))
-    size = f"{some(found.classes, 'class', 'classes')} of {found.average_class:.1f} rows on average"
-    by_k = "" if found.c_avg is None else f" ({found.c_avg:.2f} times k)"
-    terminal.say(f"{size}{by_k}; discernibility {found.discernibility:,}")
-    terminal.say(f"{found.suppressed:,} of {some(found.rows, 'row')} suppressed, {found.counterfeits:,} counterfeit")
-    for error in found.queries:
+    size = f"{some(utility.classes, 'class', 'classes')} of {utility.average_class:.1f} rows on average"
+    by_k = "" if utility.c_avg is None else f" ({utility.c_avg:.2f} times k)"
+    terminal.say(f"{size}{by_k}; discernibility {utility.discernibility:,}")
+    terminal.say(
+        f"{utility.suppressed:,} of {some(utility.rows, 'row')} suppressed, {utility.counterfeits:,} counterfeit"
+    )
+    for error in utility.queries:
         median = "none could be asked" if error.median_relative is None else f"{error.median_relative:.1%} off (median)"
         skipped = f"{error.skipped:.1%} of {error.queries:,} skipped, because nobody matches"
         terminal.say(f"COUNT queries over {error.selectivity:.0%} of the rows: {median}; {skipped}")
@@ -67,8 +69,8 @@ def explain(
     elif name is None:
         terminal.say(overview())
     else:
-        found = look_up(name)
-        terminal.say_json(found.to_dict()) if json else terminal.say(str(found))
+        explanation = look_up(name)
+        terminal.say_json(explanation.to_dict()) if json else terminal.say(str(explanation))
 
 
 @app.command()

@@ -117,7 +117,7 @@ def spent(policy: CountingLike, home: str | Path | None = None) -> Spent:
     rules = load_as(Counting, policy)
     place = _home(rules, home)
     ledger = None if store.vacant(place) else _settled(Ledger.open(place, rules.anchor))
-    past = [] if ledger is None else ledger.records()
+    past = [] if ledger is None else list(ledger.snapshot().chain)  # what a discarded release spent stays spent
     if ledger is None or not past:
         _refuse_idle(rules.dp)
         return _spent(rules.series.name, rules.dp, [])
@@ -172,10 +172,11 @@ def count(
     ledger = None if store.vacant(place) else _open(rules, place)
     if ledger is None:
         refuse_seen(rules.anchor)
-    past = [] if ledger is None else ledger.records()
+    now = None if ledger is None else ledger.snapshot()
+    past = [] if now is None else list(now.chain)  # what a discarded release spent stays spent
     if not past:
         _refuse_idle(rules.dp)
-    head = past[-1].head if past else GENESIS
+    head = GENESIS if now is None else now.head
     scales = _afford(rules.dp, past)
     privacy, epsilon = _privacy(rules.dp, scales), _epsilon(rules.dp, [*_scales(past), *scales])
     progress("reading", 0.0)

@@ -84,9 +84,9 @@ class Terms(Section):
     @property
     def total(self) -> Fraction:
         """The budget of the series, in its own measure."""
-        found = self.epsilon if self.epsilon is not None else self.rho
-        assert found is not None
-        return found
+        budget = self.epsilon if self.epsilon is not None else self.rho
+        assert budget is not None
+        return budget
 
 
 class Budget(Terms):

@@ -33,7 +33,7 @@ def read(table: Any, policy: Counting) -> pl.DataFrame:
     faults = column_faults(frame, policy, series=False)
     wanted = [name for name in (policy.identifier, *policy.dp.bins) if name in frame.columns]
     usable = [comparable(frame[name]) for name in wanted]
-    faults += [fault for _, found in usable for fault in found]
+    faults += [fault for _, of_column in usable for fault in of_column]
     for column, _ in usable:
         if column.name in policy.dp.bins:
             faults += missing_faults(column, policy.columns[column.name])

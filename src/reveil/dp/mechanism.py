@@ -44,12 +44,12 @@ def told(work: Callable[Given, Found]) -> Callable[Given, Found]:
         from opendp.mod import OpenDPException
 
         try:
-            found = work(*args, **options)
+            result = work(*args, **options)
         except (OpenDPException, ValueError, OverflowError) as error:
             raise _impossible(" ".join(str(error).split())) from error
-        if isinstance(found, float) and not isfinite(found):
-            raise _impossible(f"{work.__name__.replace('_', ' ')} would be {found}")
-        return found
+        if isinstance(result, float) and not isfinite(result):
+            raise _impossible(f"{work.__name__.replace('_', ' ')} would be {result}")
+        return result
 
     return guarded
 
@@ -77,13 +77,13 @@ def reach(measure: Measure, contributions: int) -> int | float:
 @told
 def calibrate(measure: Measure, contributions: int, spend: Fraction) -> float:
     """The scale of the noise that loses at most `spend`."""
-    found = opendp().binary_search_param(
+    noise = opendp().binary_search_param(
         lambda scale: mechanism(measure, scale),
         d_in=reach(measure, contributions),
         d_out=float(spend * (1 - HAIR)),
         T=float,
     )
-    return float(found)
+    return float(noise)
 
 
 def composed(measure: Measure, scales: Sequence[float]) -> Any:

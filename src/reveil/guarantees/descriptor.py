@@ -6,15 +6,15 @@ out by themselves what groups must be like to keep it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, PrivateAttr, model_validator
 
 from reveil.base.sections import ContradictionError, PlainText, Section
-from reveil.base.text import plain_text
+from reveil.guarantees.selection import Selection
 
 if TYPE_CHECKING:
     from reveil.policy.policy import Policy
@@ -78,14 +78,29 @@ class Parameters(Section):
         """The highest chance of a guess under the terms of the audit; None where no bound on it is promised."""
         return None
 
+    _below: Mapping[str, frozenset[str]] = PrivateAttr(default_factory=dict)  # values by the labels above them
+
+    def selection(self, entries: tuple[str, ...] | None) -> Selection:
+        """The values that a list of this promise means."""
+        return Selection(entries or ()).under(self._below)
+
     @property
-    def harmless_values(self) -> tuple[str, ...]:
+    def labels(self) -> Mapping[str, frozenset[str]]:
+        """Labels of the hierarchies of sensitive columns, and the values below each."""
+        return self._below
+
+    def under(self, labels: Mapping[str, frozenset[str]]) -> None:
+        """Take in what labels stand for, when the policy is read."""
+        self._below = labels
+
+    @property
+    def harmless_values(self) -> Selection:
         """Values nobody needs protection from: no bound is promised for them."""
-        return ()
+        return Selection()
 
     def protects(self, value: object) -> bool:
         """Whether what is promised covers this sensitive value."""
-        return plain_text(value) not in self.harmless_values
+        return not self.harmless_values.selects(value)
 
     @property
     def allowed(self) -> int:

@@ -9,8 +9,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from reveil.base.sections import Exact
-from reveil.base.text import plain_text
 from reveil.guarantees.descriptor import FREELY, Descriptor, Listed, Parameters
+from reveil.guarantees.selection import Selection
 
 STEPS = (("horizon", "constant-ratio"), ("rate", "geometric"))  # the parameter that each of these strategies takes
 
@@ -39,12 +39,12 @@ class Global(Parameters):
         return faults
 
     @property
-    def harmless_values(self) -> tuple[str, ...]:
-        return self.harmless or ()
+    def harmless_values(self) -> Selection:
+        return self.selection(self.harmless)
 
     def protects(self, value: object) -> bool:
         """Whether this sensitive value is covered."""
-        return super().protects(value) and (self.protect is None or plain_text(value) in self.protect)
+        return super().protects(value) and (self.protect is None or self.selection(self.protect).selects(value))
 
     @property
     def promised(self) -> Fraction | None:

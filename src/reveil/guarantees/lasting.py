@@ -9,6 +9,7 @@ from pydantic import Field
 
 from reveil.base.sections import NUMBER, TEXT, Share, one_of
 from reveil.guarantees.descriptor import Listed, Parameters
+from reveil.guarantees.selection import Selection
 
 if TYPE_CHECKING:
     from reveil.policy.policy import Policy
@@ -29,8 +30,8 @@ class ManyValues(Parameters):
         return ["m = 1 hides nothing: a group of one shows its value"] if self.m < 2 else []
 
     @property
-    def harmless_values(self) -> tuple[str, ...]:
-        return self.harmless or ()
+    def harmless_values(self) -> Selection:
+        return self.selection(self.harmless)
 
     def disagreements(self, policy: Policy) -> list[str]:
         """Harmless values repeat in a group, and conditions that count values would count them."""

@@ -62,11 +62,11 @@ class Hierarchy:
         A label over a single other one is no node, because nothing would be gained by publishing it; who reads tables
         of others may meet it. One that stands for two intervals tells neither.
         """
-        found = {label: (int(a), int(b)) for label, a, b in zip(self.labels, self.lo, self.hi, strict=True)}
+        spans = {label: (int(a), int(b)) for label, a, b in zip(self.labels, self.lo, self.hi, strict=True)}
         chains: dict[str, set[tuple[int, int]]] = {}
         for label, run in self._stated_runs():
             chains.setdefault(label, set()).add(run)
-        return {label: runs.pop() for label, runs in chains.items() if len(runs) == 1} | found
+        return {label: runs.pop() for label, runs in chains.items() if len(runs) == 1} | spans
 
     def _stated_runs(self) -> Iterator[tuple[str, tuple[int, int]]]:
         """Every label above the leaves with the interval of its leaves, as stated."""
@@ -93,15 +93,15 @@ class Hierarchy:
         Levels are counted from the root, so a short branch repeats its leaf on the levels below it.
         """
         depth = max(map(len, self.paths), default=0)
-        found = np.zeros((depth + 1, len(self)), dtype=np.int32)
+        levels = np.zeros((depth + 1, len(self)), dtype=np.int32)
         for level in range(depth):
             kept, first = depth - level, 0
             shown = [(path[:kept], len(path) <= kept) for path in self.paths]  # a leaf is not the branch of its name
             for last in range(len(self)):  # leaves under one label are neighbours
                 if last + 1 == len(self) or shown[last] != shown[last + 1]:
-                    found[level, first : last + 1] = self.node(first, last)
+                    levels[level, first : last + 1] = self.node(first, last)
                     first = last + 1
-        return found
+        return levels
 
     @property
     def known(self) -> tuple[Hashable, ...]:

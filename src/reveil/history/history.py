@@ -38,7 +38,8 @@ class History:
     """
 
     head: int = 0
-    head_id: str = ""
+    head_id: str = ""  # of the newest entry, which may be that of a discarded release
+    discarded: int = 0  # releases that were taken back before anybody had them
     persons: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PERSONS))
     members: pl.DataFrame = field(default_factory=pl.DataFrame)
     groups: pl.DataFrame = field(default_factory=pl.DataFrame)
@@ -89,8 +90,8 @@ class History:
     def number(self, hashes: pl.DataFrame) -> NDArray[np.int64]:
         """The person number of each keyed hash; newcomers get the next free numbers in the order given."""
         known = self.persons.with_row_index("person")
-        found = hashes.join(known, on=["hi", "lo"], how="left", maintain_order="left")["person"]
-        numbers = found.cast(pl.Int64).fill_null(-1).to_numpy().copy()
+        persons = hashes.join(known, on=["hi", "lo"], how="left", maintain_order="left")["person"]
+        numbers = persons.cast(pl.Int64).fill_null(-1).to_numpy().copy()
         fresh = numbers < 0
         numbers[fresh] = self.persons.height + np.arange(int(fresh.sum()))
         return numbers

@@ -85,8 +85,8 @@ def _published(members: pl.DataFrame, plan: Plan, names: Sequence[str]) -> dict[
         codes = np.concatenate([members[name].to_numpy()[kept], fakes]).astype(np.int64)
         domain = int(codes.max(initial=0)) + 1
         keys, rows = np.unique(groups.astype(np.int64) * domain + codes, return_counts=True)
-        found = {"group": keys // domain, "code": keys % domain, "rows": rows}
-        values.append(pl.DataFrame(found).with_columns(pl.lit(name).alias("column")).cast(schema))
+        columns = {"group": keys // domain, "code": keys % domain, "rows": rows}
+        values.append(pl.DataFrame(columns).with_columns(pl.lit(name).alias("column")).cast(schema))
     return {"groups": sizes, "values": pl.concat(values)}
 
 
@@ -132,9 +132,9 @@ def refuse_changes(encoded: Encoded, past: History, policy: Policy) -> None:
         *(_moved_leaves(tree, past) for tree in encoded.quasi if isinstance(policy.columns[tree.name].hierarchy, str)),
         *(_changed_values(encoded, number, past, policy) for number in range(len(encoded.sensitive))),
     ]
-    found = [fault for fault in faults if fault is not None]
-    if found:
-        raise InputError(found)
+    refused = [fault for fault in faults if fault is not None]
+    if refused:
+        raise InputError(refused)
 
 
 def _moved_leaves(tree: Hierarchy, past: History) -> Fault | None:

@@ -43,6 +43,7 @@ class RecordedHistory(History):
             "_kept": {record.number: frozenset(record.manifest) for record in series.records},
             "head": series.head.number,
             "head_id": series.head.id,
+            "discarded": len(series.chain) - len(series.records),
             "codebook": {name: [_unpack(value) for value in book] for name, book in facts[-1]["codebook"].items()},
             "paths": _merge(fact["paths"] for fact in facts),
             "losses": {record.number: record.facts["loss"]["mean_ncp"] for record in series.records},
@@ -82,9 +83,9 @@ class RecordedHistory(History):
     def last_codes(self, persons: NDArray[np.int64], column: str) -> NDArray[np.int32]:
         codes = self.standing()[CODE + column].to_numpy()
         known = persons < len(codes)
-        found = np.full(len(persons), -1, dtype=np.int32)
-        found[known] = codes[persons[known]]
-        return found
+        last = np.full(len(persons), -1, dtype=np.int32)
+        last[known] = codes[persons[known]]
+        return last
 
     @cached_property
     def _standing(self) -> pl.DataFrame:
@@ -130,7 +131,7 @@ def history_of(ledger: Ledger, series: Snapshot | None = None) -> History:
     """Everything that a series remembers, up to its head, or up to that of a snapshot taken before."""
     now = series or ledger.checked()
     if not now.records:
-        return History()
+        return History(head_id=now.head.id, discarded=len(now.chain))
     ledger.insist_on_memory(now.head.number)
     return RecordedHistory(ledger, now)
 

@@ -86,9 +86,9 @@ def recognise(frame: pl.DataFrame, past: History, key: bytes, policy: Policy, *,
         return People(numbers, None, returning(numbers, past))
     hashes = hashes_of(frame, key, policy)
     numbers = past.number(hashes)
-    found = returning(numbers, past)
-    refuse_strangers(numbers, hashes, past, policy, found, new_people=new_people)
-    return People(numbers, hashes, found)
+    back = returning(numbers, past)
+    refuse_strangers(numbers, hashes, past, policy, back, new_people=new_people)
+    return People(numbers, hashes, back)
 
 
 def hashes_of(frame: pl.DataFrame, key: bytes, policy: Policy) -> pl.DataFrame:
@@ -120,7 +120,7 @@ def _spelled(standing: pl.DataFrame) -> np.ndarray[tuple[int], np.dtype[np.bool_
 
 
 def refuse_strangers(
-    persons: I64, hashes: pl.DataFrame, past: History, policy: Policy, found: Returning, *, new_people: bool
+    persons: I64, hashes: pl.DataFrame, past: History, policy: Policy, back: Returning, *, new_people: bool
 ) -> None:
     """People who were only respelled, and a table of other people, are refused; the second may be meant."""
     where = f"identifier {policy.identifier!r}"
@@ -138,17 +138,17 @@ def refuse_strangers(
         )
         faults.append(Fault("R317", where, message, remedy, rows, first_rows(pl.Series(respelled))))
     lowest = min(past.rates.values(), default=Fraction(1))
-    if not new_people and found.rate is not None and found.rate < lowest * HALF:
+    if not new_people and back.rate is not None and back.rate < lowest * HALF:
         before = f"the lowest share so far is {float(lowest):.1%}" if past.rates else "one half is expected"
         message = (
-            f"only {found.back:,} of {some_people(found.last)} of release {past.head} are in this table "
-            f"({float(found.rate):.1%}; {before}), {found.new:,} {agree(found.new, 'is', 'are')} new"
+            f"only {back.back:,} of {some_people(back.last)} of release {past.head} are in this table "
+            f"({float(back.rate):.1%}; {before}), {back.new:,} {agree(back.new, 'is', 'are')} new"
         )
         remedy = (
             "check that it is the right table, and that identifiers are written as before; if these really are other "
             "people, publish with --yes-new-people (new_people=True)"
         )
-        faults.append(Fault("R318", where, message, remedy, found.new))
+        faults.append(Fault("R318", where, message, remedy, back.new))
     stop_if(faults)
 
 

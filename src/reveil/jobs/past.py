@@ -7,7 +7,15 @@ from pathlib import Path
 
 from reveil.base.errors import Fault
 from reveil.ledger.ledger import Ledger
-from reveil.policy.policy import Policy, PolicyLike, load_policy, recorded_policy
+from reveil.policy.policy import (
+    Policy,
+    PolicyLike,
+    SeriesPublication,
+    content_of,
+    load_as,
+    load_policy,
+    recorded_policy,
+)
 
 
 @dataclass(frozen=True)
@@ -37,6 +45,18 @@ def settle_and_look_back(policy: PolicyLike, home: str | Path | None = None) -> 
     return replace(past, settled=tuple(past.ledger.settle()))
 
 
-def home_of(policy: Policy, home: str | Path | None) -> Path:
+def ledger_of(policy: PolicyLike, home: str | Path | None = None) -> tuple[Ledger, list[str]]:
+    """The ledger of a series of rows, or of counts, and what had to be settled in it."""
+    if "dp" in content_of(policy)[0]:
+        from reveil.dp.count_policy import Counting
+
+        rules: SeriesPublication = load_as(Counting, policy)
+    else:
+        rules = load_policy(policy)
+    ledger = Ledger.open(home_of(rules, home), rules.anchor)
+    return ledger, ledger.settle()
+
+
+def home_of(policy: SeriesPublication, home: str | Path | None) -> Path:
     """Without a `home`, the memory is in `.reveil` beside the policy file, or in the working folder."""
     return Path(home) if home is not None else policy.folder / ".reveil"

@@ -92,12 +92,12 @@ class Release:
     def __repr__(self) -> str:
         counts = self.certificate.counts
         what = "Release" if self.number is None else f"Release {self.number} of {self.certificate.series!r}"
-        found = "the promise holds" if self.certificate.holds else "THE PROMISE DOES NOT HOLD"
+        verdict = "the promise holds" if self.certificate.holds else "THE PROMISE DOES NOT HOLD"
         shown = "row" if self.values is None else "value"
         people = "" if self.values is None else f"{some(self.table.height, 'person', 'people')}, "
         return (
             f"<{what}: {people}{some(counts['published rows'], shown)} in {some(counts['groups'], 'group')}, "
-            f"{counts['withheld rows']:,} withheld, {counts['counterfeit rows']:,} counterfeit; {found}>"
+            f"{counts['withheld rows']:,} withheld, {counts['counterfeit rows']:,} counterfeit; {verdict}>"
         )
 
     def _repr_html_(self) -> str:

@@ -48,16 +48,16 @@ class Rechecked:
         return all(entry["holds"] for entry in self.to_dict().values())
 
     def to_dict(self) -> dict[Any, Any]:
-        return {number: _rechecked(found) for number, found in self.releases.items()}
+        return {number: _rechecked(result) for number, result in self.releases.items()}
 
 
-def _rechecked(found: Verification | ReveilError) -> dict[str, Any]:
-    if isinstance(found, ReveilError):
-        return {"holds": False, "faults": [fault.to_dict() for fault in found.faults]}
+def _rechecked(result: Verification | ReveilError) -> dict[str, Any]:
+    if isinstance(result, ReveilError):
+        return {"holds": False, "faults": [fault.to_dict() for fault in result.faults]}
     return {
-        "holds": found.holds,
-        "verdicts": [verdict.to_dict() for verdict in found.verdicts],
-        "checks": [check.to_dict() for check in found.checks],
+        "holds": result.holds,
+        "verdicts": [verdict.to_dict() for verdict in result.verdicts],
+        "checks": [check.to_dict() for check in result.checks],
     }
 
 
@@ -69,8 +69,15 @@ def history_of(past: Past) -> SeriesHistory:
     faults = tuple(ledger.check())
     try:
         releases = tuple(
-            {"number": r.number, "made": r.made, "id": r.id, **r.facts["counts"], "NCP": r.facts["loss"]["mean_ncp"]}
-            for r in ledger.records()
+            {
+                "number": r.number,
+                "made": r.made,
+                "id": r.id,
+                "state": str(r.state),
+                **r.facts["counts"],
+                "NCP": r.facts["loss"]["mean_ncp"],
+            }
+            for r in ledger.snapshot().chain
         )
     except (KeyError, TypeError):  # edited facts: there is nothing to list, only to name
         raise TamperedError(faults) from None

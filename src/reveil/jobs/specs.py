@@ -21,8 +21,11 @@ from reveil.base.progress import Progress, silent
 if TYPE_CHECKING:
     from reveil.audit.audit import Audit
     from reveil.dp.count import Counted
+    from reveil.jobs.afterwards import Afterwards
     from reveil.jobs.release import Preview, Release
     from reveil.jobs.results import HandedOver, Rechecked, SeriesHistory
+    from reveil.measure.advice import Advice
+    from reveil.measure.ahead import Forecast
     from reveil.measure.compare import Comparison
     from reveil.measure.measure import Utility
     from reveil.perturb.perturb import Perturbed
@@ -116,6 +119,47 @@ class PlanSpec(Spec):
 
 
 @dataclass(frozen=True)
+class AheadSpec(Spec):
+    """The next releases, made in a copy of the series from how people came and went. Changes nothing."""
+
+    job: ClassVar[str] = "ahead"
+    table: Any
+    policy: Any
+    releases: int = 12
+    home: str | Path | None = None
+    leave: str | None = None
+    back: str | None = None
+    arrive: str | None = None
+    seed: int = 0
+    new_people: bool = False
+
+    def run(self, progress: Progress = silent) -> Forecast:
+        from reveil.measure.ahead import forecast
+        from reveil.publish import open_series
+
+        series, rates = open_series(self.policy, self.home), (self.leave, self.back, self.arrive)
+        stated = dict(zip(("leave", "back", "arrive"), rates, strict=True))
+        how = {"seed": self.seed, "new_people": self.new_people, "progress": progress}
+        return forecast(self.table, series, self.releases, **stated, **how)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class AdviceSpec(Spec):
+    """What drives the loss of a table's first release, and what would help, each tried. Changes nothing."""
+
+    job: ClassVar[str] = "advice"
+    table: Any
+    policy: Any
+    seconds: float = 30.0
+    seed: int = 0
+
+    def run(self, progress: Progress = silent) -> Advice:
+        from reveil.measure.advice import advise
+
+        return advise(self.table, self.policy, seconds=self.seconds, seed=self.seed, progress=progress)
+
+
+@dataclass(frozen=True)
 class PublishSpec(Spec):
     """One more release of a series: planned, verified, recorded, revealed."""
 
@@ -194,6 +238,40 @@ class ShowSpec(Spec):
         from reveil.jobs.results import release_of
 
         return release_of(settle_and_look_back(self.policy, self.home), self.number)
+
+
+@dataclass(frozen=True)
+class HandOverSpec(Spec):
+    """Copy the public half of a release out and record it; without a number the latest."""
+
+    job: ClassVar[str] = "hand-over"
+    policy: Any
+    to: str | Path
+    number: int | None = None
+    recipient: str = ""
+    home: str | Path | None = None
+
+    def run(self, progress: Progress = silent) -> Afterwards:
+        from reveil.jobs.afterwards import hand_over
+
+        return hand_over(self.policy, self.home, self.number, self.to, self.recipient)
+
+
+@dataclass(frozen=True)
+class DiscardSpec(Spec):
+    """Take back the newest release, which nobody has."""
+
+    job: ClassVar[str] = "discard"
+    policy: Any
+    number: int
+    reason: str = ""
+    no_copy_left: bool = False
+    home: str | Path | None = None
+
+    def run(self, progress: Progress = silent) -> Afterwards:
+        from reveil.jobs.afterwards import discard
+
+        return discard(self.policy, self.home, self.number, self.reason, no_copy_left=self.no_copy_left)
 
 
 @dataclass(frozen=True)
@@ -290,7 +368,7 @@ class CountSpec(Spec):
 SPECS: dict[str, type[Spec]] = {
     spec.job: spec
     for spec in (
-        *(PlanSpec, PublishSpec, AnonymizeSpec, CompareSpec, HistorySpec, ShowSpec, VerifySpec, AuditSpec),
-        *(MeasureSpec, PerturbSpec, CountSpec),
+        *(PlanSpec, AheadSpec, AdviceSpec, PublishSpec, AnonymizeSpec, CompareSpec, HistorySpec, ShowSpec),
+        *(HandOverSpec, DiscardSpec, VerifySpec, AuditSpec, MeasureSpec, PerturbSpec, CountSpec),
     )
 }

@@ -40,15 +40,15 @@ class Anchor:
 
     def faults(self, series: Snapshot) -> list[Fault]:
         """Where the series is not the one that the anchor has seen, or an earlier state of it."""
-        seen, newest = self.head(), series.head.number
+        seen, newest = self.head(), max((record.number for record in series.chain), default=0)
         if seen is None:
-            anchored = any(record.revealed and record.facts.get("anchored") for record in series.records)
+            anchored = any(record.revealed and record.facts.get("anchored") for record in series.chain)
             message = "is missing, though earlier releases wrote it: nobody can tell whether this home is the newest"
             return [self._fault(message, RESTORE_ANCHOR)] if anchored else []
         if seen.number > newest:
             message = f"has seen release {seen.number}, and this home ends with release {newest}: it is an older state"
             return [self._fault(message, WAY_OUT)]
-        if not any(record.head == seen for record in series.records):
+        if not any(record.head == seen for record in series.chain):
             message = f"has seen another release {seen.number} than this home has: the series was continued twice"
             return [self._fault(message, WAY_OUT)]
         return []

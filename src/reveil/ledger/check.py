@@ -11,6 +11,7 @@ from pathlib import Path
 
 from reveil.base.errors import Fault, TamperedError
 from reveil.ledger.anchor import Anchor
+from reveil.ledger.events import event_faults
 from reveil.ledger.protocols import Bulk, Catalog
 from reveil.ledger.record import Identity, Record, Snapshot, chain_id, release_name
 from reveil.ledger.store import key_fault
@@ -36,7 +37,7 @@ def check(
     if series is None:
         return [*_key_faults(home, fingerprint), *_unknown_folders(folders, ())]
     files = file_faults(bulk, (r for r in series.records if numbers is None or r.number in numbers))
-    return [*foundation_faults(home, series, (), anchor), *files, *_unknown_folders(folders, series.records)]
+    return [*foundation_faults(home, series, (), anchor), *files, *_unknown_folders(folders, series.chain)]
 
 
 def foundation_faults(home: Path, series: Snapshot, folders: Sequence[str], anchor: Anchor | None) -> list[Fault]:
@@ -44,8 +45,8 @@ def foundation_faults(home: Path, series: Snapshot, folders: Sequence[str], anch
 
     Cheap, because no file of a release is read; whoever reads one compares its hash with the entries.
     """
-    faults = [*_key_faults(home, series.identity.fingerprint), *_chain_faults(series.records, series.identity)]
-    faults += _unknown_folders(folders, series.records)
+    faults = [*_key_faults(home, series.identity.fingerprint), *_chain_faults(series.chain, series.identity)]
+    faults += [*event_faults(series), *_unknown_folders(folders, series.chain)]
     return faults + ([] if anchor is None else anchor.faults(series))
 
 
@@ -55,6 +56,7 @@ def _key_faults(home: Path, fingerprint: str) -> list[Fault]:
 
 
 def _chain_faults(records: Sequence[Record], identity: Identity) -> Iterator[Fault]:
+    """Every entry must be what it was, and follow on the one before it. A discarded number is given out again."""
     edited = [record.number for record in records if not _intact(record, identity)]
     remedy = "restore ledger.sqlite from the newest backup of the home"
     if len(edited) > 1 and len(edited) == len(records):
@@ -74,7 +76,7 @@ def _chain_faults(records: Sequence[Record], identity: Identity) -> Iterator[Fau
         elif record.previous != previous:
             message = f"it was recorded after another release {number} than the one now in the ledger"
             yield Fault("R521", f"release {record.number}", message, remedy)
-        number, previous = record.number, record.id
+        number, previous = record.number - record.discarded, record.id
 
 
 def _intact(record: Record, identity: Identity) -> bool:
@@ -114,7 +116,7 @@ def _restore(record: Record, name: str) -> str:
 
 def _unknown_folders(folders: Sequence[str], records: Sequence[Record]) -> Iterator[Fault]:
     known = {release_name(record.number) for record in records}
-    newest = records[-1].number if records else 0
+    newest = max((record.number for record in records), default=0)
     for name in folders:
         if name in known:
             continue

@@ -128,6 +128,14 @@ class Folders:
         if self.mine(record.token):
             self.let_go(record.token)
 
+    def remove(self, record: Record) -> bool:
+        folder = self._release(record)
+        if not folder.is_dir():
+            return False
+        shutil.rmtree(folder)
+        sync(folder.parent)
+        return True
+
     def place_of(self, record: Record) -> Path:
         return self._release(record) if record.revealed else self._staging / record.token
 

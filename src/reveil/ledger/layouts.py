@@ -1,8 +1,9 @@
 """The tables of a catalog, in the layouts that homes have: what they are called, and how an old one becomes new.
 
-Layout 1 had one series and no key for it: its entries were in `meta`, and a release was revealed or not. It is read
-through temporary views that look like layout 2, and rewritten by the first command that writes, in the transaction of
-that write: a stop in the middle leaves layout 1.
+Layout 1 had one series and no key for it: its entries were in `meta`, and a release was revealed or not. Layout 2 had a
+key, and no releases that were discarded, so that their numbers were their places in the chain. Both are read through
+temporary views that look like the newest, and rewritten by the first command that writes, in the transaction of that
+write: a stop in the middle leaves the old layout.
 """
 
 from __future__ import annotations
@@ -10,28 +11,43 @@ from __future__ import annotations
 import secrets
 import sqlite3
 
-NEWEST = 2
+NEWEST = 3
 
 # `meta` says the layout and nothing else, under the name that layout 1 had for it: an older Reveil then says that it is
-# too old. `previous` is unique, so that the database itself forbids two releases after the same one.
+# too old. `previous` is unique, so that the database itself forbids two releases after the same one; `number` is,
+# among releases that were not discarded.
+_RELEASES_TABLE = """CREATE TABLE releases (
+        series TEXT NOT NULL, place INTEGER NOT NULL, number INTEGER NOT NULL, id TEXT NOT NULL, previous TEXT NOT NULL,
+        made TEXT NOT NULL, facts TEXT NOT NULL, manifest TEXT NOT NULL, token TEXT NOT NULL UNIQUE,
+        state TEXT NOT NULL, PRIMARY KEY (series, place), UNIQUE (series, id), UNIQUE (series, previous)
+    )"""
+_NUMBERS = "CREATE UNIQUE INDEX numbers ON releases (series, number) WHERE state != 'discarded'"
+_EVENTS = """CREATE TABLE events (
+        series TEXT NOT NULL, place INTEGER NOT NULL, id TEXT NOT NULL, previous TEXT NOT NULL, at TEXT NOT NULL,
+        actor TEXT NOT NULL, action TEXT NOT NULL, release TEXT NOT NULL, details TEXT NOT NULL,
+        PRIMARY KEY (series, place), UNIQUE (series, id), UNIQUE (series, previous)
+    )"""
 CREATE = (
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
     """CREATE TABLE series (
         key TEXT PRIMARY KEY, name TEXT NOT NULL, policy TEXT, fingerprint TEXT NOT NULL
     )""",
-    """CREATE TABLE releases (
-        series TEXT NOT NULL, number INTEGER NOT NULL, id TEXT NOT NULL, previous TEXT NOT NULL, made TEXT NOT NULL,
-        facts TEXT NOT NULL, manifest TEXT NOT NULL, token TEXT NOT NULL UNIQUE, state TEXT NOT NULL,
-        PRIMARY KEY (series, number), UNIQUE (series, id), UNIQUE (series, previous)
-    )""",
+    _RELEASES_TABLE,
+    _NUMBERS,
+    _EVENTS,
 )
+_COLUMNS = "series, place, number, id, previous, made, facts, manifest, token, state"
+_NO_EVENTS = """SELECT '' AS series, 0 AS place, '' AS id, '' AS previous, '' AS at, '' AS actor, '' AS action,
+    '' AS release, '' AS details WHERE 0"""
 _ENTRIES = """SELECT {key} AS key,
     (SELECT value FROM meta WHERE name = 'series') AS name,
     (SELECT value FROM meta WHERE name = 'policy') AS policy,
     (SELECT value FROM meta WHERE name = 'fingerprint') AS fingerprint
     WHERE EXISTS (SELECT 1 FROM meta)"""
-_RELEASES = """SELECT {key} AS series, number, id, previous, made, facts, manifest, token,
+_RELEASES_1 = """SELECT {key} AS series, number AS place, number, id, previous, made, facts, manifest, token,
     CASE revealed WHEN 1 THEN 'revealed' ELSE 'recorded' END AS state FROM {table}"""
+_RELEASES_2 = """SELECT series, number AS place, number, id, previous, made, facts, manifest, token, state
+    FROM {table}"""
 
 
 def layout_of(connection: sqlite3.Connection) -> str | None:
@@ -56,22 +72,27 @@ def create(connection: sqlite3.Connection) -> None:
     connection.execute("INSERT INTO meta VALUES ('schema', ?)", (str(NEWEST),))
 
 
-def show_as_newest(connection: sqlite3.Connection) -> None:
-    """Let a connection read layout 1 as if it were the newest. Nothing is written: temporary names come first."""
+def show_as_newest(connection: sqlite3.Connection, layout: int) -> None:
+    """Let a connection read an old layout as if it were the newest. Nothing is written: temporary names come first."""
     connection.execute("PRAGMA temp_store=MEMORY")
-    connection.execute(f"CREATE TEMP VIEW series AS {_ENTRIES.format(key=repr(''))}")
-    connection.execute(f"CREATE TEMP VIEW releases AS {_RELEASES.format(key=repr(''), table='main.releases')}")
+    if layout == 1:
+        connection.execute(f"CREATE TEMP VIEW series AS {_ENTRIES.format(key=repr(''))}")
+    releases = _RELEASES_1 if layout == 1 else _RELEASES_2
+    connection.execute(f"CREATE TEMP VIEW releases AS {releases.format(key=repr(''), table='main.releases')}")
+    connection.execute(f"CREATE TEMP VIEW events AS {_NO_EVENTS}")
 
 
-def migrate(connection: sqlite3.Connection) -> None:
-    """Rewrite layout 1 as the newest, inside the transaction that is open."""
+def migrate(connection: sqlite3.Connection, layout: int) -> None:
+    """Rewrite an old layout as the newest, inside the transaction that is open."""
     key = repr(new_key())
     connection.execute("ALTER TABLE releases RENAME TO old_releases")
-    entries = connection.execute(_ENTRIES.format(key=key)).fetchall()
+    series = _ENTRIES.format(key=key) if layout == 1 else "SELECT key, name, policy, fingerprint FROM series"
+    entries = connection.execute(series).fetchall()
     connection.execute("DROP TABLE meta")
+    if layout > 1:
+        connection.execute("DROP TABLE series")
     create(connection)
     connection.executemany("INSERT INTO series (key, name, policy, fingerprint) VALUES (?, ?, ?, ?)", entries)
-    columns = "series, number, id, previous, made, facts, manifest, token, state"
-    releases = _RELEASES.format(key=key, table="old_releases")
-    connection.execute(f"INSERT INTO releases ({columns}) {releases}")
+    releases = (_RELEASES_1 if layout == 1 else _RELEASES_2).format(key=key, table="old_releases")
+    connection.execute(f"INSERT INTO releases ({_COLUMNS}) {releases}")
     connection.execute("DROP TABLE old_releases")

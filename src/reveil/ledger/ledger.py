@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,10 +22,13 @@ from reveil.base.errors import CommitUnknownError, Fault, InputError, ReveilErro
 from reveil.base.lots import fresh_key
 from reveil.ledger import store
 from reveil.ledger.anchor import Anchor
+from reveil.ledger.events import DISCARD, HAND_OVER, NEWEST_EVENT, OUTCOME, next_event, refuse_discard
 from reveil.ledger.folder import Folders
+from reveil.ledger.opening import catalog_of, discover, found_series, identity_of, usable
 from reveil.ledger.protocols import Bulk, Catalog
 from reveil.ledger.record import (
     GENESIS,
+    Event,
     Head,
     Identity,
     Record,
@@ -36,17 +39,9 @@ from reveil.ledger.record import (
     release_name,
 )
 from reveil.ledger.recorded_policy import changed_keys, parsed_policy
-from reveil.ledger.sqlite import SqliteCatalog
 
 if TYPE_CHECKING:
     import polars as pl
-
-
-def discover(home: Path) -> bool:
-    """Is there a series in this folder? A start cut off before anything was written does not count."""
-    file = store.catalog_file(Path(home))
-    with _usable(Path(home)):
-        return (file.is_file() and file.stat().st_size > 0) or bool(Folders(Path(home)).revealed())
 
 
 class Ledger:
@@ -69,6 +64,7 @@ class Ledger:
         self._catalog, self._bulk = catalog, bulk
         self._identity, self._fixed = identity, fixed
         self._known: dict[int, Record] = {}  # what was recorded stays as it is: it need not be asked for twice
+        self._newest_event: str | None = None
 
     @classmethod
     def create_or_open(
@@ -83,20 +79,22 @@ class Ledger:
         """The ledger of a series, made if there is none, with this key; another policy than the recorded is refused."""
         home = Path(home).absolute()
         given = canonical(policy)
-        found = _identity(home) if discover(home) else None
-        if found is None:
+        recorded = identity_of(home) if discover(home) else None
+        if recorded is None:
             store.lay_out(home)
-            found = _found(home, series, key or fresh_key())
-        if found.policy is not None and (faults := changed_keys(found, Identity(series, given, found.fingerprint))):
+            recorded = found_series(home, series, key or fresh_key())
+        if recorded.policy is not None and (
+            faults := changed_keys(recorded, Identity(series, given, recorded.fingerprint))
+        ):
             raise InputError(faults)
-        identity = Identity(series, given, found.fingerprint)
-        return cls(home, _catalog(home), Folders(home), identity, fixed=found.policy is not None, anchor=anchor)
+        identity = Identity(series, given, recorded.fingerprint)
+        return cls(home, catalog_of(home), Folders(home), identity, fixed=recorded.policy is not None, anchor=anchor)
 
     @classmethod
     def open(cls, home: Path, anchor: Path | None = None) -> Ledger:
         """The ledger of a series that exists."""
         home = Path(home).absolute()
-        identity = _identity(home) if discover(home) else None
+        identity = identity_of(home) if discover(home) else None
         if identity is None:
             kind = "this is a file, not a folder" if home.is_file() else "there is no series in this folder"
             raise InputError(
@@ -107,7 +105,7 @@ class Ledger:
                     "give the right folder with --home, or publish a first release",
                 )
             )
-        return cls(home, _catalog(home), Folders(home), identity, fixed=identity.policy is not None, anchor=anchor)
+        return cls(home, catalog_of(home), Folders(home), identity, fixed=identity.policy is not None, anchor=anchor)
 
     def __repr__(self) -> str:
         return f"Ledger({self.series!r}, {str(self.home)!r})"
@@ -156,13 +154,14 @@ class Ledger:
         """The series as it is now, in one reading."""
         now = self._catalog.snapshot() or Snapshot(self._identity, ())
         self._known = {record.number: record for record in now.records}
+        self._newest_event = now.events[-1].id if now.events else None
         return now
 
     def checked(self) -> Snapshot:
         """The series as it is now, to build on: refused where key, chain or anchor do not bear it out."""
         from reveil.ledger.check import foundation_faults
 
-        with _usable(self.home):
+        with usable(self.home):
             folders = self._bulk.revealed()  # before the entries: a folder is there only after its entry
             now = self.snapshot()
             if faults := foundation_faults(self.home, now, folders, self.anchor):
@@ -173,7 +172,7 @@ class Ledger:
 
     def stage(self) -> Path:
         """A new folder with public/, private/ and memory/, left alone by others while this process lives."""
-        with _usable(self.home):
+        with usable(self.home):
             return self._bulk.stage()
 
     def discard(self, staged: Path) -> None:
@@ -207,7 +206,7 @@ class Ledger:
     def record(self, staged: Path, *, on: Head, facts: dict[str, Any]) -> Record:
         """Enter a staged release as the one after `on`, or refuse and leave nothing of it behind."""
         token = self._own(staged)
-        plain = json.loads(canonical(facts if self.anchor is None else {**facts, "anchored": True}))
+        plain = json.loads(canonical({**facts, **self._own_facts()}))
         try:
             identity = self._identity_to_record()
             manifest = self._bulk.seal(staged)
@@ -228,6 +227,11 @@ class Ledger:
         self._known[number] = record
         return record
 
+    def _own_facts(self) -> dict[str, Any]:
+        """What the ledger itself enters among the facts of a release."""
+        anchored = {} if self.anchor is None else {"anchored": True}
+        return anchored if self._newest_event is None else {**anchored, NEWEST_EVENT: self._newest_event}
+
     def reveal(self, number: int) -> Path:
         """Show a recorded release: one rename into releases/. Repeating it changes nothing."""
         from reveil.ledger import recover
@@ -240,6 +244,31 @@ class Ledger:
             self._bulk.let_go(record.token)
         self._known[number] = replace(record, state=ReleaseState.REVEALED)
         return self.path(number)
+
+    # --- after it was revealed -----------------------------------------------------------------------------
+
+    def hand_over(self, number: int, details: dict[str, Any]) -> Event:
+        """Note that others have a release from now on. It may be handed over again, and never be discarded."""
+        return self._enter(number, HAND_OVER, details)
+
+    def take_back(self, number: int, details: dict[str, Any]) -> Event:
+        """Discard the newest release, which nobody has: its entry stays in the chain, its files are deleted.
+
+        The next release has its number, and is planned as if it had never been.
+        """
+        event = self._enter(number, DISCARD, details)
+        self.settle()
+        return event
+
+    def _enter(self, number: int, action: str, details: dict[str, Any]) -> Event:
+        series = self.checked()
+        record = self._find(number)
+        if action == DISCARD:
+            refuse_discard(series, record)
+        event = next_event(series, action, record, details)
+        self._catalog.happen(event, OUTCOME[action])
+        self.snapshot()
+        return event
 
     def _hold(self, record: Record) -> None:
         """Nothing is revealed that the anchor does not know."""
@@ -325,8 +354,8 @@ class Ledger:
         """Finish or clear away what a crash left; says what was done. Commands begin with it, opening does not."""
         from reveil.ledger.recover import settle
 
-        with _usable(self.home):
-            return settle(self._catalog, self._bulk, (series or self.snapshot()).records, self._hold)
+        with usable(self.home):
+            return settle(self._catalog, self._bulk, (series or self.snapshot()).chain, self._hold)
 
     def check(self, numbers: Iterable[int] | None = None) -> list[Fault]:
         """Read everything again and list what is not as recorded; `numbers` limits whose files are read."""
@@ -334,7 +363,7 @@ class Ledger:
 
         try:
             wanted = None if numbers is None else {self._find(number).number for number in numbers}
-            with _usable(self.home):
+            with usable(self.home):
                 return check(self.home, self._catalog, self._bulk, self._identity.fingerprint, wanted, self.anchor)
         except TamperedError as error:
             return list(error.faults)
@@ -346,44 +375,6 @@ class Ledger:
                 known = "it has no release yet" if newest == GENESIS else f"it has releases 1 to {newest.number}"
                 raise InputError(Fault("R510", f"series '{self.series}'", f"there is no release {number}", known))
         return self._known[number]
-
-
-@contextmanager
-def _usable(home: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise store.cannot_use(home, error) from error
-
-
-def _catalog(home: Path) -> SqliteCatalog:
-    return SqliteCatalog(store.catalog_file(home))
-
-
-def _identity(home: Path) -> Identity | None:
-    """What the catalog says the series is. Releases without a catalog are a loss, not a new beginning."""
-    file = store.catalog_file(home)
-    identity = _catalog(home).identity() if file.is_file() else None
-    if identity is None and Folders(home).revealed():
-        raise TamperedError(
-            Fault(
-                "R504",
-                f"ledger '{file}'",
-                "it is missing or empty, but there are releases beside it",
-                "restore ledger.sqlite from a backup; do not start over, or past releases are forgotten",
-            )
-        )
-    if identity is not None and identity.policy is not None:
-        parsed_policy(identity.policy)
-    return identity
-
-
-def _found(home: Path, series: str, key: bytes) -> Identity:
-    with _usable(home):
-        identity = _catalog(home).found(series, lambda: store.fingerprint(store.make_key(home, key)))
-        store.catalog_file(home).chmod(0o600)
-        store.sync(home)
-        return identity
 
 
 def _memory_path(name: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from reveil.ledger.record import Difference, Head, Identity, Manifest, Record, ReleaseState, Snapshot
+from reveil.ledger.record import Difference, Event, Head, Identity, Manifest, Record, ReleaseState, Snapshot
 
 
 class Catalog(Protocol):
@@ -42,7 +42,14 @@ class Catalog(Protocol):
         ...
 
     def set_state(self, number: int, state: ReleaseState) -> None:
-        """Note how far a recorded release has come."""
+        """Note that a recorded release was revealed."""
+        ...
+
+    def happen(self, event: Event, state: ReleaseState) -> None:
+        """Compare and swap: enter an event and the state it brings about, if nothing happened since its `previous`.
+
+        Only the newest entry can be discarded, and only the steps of `record.STEPS` are taken.
+        """
         ...
 
 
@@ -99,6 +106,10 @@ class Bulk(Protocol):
 
     def forget(self, record: Record) -> None:
         """A revealed release is nobody's: what was kept of its staging is dropped, whoever holds it."""
+        ...
+
+    def remove(self, record: Record) -> bool:
+        """Delete the files of a discarded release; says whether there were any."""
         ...
 
     def place_of(self, record: Record) -> Path:

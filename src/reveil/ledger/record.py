@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypedDict
@@ -20,13 +21,21 @@ Manifest = dict[str, Entry]
 
 
 class ReleaseState(StrEnum):
-    """How far a release has come. A staged one is in no catalog: until it is recorded, it does not exist.
-
-    Catalogs keep the word, so a further state (submitted, signed, handed over, discarded) needs no new layout.
-    """
+    """How far a release has come. A staged one is in no catalog: until it is recorded, it does not exist."""
 
     RECORDED = "recorded"  # a promise from now on, whether or not anybody has seen it
     REVEALED = "revealed"  # its files are in their place
+    HANDED_OVER = "handed over"  # others have it: it can never be taken back
+    DISCARDED = "discarded"  # taken back before anybody had it; its entry stays in the chain, its files do not
+
+
+# What may follow on what; the event that brings it about is chained, see `reveil.ledger.events`.
+STEPS: dict[ReleaseState, frozenset[ReleaseState]] = {
+    ReleaseState.RECORDED: frozenset({ReleaseState.REVEALED}),
+    ReleaseState.REVEALED: frozenset({ReleaseState.HANDED_OVER, ReleaseState.DISCARDED}),
+    ReleaseState.HANDED_OVER: frozenset({ReleaseState.HANDED_OVER}),
+    ReleaseState.DISCARDED: frozenset(),
+}
 
 
 @dataclass(frozen=True)
@@ -62,7 +71,18 @@ class Record:
 
     @property
     def revealed(self) -> bool:
-        return self.state is ReleaseState.REVEALED
+        """Whether its files are in their place."""
+        return self.state in (ReleaseState.REVEALED, ReleaseState.HANDED_OVER)
+
+    @property
+    def discarded(self) -> bool:
+        return self.state is ReleaseState.DISCARDED
+
+
+def head_of(chain: Sequence[Record]) -> Head:
+    """The newest number that counts, and the id of the newest entry, which may be that of a discarded release."""
+    number = max((record.number for record in chain if not record.discarded), default=0)
+    return Head(number, chain[-1].id) if chain else GENESIS
 
 
 @dataclass(frozen=True)
@@ -75,15 +95,35 @@ class Identity:
 
 
 @dataclass(frozen=True)
+class Event:
+    """Something that was done to a recorded release. Events are chained among themselves, from the first on."""
+
+    id: str
+    previous: str
+    at: str
+    actor: str
+    action: str
+    release: str  # id of its record
+    details: dict[str, Any]
+
+
+@dataclass(frozen=True)
 class Snapshot:
     """A series as its catalog had it at one moment."""
 
     identity: Identity
-    records: tuple[Record, ...]  # by number
+    chain: tuple[Record, ...]  # every entry in the order of recording, also of releases that were discarded
+    events: tuple[Event, ...] = ()
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        """The releases that count, by number: a discarded one was seen by nobody, and its number is free again."""
+        return tuple(record for record in self.chain if not record.discarded)
 
     @property
     def head(self) -> Head:
-        return self.records[-1].head if self.records else GENESIS
+        """What the next release follows: the newest number, and the newest entry of the chain."""
+        return head_of(self.chain)
 
 
 @dataclass(frozen=True)
@@ -134,6 +174,23 @@ def chain_id(
         "manifest": manifest,
         "series": identity.series,
         "policy": digest(identity.policy or ""),
+        "key": identity.fingerprint,
+    }
+    return digest(canonical(link))
+
+
+def event_id(
+    identity: Identity, previous: str, at: str, actor: str, action: str, release: str, details: dict[str, Any]
+) -> str:
+    """The id of an event: a hash over everything recorded of it and over the id before it."""
+    link = {
+        "previous": previous,
+        "at": at,
+        "actor": actor,
+        "action": action,
+        "release": release,
+        "details": details,
+        "series": identity.series,
         "key": identity.fingerprint,
     }
     return digest(canonical(link))

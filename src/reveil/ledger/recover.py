@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from reveil.base.errors import Fault, InputError, TamperedError
@@ -11,16 +11,16 @@ from reveil.ledger.record import Record, ReleaseState
 from reveil.ledger.store import reason
 
 
-def settle(catalog: Catalog, bulk: Bulk, records: Iterable[Record], hold: Callable[[Record], None]) -> list[str]:
+def settle(catalog: Catalog, bulk: Bulk, chain: Sequence[Record], hold: Callable[[Record], None]) -> list[str]:
     """Bring the home to the state before the crash or after it; returns what was done, in sentences.
 
     `hold` is called with a release before it is revealed.
     """
-    done: list[str] = []
+    done = _remove_discarded(bulk, chain)
     faults: list[Fault] = []
     lost: list[Record] = []
-    for record in records:
-        if record.revealed:
+    for record in chain:
+        if record.revealed or record.discarded:
             continue
         fault = _unusable(bulk, record)
         if fault:
@@ -36,6 +36,22 @@ def settle(catalog: Catalog, bulk: Bulk, records: Iterable[Record], hold: Callab
     if faults:
         raise TamperedError(faults)
     return done
+
+
+def _remove_discarded(bulk: Bulk, chain: Sequence[Record]) -> list[str]:
+    """Files of a discarded release go as soon as may be, and before another release has its number."""
+    if not chain or not chain[-1].discarded:
+        return []
+    where = f"release {chain[-1].number}"
+    try:
+        removed = bulk.remove(chain[-1])
+    except OSError as error:
+        message, remedy = (
+            f"was discarded, and its files cannot be deleted: {reason(error)}",
+            "look after the home folder",
+        )
+        raise InputError(Fault("R509", where, message, f"{remedy}, then run the command again")) from error
+    return [f"The files of {where}, which was discarded, were deleted."] if removed else []
 
 
 def reveal(catalog: Catalog, bulk: Bulk, record: Record) -> None:

@@ -19,10 +19,22 @@ from pathlib import Path
 
 from reveil.base.errors import CommitUnknownError, ConflictError, Fault, InputError, ReveilError, TamperedError
 from reveil.ledger.layouts import NEWEST, create, layout_of, migrate, new_key, show_as_newest
-from reveil.ledger.record import GENESIS, Head, Identity, Manifest, Record, ReleaseState, Snapshot, canonical
+from reveil.ledger.record import (
+    GENESIS,
+    STEPS,
+    Event,
+    Head,
+    Identity,
+    Manifest,
+    Record,
+    ReleaseState,
+    Snapshot,
+    canonical,
+)
 
 WAIT_SECONDS = 30
 _RECORDS = "SELECT number, id, previous, made, facts, manifest, state, token FROM releases WHERE series = ?"
+_HAPPENED = "SELECT id, previous, at, actor, action, release, details FROM events WHERE series = ?"
 
 
 class SqliteCatalog:
@@ -82,10 +94,12 @@ class SqliteCatalog:
             entry = self._entry(connection)
             if connection is None or entry is None:
                 return None
-            rows = connection.execute(f"{_RECORDS} ORDER BY number", (entry[0],)).fetchall()
-            stray = "SELECT 1 FROM releases WHERE series NOT IN (SELECT key FROM series)"
-            if connection.execute(stray).fetchone():
-                raise TamperedError(_damaged(self._where, "there are releases of no series: entries were edited"))
+            rows = connection.execute(f"{_RECORDS} ORDER BY place", (entry[0],)).fetchall()
+            happened = connection.execute(f"{_HAPPENED} ORDER BY place", (entry[0],)).fetchall()
+            for table in ("releases", "events"):
+                stray = f"SELECT 1 FROM {table} WHERE series NOT IN (SELECT key FROM series)"
+                if connection.execute(stray).fetchone():
+                    raise TamperedError(_damaged(self._where, f"there are {table} of no series: entries were edited"))
         records, faults = [], []
         for row in rows:
             try:
@@ -95,7 +109,11 @@ class SqliteCatalog:
                 faults.append(_damaged(where, f"its entry cannot be read ({error})", "R521"))
         if faults:
             raise TamperedError(faults)
-        return Snapshot(entry[1], tuple(records))
+        try:
+            events = tuple(_event(*row) for row in happened)
+        except (ValueError, TypeError) as error:
+            raise TamperedError(_damaged(self._where, f"its events cannot be read ({error})", "R521")) from None
+        return Snapshot(entry[1], tuple(records), events)
 
     def head(self) -> Head:
         with self._reading() as connection:
@@ -118,7 +136,8 @@ class SqliteCatalog:
             if on == GENESIS:
                 fixed = (identity.series, identity.policy or "", key)
                 connection.execute("UPDATE series SET name = ?, policy = ? WHERE key = ?", fixed)
-            row = (key, *_row(record))
+            place = connection.execute("SELECT count(*) FROM releases WHERE series = ?", (key,)).fetchone()[0] + 1
+            row = (key, place, *_row(record))
             connection.execute(f"INSERT INTO releases VALUES ({', '.join('?' * len(row))})", row)
             failure = _commit(connection)
         if failure is not None:
@@ -148,7 +167,27 @@ class SqliteCatalog:
         with self._writing() as connection:
             entry = self._entry(connection)
             key = "" if entry is None else entry[0]
-            connection.execute("UPDATE releases SET state = ? WHERE series = ? AND number = ?", (state, key, number))
+            change = "UPDATE releases SET state = ? WHERE series = ? AND number = ? AND state != ?"
+            connection.execute(change, (state, key, number, ReleaseState.DISCARDED))
+            connection.execute("COMMIT")
+
+    def happen(self, event: Event, state: ReleaseState) -> None:
+        with self._writing() as connection:
+            entry = self._entry(connection)
+            key = "" if entry is None else entry[0]
+            last = "SELECT place, id FROM events WHERE series = ? ORDER BY place DESC LIMIT 1"
+            place, previous = connection.execute(last, (key,)).fetchone() or (0, "")
+            wanted = f"{_RECORDS} ORDER BY place DESC"
+            chain = [_record(*row) for row in connection.execute(wanted, (key,)).fetchall()]
+            record = next((one for one in chain if one.id == event.release), None)
+            overtaken = record is None or state not in STEPS[record.state]
+            if previous != event.previous or overtaken or (state is ReleaseState.DISCARDED and record != chain[0]):
+                raise ConflictError(_overtaken(event))
+            change = "UPDATE releases SET state = ? WHERE series = ? AND id = ?"
+            connection.execute(change, (state, key, event.release))
+            facts = (event.at, event.actor, event.action, event.release, canonical(event.details))
+            row = (key, place + 1, event.id, event.previous, *facts)
+            connection.execute(f"INSERT INTO events VALUES ({', '.join('?' * len(row))})", row)
             connection.execute("COMMIT")
 
     # --- connections ---------------------------------------------------------------------------------------
@@ -169,8 +208,8 @@ class SqliteCatalog:
         with self._in_plain_words(), closing(self._connect()) as connection:
             connection.execute("BEGIN")
             layout = self._layout(connection)
-            if layout == 1:
-                show_as_newest(connection)
+            if layout is not None and layout < NEWEST:
+                show_as_newest(connection, layout)
             yield None if layout is None else connection
 
     @contextmanager
@@ -182,8 +221,8 @@ class SqliteCatalog:
             layout = self._layout(connection)
             if layout is None:
                 create(connection)
-            elif layout == 1:
-                migrate(connection)
+            elif layout < NEWEST:
+                migrate(connection, layout)
             yield connection
 
     def _layout(self, connection: sqlite3.Connection) -> int | None:
@@ -235,9 +274,10 @@ def _commit(connection: sqlite3.Connection) -> Exception | None:
 
 
 def _head(connection: sqlite3.Connection, series: str) -> Head:
-    newest = "SELECT number, id FROM releases WHERE series = ? ORDER BY number DESC LIMIT 1"
+    newest = """SELECT (SELECT max(number) FROM releases WHERE series = ?1 AND state != 'discarded'), id
+        FROM releases WHERE series = ?1 ORDER BY place DESC LIMIT 1"""
     row = connection.execute(newest, (series,)).fetchone()
-    return Head(*row) if row else GENESIS
+    return Head(row[0] or 0, row[1]) if row else GENESIS
 
 
 def _row(record: Record) -> tuple[int | str, ...]:
@@ -261,6 +301,20 @@ def _record(
         path: {"sha256": str(entry["sha256"]), "size": int(entry["size"])} for path, entry in listed.items()
     }
     return Record(number, link, previous, made, told, files, ReleaseState(state), token)
+
+
+def _event(link: str, previous: str, at: str, actor: str, action: str, release: str, details: str) -> Event:
+    if not all(isinstance(text, str) for text in (link, previous, at, actor, action, release)):
+        raise ValueError("ids, time, actor and action are texts")
+    more = json.loads(details)
+    if not isinstance(more, dict):
+        raise ValueError("details must be a JSON object")
+    return Event(link, previous, at, actor, action, release, more)
+
+
+def _overtaken(event: Event) -> Fault:
+    message = f"meanwhile something else was done to this release or after it; it was not {event.action}"
+    return Fault("R531", "series", message, "look at `reveil history`, and decide again")
 
 
 def _moved_on(on: Head, head: Head) -> Fault:

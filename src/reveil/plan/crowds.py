@@ -38,8 +38,8 @@ def in_crowds(planner: Planner) -> Planner:
     """The planner, with groups of too few people left out."""
 
     def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progress: Progress) -> Plan:
-        found = planner(encoded, history, policy, seed=seed, progress=progress)
-        return leave_out(found, least_people(policy.guarantee), policy.method.infeasible == "refuse")
+        planned = planner(encoded, history, policy, seed=seed, progress=progress)
+        return leave_out(planned, least_people(policy.guarantee), policy.method.infeasible == "refuse")
 
     return plan
 

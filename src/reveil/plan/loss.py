@@ -42,13 +42,13 @@ def loss_of(encoded: Encoded, plan: Plan, policy: Policy) -> Loss:
     rows = np.bincount(groups, minlength=plan.count)
     sizes = rows + np.bincount(plan.counterfeit_groups, minlength=plan.count)
     columns = _columns(encoded, plan, policy)
-    found, counts = np.unique(sizes, return_counts=True)
+    distinct, counts = np.unique(sizes, return_counts=True)
     return Loss(
         columns=columns,
         mean=float(np.mean(list(columns.values()))),
         discernibility=int((sizes.astype(object) ** 2).sum()) + plan.withheld * encoded.rows,
         average_group=float(sizes.mean()) if plan.count else 0.0,
-        sizes=dict(zip(found.tolist(), counts.tolist(), strict=True)),
+        sizes=dict(zip(distinct.tolist(), counts.tolist(), strict=True)),
     )
 
 

@@ -30,8 +30,8 @@ def method(policy: Policy) -> Planner:
     """The planner that the policy names, or the one that fits its guarantee."""
     name = policy.guarantee.methods[0] if policy.method.name == "auto" else policy.method.name
     module, function = METHODS[name].split(":")
-    found: Planner = getattr(import_module(f"reveil.plan.{module}"), function)
+    planner: Planner = getattr(import_module(f"reveil.plan.{module}"), function)
     if policy.method.boxed:
-        return in_boxes(found)
+        return in_boxes(planner)
     crowds = policy.guarantee.descriptor.counterfeits and least_people(policy.guarantee) > 1
-    return in_crowds(found) if crowds else found
+    return in_crowds(planner) if crowds else planner

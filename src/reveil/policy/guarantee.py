@@ -185,9 +185,9 @@ class Guarantee(Section):
 
     def require(self, kind: type[Kind]) -> Kind:
         """The condition of this kind, where the method is for nothing else."""
-        found = self.find(kind)
-        assert found is not None, f"{kind.__name__} was not asked for"
-        return found
+        one = self.find(kind)
+        assert one is not None, f"{kind.__name__} was not asked for"
+        return one
 
 
 def _conditions(model: str, stated: Mapping[str, Any]) -> tuple[Parameters, ...]:

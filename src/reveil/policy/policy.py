@@ -20,6 +20,7 @@ from reveil.base.errors import Fault, InputError
 from reveil.base.sections import MARK, TABLE, TEXT, ContradictionError, Exact, Section, Share, one_of
 from reveil.policy.agreement import disagreements
 from reveil.policy.guarantee import RECORDED, USUAL, Guarantee, Values, form
+from reveil.policy.labels import take_in_labels
 from reveil.policy.method import MethodSection
 
 Role = Literal["identifier", "quasi", "sensitive", "insensitive", "drop"]
@@ -251,22 +252,26 @@ def load_policy(source: PolicyLike) -> Policy:
     >>> policy.guarantee.stated, policy.named("quasi")
     ({'k': 5}, ('age',))
     """
-    return load_as(Policy, source)
+    return source if isinstance(source, Policy) else take_in_labels(load_as(Policy, source))
 
 
 def load_as(kind: type[Kind], source: str | Path | Mapping[str, Any] | Publication) -> Kind:
     """A policy of this kind; one of another kind is refused with the command that is meant for it."""
     if isinstance(source, kind):
         return source
-    if isinstance(source, Publication):
-        content, where = {name: getattr(source, name) for name in source.model_fields_set}, "policy"
-    elif isinstance(source, Mapping):
-        content, where = dict(source), "policy"
-    else:
-        path = Path(source)
-        content, where = {**_read_toml(path), "folder": path.resolve().parent}, path.name
+    content, where = content_of(source)
     _refuse_other_kinds(kind, content, where)
     return _validate(kind, content, where)
+
+
+def content_of(source: str | Path | Mapping[str, Any] | Publication) -> tuple[dict[str, Any], str]:
+    """The sections of a policy of any kind, as they are written, and what it is called in messages."""
+    if isinstance(source, Publication):
+        return {name: getattr(source, name) for name in source.model_fields_set}, "policy"
+    if isinstance(source, Mapping):
+        return dict(source), "policy"
+    path = Path(source)
+    return {**_read_toml(path), "folder": path.resolve().parent}, path.name
 
 
 def _refuse_other_kinds(kind: type[Publication], content: Mapping[str, Any], where: str) -> None:
@@ -311,7 +316,7 @@ def recorded_policy(fixed: Mapping[str, Any], given: Policy) -> Policy:
         **given.input.model_dump(exclude_unset=True, exclude={"identifiers"}),
         **fixed.get("input", {}),
     }
-    return _validate(Policy, {**content, **open_keys}, "recorded policy")
+    return take_in_labels(_validate(Policy, {**content, **open_keys}, "recorded policy"))
 
 
 def _stated(part: type[Section], values: Mapping[str, Any]) -> dict[str, Any]:
@@ -379,5 +384,5 @@ def _section(kind: type[Publication], name: str) -> type[BaseModel]:
     annotation = kind.model_fields[name].annotation
     if annotation is Guarantee:
         return form()  # in the file, its keys stand side by side
-    found = [item for item in (annotation, *get_args(annotation)) if isinstance(item, type)]
-    return next((item for item in found if issubclass(item, BaseModel)), kind)
+    types = [item for item in (annotation, *get_args(annotation)) if isinstance(item, type)]
+    return next((item for item in types if issubclass(item, BaseModel)), kind)

@@ -66,14 +66,14 @@ class Package:
 
 def read_packages(folders: Sequence[Path]) -> list[Package]:
     """Those of these release folders whose packages say whose they are."""
-    found = []
+    packages = []
     for folder in folders:
         content = json.loads((public_half(folder) / PACKAGE).read_bytes())
         imprint = Imprint.read(content)
         if imprint is not None:
             hashes = frozenset(f"{r['path']} {r['hash']}" for r in content["resources"])
-            found.append(Package(str(folder), imprint, hashes))
-    return found
+            packages.append(Package(str(folder), imprint, hashes))
+    return packages
 
 
 def forks(packages: Sequence[Package]) -> list[Fault]:

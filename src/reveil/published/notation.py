@@ -234,10 +234,10 @@ class _Reader:
     def cell(self, text: str | None) -> Cell:
         if not text:
             return Cell("", "missing")
-        found = self._by_label(text)
-        if found is None and (elements := split_set(text)) is not None:
+        span = self._by_label(text)
+        if span is None and (elements := split_set(text)) is not None:
             return self._set(text, elements)
-        read = found or self._run(text) or _notation(text, self.sort) or _literal(text)
+        read = span or self._run(text) or _notation(text, self.sort) or _literal(text)
         return replace(read, padded=True) if self.padded and read.prefix is not None else read
 
     def _by_label(self, text: str) -> Cell | None:

@@ -194,7 +194,7 @@ def _converted(column: pl.Series, kind: str) -> pl.Series:
         tries = [column.str.to_date("%Y-%m-%d", strict=False)]
     else:
         tries = [column.cast(dtype, strict=False) for dtype in (pl.Int64, pl.Float64)]
-    return next((found for found in tries if found.null_count() == column.null_count()), column)
+    return next((read for read in tries if read.null_count() == column.null_count()), column)
 
 
 def _in_release(file: Path) -> bool:
@@ -232,8 +232,8 @@ def _two_tables(where: str, tables: Mapping[str, pl.DataFrame]) -> Published:
 
 def _group_name(table: pl.DataFrame) -> dict[str, str]:
     """How others call the column of groups."""
-    found = [name for name in table.columns if name.lower() in (GROUP, "gid", "group_id", "groupid")]
-    return {found[0]: GROUP} if found and GROUP not in found else {}
+    names = [name for name in table.columns if name.lower() in (GROUP, "gid", "group_id", "groupid")]
+    return {names[0]: GROUP} if names and GROUP not in names else {}
 
 
 def _value_column(table: pl.DataFrame) -> str:

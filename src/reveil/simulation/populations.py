@@ -57,9 +57,9 @@ def draw(rng: np.random.Generator, weights: Array, stratum: Array) -> Array:
     """One column index per person, with the weights of the person's row. Exact, and without a loop."""
     share = np.cumsum(weights / weights.sum(axis=1, keepdims=True), axis=1)
     ladder = (share + np.arange(len(weights))[:, None]).ravel()
-    found = np.searchsorted(ladder, stratum + rng.random(len(stratum)), side="right")
+    drawn = np.searchsorted(ladder, stratum + rng.random(len(stratum)), side="right")
     # Rounding may lift a draw just below 1 to 1, which is the next row.
-    return np.asarray(np.minimum(found - stratum * weights.shape[1], weights.shape[1] - 1), dtype=np.int16)
+    return np.asarray(np.minimum(drawn - stratum * weights.shape[1], weights.shape[1] - 1), dtype=np.int16)
 
 
 def zipf(count: int, exponent: float) -> Array:

@@ -47,8 +47,8 @@ def _unpadded(written: pl.Series) -> pl.Series:
     text = pl.col("")
     short = text.str.strip_chars_end("0").str.strip_chars_end(".")
     plain = pl.when(text.str.contains(".", literal=True)).then(short).otherwise(text)
-    found = written.alias("").to_frame().select(plain).to_series()
-    return found.replace({"-0": "0"}).alias(written.name)
+    unpadded = written.alias("").to_frame().select(plain).to_series()
+    return unpadded.replace({"-0": "0"}).alias(written.name)
 
 
 def _floats(written: pl.Series) -> pl.Series:

@@ -46,16 +46,16 @@ def read_days(texts: pl.Series, order: DateOrder | None = None) -> Days:
     >>> read_days(pl.Series(["01/02/2024", "27/02/2024"])).other  # only one tells
     'mm/dd/yyyy'
     """
-    found: list[Days] = []
+    readings: list[Days] = []
     for way, (_, _, first) in WAYS.items():
         if first is None or order in (None, first):
-            found.append(Days(_read(texts, way), way))
-            if first is None and found[-1].days.null_count() == texts.null_count():
-                return found[-1]
-    best = min(found, key=lambda each: each.days.null_count())
+            readings.append(Days(_read(texts, way), way))
+            if first is None and readings[-1].days.null_count() == texts.null_count():
+                return readings[-1]
+    best = min(readings, key=lambda each: each.days.null_count())
     if best.days.null_count() > texts.null_count():
         return best  # some are no dates in any way
-    nearly = [each for each in found if each.days.null_count() <= texts.null_count() + 1]
+    nearly = [each for each in readings if each.days.null_count() <= texts.null_count() + 1]
     return best._replace(other=next((each.way for each in nearly if (each.days != best.days).any()), None))
 
 

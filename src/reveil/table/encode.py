@@ -75,11 +75,11 @@ def encode(
     names = policy.named("quasi")
     values = [frame[name] if population is None else pl.concat([frame[name], population[name]]) for name in names]
     with ThreadPoolExecutor(cpu_count() or 1) as columns_at_once:
-        found = [
+        encoded = [
             columns_at_once.submit(positions_of, v.name, policy.columns[v.name], v, stated.get(v.name), frame.height)
             for v in values
         ]
-    for column in found:
+    for column in encoded:
         try:
             hierarchy, positions = column.result()
         except InputError as error:
@@ -164,15 +164,15 @@ def _look_up(values: pl.Series, distinct: pl.Series, table: Codes) -> Codes:
     if len(distinct) == 0:
         return np.zeros(len(values), dtype=np.int32)
     if values.dtype == pl.String:
-        found: Codes = table[values.cast(pl.Enum(distinct)).to_physical().fill_null(0).to_numpy()]
+        codes: Codes = table[values.cast(pl.Enum(distinct)).to_physical().fill_null(0).to_numpy()]
     else:
         keys = _wide(distinct.to_physical().to_numpy())
         physical = values.to_physical()
         numbers = _wide((physical.fill_null(keys[0]) if physical.null_count() else physical).to_numpy())
-        found = _entries(numbers, keys, table)
+        codes = _entries(numbers, keys, table)
     if values.null_count():
-        found[values.is_null().to_numpy()] = 0
-    return found
+        codes[values.is_null().to_numpy()] = 0
+    return codes
 
 
 def _wide(numbers: NDArray[Any]) -> NDArray[Any]:
@@ -234,9 +234,9 @@ def _sensitive(
     book = (*known, *fresh)
     code = {value: number for number, value in enumerate(book)}
     table = np.array([code[value] for value in distinct.to_list()], dtype=np.int32)
-    found = _look_up(values, distinct, table)
+    codes = _look_up(values, distinct, table)
     if values.null_count():
-        found[values.is_null().to_numpy()] = code[None]
+        codes[values.is_null().to_numpy()] = code[None]
     hierarchy = None
     if spec.hierarchy is not None:
         assert tree is not None
@@ -245,4 +245,4 @@ def _sensitive(
         hierarchy = tree.regrown(None in book)
     if spec.order is not None and set(distinct.to_list()) - set(spec.order):
         raise InputError(_uncovered(values.name, spec, values, set(spec.order)))
-    return Sensitive(values.name, book, distinct.dtype.is_numeric(), hierarchy, spec.order), found
+    return Sensitive(values.name, book, distinct.dtype.is_numeric(), hierarchy, spec.order), codes

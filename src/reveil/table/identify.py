@@ -61,11 +61,11 @@ def plain_spelling(identifiers: pl.Series) -> pl.Series:
     whole = text.str.contains(r"^\+?[0-9]+$")
     digits = text.str.strip_prefix("+").str.strip_chars_start("0")
     settled = pl.select(pl.when(whole).then(pl.when(digits == "").then(pl.lit("0")).otherwise(digits)).otherwise(text))
-    found = settled.to_series().alias(identifiers.name)
-    odd = found.str.contains(NUMBER).fill_null(False) & ~whole.fill_null(False)
+    spelled = settled.to_series().alias(identifiers.name)
+    odd = spelled.str.contains(NUMBER).fill_null(False) & ~whole.fill_null(False)
     if not odd.any():
-        return found
-    return found.scatter(odd.arg_true(), [_number(text) for text in found.filter(odd)])
+        return spelled
+    return spelled.scatter(odd.arg_true(), [_number(text) for text in spelled.filter(odd)])
 
 
 def collision_faults(identifiers: pl.Series) -> list[Fault]:

@@ -46,10 +46,10 @@ def about_thousands(texts: pl.Series) -> str | None:
     >>> about_thousands(pl.Series(["99,50", "1.250,00"]))
     'thousands separators are not read: write 8206,72 instead of 8.206,72'
     """
-    found = texts.filter(texts.str.contains(THOUSANDS))
-    if found.is_empty():
+    grouped = texts.filter(texts.str.contains(THOUSANDS))
+    if grouped.is_empty():
         return None
-    mark = re.sub("[0-9-]", "", found[0])[0]
+    mark = re.sub("[0-9-]", "", grouped[0])[0]
     decimal = "." if mark in ",'’" else ","
     return f"thousands separators are not read: write 8206{decimal}72 instead of 8{mark}206{decimal}72"
 
@@ -75,9 +75,9 @@ def parse(column: pl.Series, decimal: str) -> Parsed:
 def plain(values: pl.Series) -> pl.Series:
     """Which texts can only be meant as numbers, and can be held as such."""
     shaped = values.str.contains(PLAIN)
-    found = parse(values.str.replace(",", ".", literal=True), ".")
-    beyond = values.str.contains(INTEGER) & found.whole.is_null()
-    return (shaped & found.real.is_finite().fill_null(False) & ~beyond).fill_null(False)
+    parsed = parse(values.str.replace(",", ".", literal=True), ".")
+    beyond = values.str.contains(INTEGER) & parsed.whole.is_null()
+    return (shaped & parsed.real.is_finite().fill_null(False) & ~beyond).fill_null(False)
 
 
 def mark_of(columns: Iterable[pl.Series], given: str | None) -> tuple[str, list[Fault]]:
@@ -96,7 +96,7 @@ def mark_of(columns: Iterable[pl.Series], given: str | None) -> tuple[str, list[
     if not commas:
         return ".", []
     if points:
-        fewer = min(commas, points, key=lambda found: sum(int(rows.sum() or 0) for _, rows in found))
+        fewer = min(commas, points, key=lambda written: sum(int(rows.sum() or 0) for _, rows in written))
         what = "has another decimal mark than other numbers of the table"
         return ".", _mark_faults(fewer, what, 'write them alike, or set decimal = "," (or ".") under [input]')
     if any((rows & ~column.str.contains(UNCLEAR)).any() for column, rows in commas):
@@ -105,7 +105,7 @@ def mark_of(columns: Iterable[pl.Series], given: str | None) -> tuple[str, list[
     return ",", _mark_faults(commas, what, 'set decimal = "," under [input], or write these numbers without a comma')
 
 
-def _mark_faults(found: Sequence[tuple[pl.Series, pl.Series]], what: str, remedy: str) -> list[Fault]:
+def _mark_faults(written: Sequence[tuple[pl.Series, pl.Series]], what: str, remedy: str) -> list[Fault]:
     return [
         Fault(
             "R218",
@@ -115,5 +115,5 @@ def _mark_faults(found: Sequence[tuple[pl.Series, pl.Series]], what: str, remedy
             int(rows.sum()),
             first_rows(rows),
         )
-        for column, rows in found
+        for column, rows in written
     ]

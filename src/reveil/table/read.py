@@ -116,15 +116,15 @@ def _from_frame(source: Any, options: ReadOptions) -> pl.DataFrame:
 
 def _from_pandas(source: Any) -> pl.DataFrame:
     """pandas columns of one type as they are; of objects or of categories that are no texts, each cell as its text."""
-    found = []
+    columns = []
     for name, column in source.items():
         categories = getattr(column.dtype, "categories", None)
         if column.dtype == object or (categories is not None and categories.dtype != object):
             known = column.astype(object)
-            found.append(text_series(name, known.where(known.notna(), None)))
+            columns.append(text_series(name, known.where(known.notna(), None)))
         else:
-            found.append(pl.Series(name, pl.from_pandas(column)))
-    return pl.DataFrame(found)
+            columns.append(pl.Series(name, pl.from_pandas(column)))
+    return pl.DataFrame(columns)
 
 
 def _from_file(path: Path, where: str, options: ReadOptions, found_out: bool) -> pl.DataFrame:

@@ -52,8 +52,8 @@ def prepare(
     """
     faults = [*column_faults(frame, policy, series), *_row_faults(frame)]
     used = [name for name, spec in policy.columns.items() if name in frame.columns and spec.role != "drop"]
-    columns, found = as_kinds([frame[name] for name in used], policy, types or {}, declared)
-    faults += found
+    columns, more = as_kinds([frame[name] for name in used], policy, types or {}, declared)
+    faults += more
     for column in columns:
         spec = policy.columns[column.name]
         faults += _identifier_faults(column, once) if spec.role == "identifier" else missing_faults(column, spec)
@@ -70,21 +70,21 @@ def as_kinds(
     Types and the decimal mark are settled before any cell is parsed, and no cell can change them after.
     """
     usable = [comparable(column) for column in columns]
-    faults = [fault for _, found in usable for fault in found]
+    faults = [fault for _, column_faults in usable for fault in column_faults]
     texts_by_source: dict[str, ColumnType] = {c.name: "category" for c in columns if declared and c.dtype == pl.String}
     types = {**texts_by_source, **types}
     plain = [whole_numbers(c, policy.columns[c.name], types.get(c.name)) for c, _ in usable]
     kinds: list[ColumnType] = []
     for column in plain:
-        kind, found = kind_of(column, policy.columns[column.name], types.get(column.name))
+        kind, column_faults = kind_of(column, policy.columns[column.name], types.get(column.name))
         kinds.append(kind)
-        faults += found
+        faults += column_faults
     written = [c for c, kind in zip(plain, kinds, strict=True) if kind == "number" and c.dtype == pl.String]
-    mark, found = mark_of(written, policy.input.decimal)
+    mark, column_faults = mark_of(written, policy.input.decimal)
     typed = [_as_kind(c, kind, mark, policy.input.dates) for c, kind in zip(plain, kinds, strict=True)]
     # Where it is not known which mark is the decimal one, cells with the other are no faults of their own.
-    lost = [] if found else [fault for _, wrong in typed for fault in wrong]
-    return [column for column, _ in typed], [*faults, *found, *lost]
+    lost = [] if column_faults else [fault for _, wrong in typed for fault in wrong]
+    return [column for column, _ in typed], [*faults, *column_faults, *lost]
 
 
 def _as_kind(column: pl.Series, kind: ColumnType, mark: str, order: DateOrder | None) -> tuple[pl.Series, list[Fault]]:
@@ -197,6 +197,6 @@ def population(policy: Policy) -> pl.DataFrame | None:
     remedy = "add it: every quasi-identifier is needed"
     faults = [Fault("R210", f"column {name!r}", message, remedy) for name in missing]
     known = [frame[name] for name in policy.named("quasi") if name in frame.columns]
-    columns, found = as_kinds(known, policy, {}, declares_types(policy.guarantee.population))
-    stop_if([*faults, *found])
+    columns, more = as_kinds(known, policy, {}, declares_types(policy.guarantee.population))
+    stop_if([*faults, *more])
     return pl.DataFrame(columns)

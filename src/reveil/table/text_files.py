@@ -89,7 +89,7 @@ def _sample(lines: bytes, mark: str, more: bool) -> tuple[list[list[str]], float
 def _check_header(data: bytes, where: str, mark: str) -> None:
     """An open quotation mark in the header would swallow rows: Polars goes on to the next mark, wherever that is."""
     records = _records(data, mark, strict=True)
-    line, _, wrong = next((found for found in records if found[1] or found[2]), (1, [], ""))
+    line, _, wrong = next((record for record in records if record[1] or record[2]), (1, [], ""))
     if wrong:
         raise _broken(where, line, wrong)
 

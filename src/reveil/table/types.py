@@ -165,41 +165,41 @@ def numbers(column: pl.Series, decimal: str) -> tuple[pl.Series, list[Fault]]:
         return whole, conversion_faults(column, whole, "number of 64 bits")
     wanted = "number"
     if column.dtype == pl.String:
-        whole, found = parse(column, decimal)
+        whole, numbers = parse(column, decimal)
         if whole.null_count() == column.null_count():
             return whole, []
-        long = (found.abs() >= EXACT) & column.str.contains(INTEGER)  # a float would have other digits
-        found, wanted = found.set(long.fill_null(False), None), "number of 64 bits" if long.any() else wanted
+        long = (numbers.abs() >= EXACT) & column.str.contains(INTEGER)  # a float would have other digits
+        numbers, wanted = numbers.set(long.fill_null(False), None), "number of 64 bits" if long.any() else wanted
     else:
-        found = column.cast(pl.Float64, strict=False)
-    faults = conversion_faults(column, found, wanted)
-    found = found.fill_nan(None)
-    endless = found.is_infinite().fill_null(False)
+        numbers = column.cast(pl.Float64, strict=False)
+    faults = conversion_faults(column, numbers, wanted)
+    numbers = numbers.fill_nan(None)
+    endless = numbers.is_infinite().fill_null(False)
     if endless.any():
         where, rows = f"column {column.name!r}", int(endless.sum())
         faults.append(Fault("R218", where, "has infinite values", "replace them", rows, first_rows(endless)))
-    return found, faults
+    return numbers, faults
 
 
 def days(column: pl.Series, order: DateOrder | None) -> tuple[pl.Series, list[Fault]]:
     """The column as days, each cell by itself; what is none is a fault, and so is an order that nobody can tell."""
     if column.dtype in (pl.Date, pl.Datetime):
-        found = column.dt.date()  # as a clock shows it where the table was made; a cast would tell the day in UTC
-        found = found.set(~found.is_between(datetime.date.min, datetime.date.max), None)
-        return found, conversion_faults(column, found, "date")
-    found, way, other = read_days(texts(column), order)
+        days = column.dt.date()  # as a clock shows it where the table was made; a cast would tell the day in UTC
+        days = days.set(~days.is_between(datetime.date.min, datetime.date.max), None)
+        return days, conversion_faults(column, days, "date")
+    days, way, other = read_days(texts(column), order)
     if other is not None:
-        shown = next(text for text, day in zip(column, found, strict=True) if day is not None and day.day != day.month)
+        shown = next(text for text, day in zip(column, days, strict=True) if day is not None and day.day != day.month)
         message = f"{brief(shown)} and all others could be {way} or {other}, but for one at most"
         remedy = 'set dates = "day-first" or "month-first" under [input], or write them as yyyy-mm-dd'
         rows = column.len() - column.null_count()
-        return found, [Fault("R218", f"column {column.name!r}", message, remedy, rows)]
-    return found, conversion_faults(column, found, f"date ({way})")
+        return days, [Fault("R218", f"column {column.name!r}", message, remedy, rows)]
+    return days, conversion_faults(column, days, f"date ({way})")
 
 
-def conversion_faults(column: pl.Series, found: pl.Series, wanted: str) -> list[Fault]:
+def conversion_faults(column: pl.Series, converted: pl.Series, wanted: str) -> list[Fault]:
     """What was lost in a conversion, with the texts, their rows and the ways out."""
-    wrong = found.is_null() & column.is_not_null()
+    wrong = converted.is_null() & column.is_not_null()
     lost = column.filter(wrong)
     if lost.is_empty():
         return []
@@ -223,8 +223,8 @@ def looked(frame: pl.DataFrame, names: list[str] | None = None) -> pl.DataFrame:
     columns = [column for column in columns if column.null_count() < column.len()]
     numeric = [column for column in columns if plain(column.drop_nulls().unique()).all()]
     mark, unclear = mark_of(numeric, None)
-    found = [] if unclear else [numbers(column, mark) for column in numeric]
-    read = {column.name: column for column, faults in found if not faults}
+    readings = [] if unclear else [numbers(column, mark) for column in numeric]
+    read = {column.name: column for column, faults in readings if not faults}
     dated = {column.name: days_by_look(column) for column in columns if column.name not in read}
     read |= {day.name: day for day in dated.values() if day.null_count() == frame[day.name].null_count()}
     return frame.with_columns(read.values())

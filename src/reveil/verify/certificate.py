@@ -43,8 +43,8 @@ class Certificate:
         return {name: _plain(getattr(self, name)) for name in self.__dataclass_fields__}
 
     def __repr__(self) -> str:
-        found = "holds" if self.holds else "DOES NOT HOLD"
-        return f"Certificate({self.series!r}, release {self.release}: {found}; {len(self.verdicts)} verdicts)"
+        verdict = "holds" if self.holds else "DOES NOT HOLD"
+        return f"Certificate({self.series!r}, release {self.release}: {verdict}; {len(self.verdicts)} verdicts)"
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -119,7 +119,7 @@ def _versions() -> dict[str, str]:
 def assumptions(policy: Policy) -> list[str]:
     """What the guarantees take for granted."""
     known = ", ".join(policy.named("quasi"))
-    found = [
+    sentences = [
         f"Others may know these about a person, and nothing else about them: {known}.",
         "Worst case: it is known who is in the table, and in which group.",
         "Each row is about one person, and no person has two rows.",
@@ -127,66 +127,66 @@ def assumptions(policy: Policy) -> list[str]:
     ]
     insensitive = policy.named("insensitive")
     if insensitive and policy.promises_series and policy.method.insensitive == "dealt":
-        found.append(f"Published, but dealt out anew within each group: {', '.join(insensitive)}.")
+        sentences.append(f"Published, but dealt out anew within each group: {', '.join(insensitive)}.")
     elif insensitive:
-        found.append(f"Published unchanged, because they tell nobody anything: {', '.join(insensitive)}.")
+        sentences.append(f"Published unchanged, because they tell nobody anything: {', '.join(insensitive)}.")
     harmless = policy.guarantee.headline.harmless_values
     if harmless:
-        found.append(f"Harmless, so that no bound is promised for them: {', '.join(harmless)}.")
+        sentences.append(f"Harmless, so that no bound is promised for them: {', '.join(harmless)}.")
     if policy.guarantee.descriptor.follows_people:
-        found += [
+        sentences += [
             "Who leaves does not depend on their value. Where it does (people die of diseases), who left has such a "
             "value with a higher chance than is promised.",
             "How frequent values are is the same for everybody beforehand: nothing else known of a person, such as "
             "their age or town, makes a value likelier for them.",
         ]
     if policy.values.change == "never":
-        found.append("A person's sensitive value never changes; this was checked against the earlier releases.")
-    return found
+        sentences.append("A person's sensitive value never changes; this was checked against the earlier releases.")
+    return sentences
 
 
 def limits(policy: Policy, release: int | None, alone: int = 0) -> list[str]:
     """What the guarantees do not give; `alone` groups have one real row besides counterfeits."""
-    found = ["Nothing here protects people against those who learn their values in another way."]
+    sentences = ["Nothing here protects people against those who learn their values in another way."]
     model = policy.guarantee.model
     if policy.method.boxed:
-        found.append(
+        sentences.append(
             "Boxes of people are cut anew in each release. Groups can be followed from release to release by their "
             "values, and the boxes of a person in several releases can fit fewer people than any of them alone: that "
             "somebody is in the table is hidden among k people in each release by itself (`reveil audit` counts it)."
         )
     elif policy.method.two_tables:
-        found.append(
+        sentences.append(
             "Exact quasi-identifiers are published: everybody can see who is in the table and find their row. Only "
             "which value of its group a row has is hidden."
         )
     if policy.method.insensitive == "own":
-        found.append(
+        sentences.append(
             f"Insensitive cells stay with their person ({', '.join(policy.named('insensitive'))}): people can be known "
             "again by them from release to release, and told apart within their box."
         )
     if isinstance(getattr(policy.guarantee.headline, "refill", None), int):
-        found.append(
+        sentences.append(
             "Places are refilled by newcomers who have their values: a place that stays vacant is more often one of a "
             "rare value, and counterfeits can be guessed by that (see `reveil bench leaks`)."
         )
     if policy.guarantee.descriptor.follows_people:
-        found.append(
+        sentences.append(
             "Near people who stand in different groups share a value somewhat more often than others do; this is not "
             "part of the bound."
         )
     if alone and not policy.method.two_tables:
-        found.append(
+        sentences.append(
             f"In {some(alone, 'group')} one person is left beside counterfeits, whose number is published: the "
             "generalised cells of such a group are that person's own. Their value stays hidden."
         )
     if not policy.guarantee.series and release is not None:
-        found.append(
+        sentences.append(
             f"{model} is a promise about one table. Several releases about the same people, each keeping it, can "
             "together reveal a person's value: publish a series under a guarantee for series."
         )
     elif not policy.guarantee.series:
-        found.append(
+        sentences.append(
             f"{model} is a promise about this table alone: it does not hold for it together with other releases."
         )
-    return found
+    return sentences

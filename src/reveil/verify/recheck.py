@@ -12,7 +12,7 @@ from reveil.base.errors import Fault, InputError, ReveilError, TamperedError
 from reveil.history.history import History
 from reveil.history.recorded import history_of
 from reveil.ledger.ledger import Ledger
-from reveil.policy.policy import Policy
+from reveil.policy.policy import Policy, PolicyLike, load_policy
 from reveil.published.format import GROUP, PUBLIC, public_half
 from reveil.verify.certificate import Certificate, certify
 from reveil.verify.comparing import Truth
@@ -24,13 +24,13 @@ def recheck(ledger: Ledger, policy: Policy, number: int | None) -> Mapping[int, 
     """Each recorded release (or one of them): its files as recorded, its bytes as promised, given what came before."""
     series = ledger.snapshot()
     past: History | None = None  # read only when the chain bears it out
-    found: dict[int, Verification | ReveilError] = {}
+    results: dict[int, Verification | ReveilError] = {}
     for record in series.records:
         if number not in (None, record.number):
             continue
         faults = ledger.check([record.number])
         if faults:
-            found[record.number] = TamperedError(faults)
+            results[record.number] = TamperedError(faults)
             continue
         past = past or history_of(ledger, series)
         before = past.until(record.number)
@@ -42,10 +42,10 @@ def recheck(ledger: Ledger, policy: Policy, number: int | None) -> Mapping[int, 
             left_out=_with_values(members.filter(pl.col("group") < 0), past),
             signatures=ledger.memory(record.number, "signatures") if policy.guarantee.priors else None,
         )
-        found[record.number] = verify(ledger.path(record.number) / PUBLIC, policy, before, truth)
-    if number is not None and not found:
+        results[record.number] = verify(ledger.path(record.number) / PUBLIC, policy, before, truth)
+    if number is not None and not results:
         raise InputError(Fault("R510", f"release {number}", "is not in this series", "see `reveil history`"))
-    return found
+    return results
 
 
 def _with_values(members: pl.DataFrame, past: History) -> pl.DataFrame:
@@ -64,6 +64,16 @@ def _decoded(codes: pl.Series, book: Sequence[Any]) -> pl.Series:
 def check_folder(folder: Path, policy: Policy) -> Certificate:
     """Judge a folder of public files on its own, without any history."""
     return _certificate(verify(public_half(folder), policy, History()), policy)
+
+
+def check(published: Any, policy: PolicyLike) -> Certificate:
+    """Judge a table that somebody has published already, in our notation or ARX's, under a policy.
+
+    >>> table = pl.DataFrame({"age": ["2*", "2*", "4*"], "illness": ["flu", "cold", "flu"]})
+    >>> check(table, {"columns": {"age": "quasi", "illness": "sensitive"}, "guarantee": {"k": 2}}).holds
+    False
+    """
+    return check_published(published, load_policy(policy))
 
 
 def check_published(published: Any, policy: Policy) -> Certificate:

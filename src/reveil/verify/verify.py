@@ -133,28 +133,28 @@ def check_reading(
     bench: Bench | None = None,
 ) -> Verification:
     """Judge a release that has been read already."""
-    table, found = reading.table, list(checks)
+    table, findings = reading.table, list(checks)
     groups, view = _view(reading, policy, truth)
-    found.append(_uniform(table, view, policy) if view.people is None else _parted(view, policy))
+    findings.append(_uniform(table, view, policy) if view.people is None else _parted(view, policy))
     if reading.counterfeits is not None:
-        found.append(_counterfeits(groups, view, reading.counterfeits))
+        findings.append(_counterfeits(groups, view, reading.counterfeits))
     seated = bench or Bench.seat(policy)
     shown = _by_class(view) if view.people is None else view.quasi
     if truth is not None:
-        found += compare(table, view, truth)
-        found += covered(view, shown, truth, policy, seated.known.hierarchies)
+        findings += compare(table, view, truth)
+        findings += covered(view, shown, truth, policy, seated.known.hierarchies)
     waiting, limits = Waiting(), list[str]()
     if truth is not None and truth.members is not None and truth.left_out is not None:
         everybody = pl.concat([truth.members, truth.left_out], how="diagonal_relaxed")
         waiting = who_waits(everybody, history, policy.guarantee, policy.named("sensitive"))
-        found += _waited(waiting)
+        findings += _waited(waiting)
         limits = [*waiting.limits(), *odd_changes(policy, history, everybody)]
     verdicts = [verdict for judge in seated.judges for verdict in judge.judge(view, history)]
     sizes, fakes = view.sizes(), view.counterfeits
     alone = int(np.count_nonzero((fakes > 0) & (sizes - fakes == 1)))
     counts = (table.height, view.count, int(fakes.sum()), tuple(np.sort(sizes).tolist()))
     return Verification(
-        tuple(found),
+        tuple(findings),
         tuple(verdicts),
         *counts,
         alone,
@@ -191,11 +191,11 @@ def _by_class(view: View) -> pl.DataFrame:
 
 
 def _hashes(public: Path) -> dict[str, str]:
-    found = {}
+    hashes = {}
     for path in sorted(public.iterdir()):
         with path.open("rb") as file:
-            found[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
-    return found
+            hashes[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
+    return hashes
 
 
 def _files(hashes: Mapping[str, str], package: Mapping[str, Any]) -> Check:
@@ -217,9 +217,9 @@ def _strangers(table: pl.DataFrame, policy: Policy) -> Check:
 def _columns(reading: Reading, policy: Policy) -> Check:
     wanted = published_columns(policy)
     everything = [*([] if reading.people is None else reading.people.columns), *reading.table.columns]
-    found = [name for name in everything if name in wanted or name != GROUP]
-    if sorted(found) != sorted(wanted):  # a policy does not fix their order
-        return Check("published columns", False, f"columns are {found}, the policy publishes {wanted}")
+    columns = [name for name in everything if name in wanted or name != GROUP]
+    if sorted(columns) != sorted(wanted):  # a policy does not fix their order
+        return Check("published columns", False, f"columns are {columns}, the policy publishes {wanted}")
     return Check("published columns", True, "exactly those the policy publishes; no identifier, no dropped column")
 
 
@@ -255,8 +255,8 @@ def _parted(view: View, policy: Policy) -> Check:
 def _numbered(groups: pl.Series) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The numbers of groups that occur, ascending, and the place of each row's among them."""
     numbers = groups.cast(pl.Int64).fill_null(-1)
-    found = numbers.unique().sort().to_numpy()
-    return found, among(numbers.to_numpy(), found)
+    distinct = numbers.unique().sort().to_numpy()
+    return distinct, among(numbers.to_numpy(), distinct)
 
 
 def _classes_of(wanted: pl.Series, groups: NDArray[np.int64]) -> NDArray[np.int64]:

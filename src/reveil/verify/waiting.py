@@ -49,22 +49,29 @@ def who_waits(members: pl.DataFrame, history: History, guarantee: Guarantee, col
     k = guarantee.find(KAnonymity)
     enough = max(many.m, 1 if k is None else k.k)
     chosen, published = set[int](), set[int]()
-    for release in range(1, history.head + 1):
-        past = history.members.filter(pl.col("release") == release).select("person", "group")
-        chosen |= _by_value(past, chosen, published, enough)
-        published |= set(past.filter(pl.col("group") >= 0)["person"].to_list())
-    here = set(members.filter(pl.col("group") >= 0)["person"].to_list())
-    now = _by_value(members, chosen, published, enough)
+    if history.head:
+        for past in history.members.sort("release").partition_by("release", maintain_order=True):
+            _go_on(past, chosen, published, enough)
+    before = frozenset(chosen)
+    _go_on(members, chosen, published, enough)
+    now = chosen - before
     theirs = members.filter(pl.col("person").is_in(list(now)))
     sure = {name: _largest_share(theirs[name]) for name in columns if now}
-    return Waiting(len(now), sure, len(here & chosen))
+    return Waiting(len(now), sure, len(before & _people(members, shown=True)))
 
 
-def _by_value(members: pl.DataFrame, chosen: set[int], published: set[int], enough: int) -> set[int]:
-    """Newcomers of a release who were left out by value; where all wait and are too few, their number decided."""
-    new = members.filter(~pl.col("person").is_in(list(chosen | published)))
-    left = set(new.filter(pl.col("group") < 0)["person"].to_list())
-    return left if len(left) < new.height or new.height >= enough else set()
+def _go_on(members: pl.DataFrame, chosen: set[int], published: set[int], enough: int) -> None:
+    """One release more: newcomers whom it left out are chosen by value, unless all wait and are too few."""
+    left = _people(members, shown=False) - chosen - published
+    here = _people(members, shown=True)
+    new_here = here - chosen - published
+    if new_here or len(left) >= enough:
+        chosen |= left
+    published |= here
+
+
+def _people(members: pl.DataFrame, *, shown: bool) -> set[int]:
+    return set(members["person"].filter((members["group"] >= 0) == shown).to_list())
 
 
 def _largest_share(values: pl.Series) -> Fraction:

@@ -83,17 +83,17 @@ class State:
             raise no_world(m, -1 - clock)
         self.clock = clock + 1
 
-    def equate(self, found: Sequence[Equality]) -> Bools:
+    def equate(self, equalities: Sequence[Equality]) -> Bools:
         """What one of two equal people cannot have, neither can. Says of whom anything went."""
         m, o = self.model, self.model.observed
         people = np.zeros(o.people, dtype=bool)
-        for number, e in enumerate(found, len(self.equal)):
+        for number, e in enumerate(equalities, len(self.equal)):
             for p, left in self._left_to(e):
                 for option in range(m.opt_start[o.person_start[p]], m.opt_start[o.person_start[p] + 1]):
                     if self.alive[option] and int(m.cell_value[m.opt_cell[option]]) not in left:
                         self.remove(option, EQUAL, number)
                         people[p] = True
-        self.equal += found
+        self.equal += equalities
         if people.any():
             self.narrow(np.zeros(m.factors, dtype=bool), people.copy())
         return people

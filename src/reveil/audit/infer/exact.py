@@ -83,12 +83,12 @@ def paths_of(state: State, chain: Chain, limit: int) -> tuple[Path, ...] | None:
     for a in chain:
         span = range(m.opt_start[a], m.opt_start[a + 1])
         choices.append([int(m.opt_cell[i]) for i in span if state.alive[i]])
-    found = []
+    paths = []
     for cells, values, weight in _walk(m, choices, m.priors.get(int(o.app_person[chain[0]]))):
-        found.append(Path(values, tuple(c for c in cells if m.cell_cap[c] < UNLIMITED), weight))
-        if len(found) > limit:
+        paths.append(Path(values, tuple(c for c in cells if m.cell_cap[c] < UNLIMITED), weight))
+        if len(paths) > limit:
             return None
-    return tuple(found)
+    return tuple(paths)
 
 
 def _lasting_paths(state: State, chain: Chain) -> tuple[Path, ...]:
@@ -142,10 +142,10 @@ def problem_of(state: State, chains: Sequence[Chain], limits: Limits) -> Countin
     m, o = state.model, state.model.observed
     paths = []
     for chain in chains:
-        found = paths_of(state, chain, limits.paths)
-        if found is None:
+        routes = paths_of(state, chain, limits.paths)
+        if routes is None:
             return None
-        paths.append(_trimmed(m, found))
+        paths.append(_trimmed(m, routes))
     touched = {c for options in paths for path in options for c in path.cells}
     inside = {a for chain in chains for a in chain}
     factors = {int(m.app_factor[a]) for a in inside}

@@ -142,10 +142,10 @@ def follow(p: int, shape: Shape, marks: Marks, clock: int) -> int:
 
 @kernel
 def reaches(some: Bools, relation: Bools, v: int) -> bool:
-    found = False
+    reached = False
     for u in range(len(some)):
-        found = found or (some[u] and relation[u, v])
-    return found
+        reached = reached or (some[u] and relation[u, v])
+    return reached
 
 
 @kernel
@@ -207,11 +207,11 @@ def match_all(
     """Give every appearance a row, starting from the last way found; then fill the cells that must be full."""
     open_apps = np.zeros(len(apps), dtype=np.bool_)
     for i in range(len(apps)):
-        a, found = apps[i], False
+        a, matched = apps[i], False
         for o in range(opt_start[a], opt_start[a + 1]):
             if alive[o] and opt_cell[o] == match[a] and used[match[a] - base] < cell_cap[match[a]]:
-                found = True
-        if found:
+                matched = True
+        if matched:
             used[match[a] - base] += 1
         else:
             match[a] = -1

@@ -75,13 +75,13 @@ def infer(
     if lasting:
         ready()
     start = time.process_time()
-    found = Inference(state, np.ones(len(model.app_factor), dtype=bool), np.full(len(model.opt_cell), np.nan))
+    inference = Inference(state, np.ones(len(model.app_factor), dtype=bool), np.full(len(model.opt_cell), np.nan))
     settled = np.zeros(model.observed.people, dtype=bool)
     if lasting:
-        settled = _settle(found, start + seconds, world, people, progress)
-    _components(found, limits or Limits(), start + seconds, people, beliefs, settled, progress)
-    _fill_shares(found)
-    return found
+        settled = _settle(inference, start + seconds, world, people, progress)
+    _components(inference, limits or Limits(), start + seconds, people, beliefs, settled, progress)
+    _fill_shares(inference)
+    return inference
 
 
 def members(state: State) -> list[list[int]]:
@@ -93,12 +93,14 @@ def members(state: State) -> list[list[int]]:
     return [part.tolist() for part in np.split(order, cuts)] if len(order) else []
 
 
-def _settle(found: Inference, end: float, world: I64 | None, people: Sequence[int] | None, progress: Progress) -> Bools:
+def _settle(
+    inference: Inference, end: float, world: I64 | None, people: Sequence[int] | None, progress: Progress
+) -> Bools:
     """Lasting values: equalities and worlds next to a known one, until nothing new follows. By person: all settled."""
-    state = found.state
+    state = inference.state
     progress("equalities", 0.0)
     if len(np.unique(state.components())) <= MANY:  # of more, only those that moving people does not settle
-        _equate(found, np.ones(state.model.factors, dtype=bool), end)
+        _equate(inference, np.ones(state.model.factors, dtype=bool), end)
     settled = state.fixed_people()
     others = np.zeros(len(settled), dtype=bool) if people is None else ~np.isin(np.arange(len(settled)), people)
     seen = np.zeros(len(state.alive), dtype=bool)
@@ -107,28 +109,28 @@ def _settle(found: Inference, end: float, world: I64 | None, people: Sequence[in
         progress("worlds", 0.0)
         gone = _near_worlds(state, end, world, others, settled, seen, EFFORT[min(turn, len(EFFORT) - 1)])
         progress("equalities", 0.0)  # before the long searches, which may take all the time there is
-        news = _equate(found, gone if turn else _unsettled(state, settled | others), end) or bool(gone.any())
+        news = _equate(inference, gone if turn else _unsettled(state, settled | others), end) or bool(gone.any())
         settled |= state.fixed_people()
         turn += 1
         if time.process_time() > end or (turn >= len(EFFORT) and not news):
             return settled
 
 
-def _equate(found: Inference, factors: Bools, end: float) -> bool:
+def _equate(inference: Inference, factors: Bools, end: float) -> bool:
     """Equalities in the components of these factors, as often as something new follows from them. Says whether anything
     did. Where it was too much work, the factors of the component are marked as loose."""
-    state, news = found.state, False
+    state, news = inference.state, False
     while factors.any() and (left := end - time.process_time()) > 0:
         label = state.components()
         groups = np.bincount(label[label >= 0], minlength=1)
         many = (label >= 0) & (groups[label] > 1)  # the filter of a single one is complete
         wanted = np.isin(label, label[factors & many])
         closure = equalities(state, label, wanted, left / 2)
-        found.loose[wanted] = np.isin(label[wanted], closure.left)
-        changed = state.equate(closure.found)
+        inference.loose[wanted] = np.isin(label[wanted], closure.left)
+        changed = state.equate(closure.equalities)
         factors = _around(state, label, changed)
         news = news or bool(changed.any())
-    found.loose |= factors
+    inference.loose |= factors
     return news
 
 
@@ -141,9 +143,9 @@ def _around(state: State, label: I64, people: Bools) -> Bools:
 def _unsettled(state: State, settled: Bools) -> Bools:
     """Factors with people who are not settled."""
     m, o = state.model, state.model.observed
-    found = np.zeros(m.factors, dtype=bool)
-    found[m.app_factor[~settled[o.app_person]]] = True
-    return found
+    unsettled = np.zeros(m.factors, dtype=bool)
+    unsettled[m.app_factor[~settled[o.app_person]]] = True
+    return unsettled
 
 
 def _near_worlds(
@@ -178,7 +180,7 @@ def _near_worlds(
 
 
 def _components(
-    found: Inference,
+    inference: Inference,
     limits: Limits,
     end: float,
     people: Sequence[int] | None,
@@ -187,14 +189,14 @@ def _components(
     progress: Progress,
 ) -> None:
     """Count, or search, component by component: those first in which something is not settled yet."""
-    state, cache = found.state, dict[Any, Any]()
+    state, cache = inference.state, dict[Any, Any]()
     wanted = None if people is None else set(people)
     person = state.model.observed.app_person
     parts = members(state)
     alone = np.zeros(state.model.factors, dtype=bool)
     if state.model.change != "transitions":
         alone[[factors[0] for factors in parts if len(factors) == 1]] = True
-    uniform = enter_uniform(state, alone, found.share)
+    uniform = enter_uniform(state, alone, inference.share)
     doubtful = _unsettled(state, settled) & ~alone
     known = [not doubtful[part].any() for part in parts]
     for number, at in enumerate(np.argsort(known, kind="stable").tolist()):
@@ -202,71 +204,73 @@ def _components(
         if number % 64 == 0:
             progress("components", number / len(parts))
         if alone[factors[0]] and (uniform[factors[0]] or not beliefs):
-            _count(found, "uniform" if uniform[factors[0]] else "filters")  # the filter of one factor is complete
+            _count(inference, "uniform" if uniform[factors[0]] else "filters")  # the filter of one factor is complete
             continue
         if done and (not beliefs or time.process_time() > end):
-            _possible(found, factors, single=bool(alone[factors[0]]))
+            _possible(inference, factors, single=bool(alone[factors[0]]))
             continue
         chains = chains_of(state, factors)
         if wanted is not None and not wanted & {int(person[c[0]]) for c in chains}:
-            _leave(found, chains, settled)
+            _leave(inference, chains, settled)
             continue
         exact = solve_cached(state, chains, replace(limits, deadline=end), cache) if time.process_time() < end else None
         if exact is not None:
-            _take_exact(found, exact, chains)
+            _take_exact(inference, exact, chains)
         elif done:
-            _possible(found, factors, single=bool(alone[factors[0]]))
+            _possible(inference, factors, single=bool(alone[factors[0]]))
         else:
-            _search(found, factors, chains, end, settled)
+            _search(inference, factors, chains, end, settled)
     state.narrow()
 
 
-def _fill_shares(found: Inference) -> None:
+def _fill_shares(inference: Inference) -> None:
     """What was counted, by option; and where values never change, the same for all appearances of a person."""
-    m, o, state = found.model, found.model.observed, found.state
-    _enter(found, found.posterior)
-    found.share[state.alive & m.by_option(state.open_options == 1)] = 1.0
+    m, o, state = inference.model, inference.model.observed, inference.state
+    _enter(inference, inference.posterior)
+    inference.share[state.alive & m.by_option(state.open_options == 1)] = 1.0
     if m.change == "never" and m.implied.any():
         lists = (o.person_start, m.opt_start, m.opt_cell, m.cell_value)
-        carry_over(*lists, state.alive, found.share, len(o.values))
+        carry_over(*lists, state.alive, inference.share, len(o.values))
 
 
-def _enter(found: Inference, beliefs: Belief) -> None:
+def _enter(inference: Inference, beliefs: Belief) -> None:
     """Beliefs as shares of options; where a value has several options (groups that overlap), they share it equally."""
-    m, alive = found.model, found.state.alive
+    m, alive = inference.model, inference.state.alive
     for (app, value), share in beliefs.items():
         span = range(m.opt_start[app], m.opt_start[app + 1])
         mine = [i for i in span if alive[i] and m.cell_value[m.opt_cell[i]] == value]
         for option in mine:
-            found.share[option] = share / len(mine)
+            inference.share[option] = share / len(mine)
 
 
-def _count(found: Inference, method: str) -> None:
-    found.methods[method] = found.methods.get(method, 0) + 1
+def _count(inference: Inference, method: str) -> None:
+    inference.methods[method] = inference.methods.get(method, 0) + 1
 
 
-def _possible(found: Inference, factors: list[int], *, single: bool) -> None:
+def _possible(inference: Inference, factors: list[int], *, single: bool) -> None:
     """What is possible is settled, beliefs are not."""
-    _count(found, "filters" if single else "possible")
-    found.pending.append(factors)
+    _count(inference, "filters" if single else "possible")
+    inference.pending.append(factors)
 
 
-def _leave(found: Inference, chains: list[Chain], settled: Bools) -> None:
-    _count(found, "not looked at")
-    found.decided[[a for chain in chains for a in chain if not settled[found.model.observed.app_person[a]]]] = False
+def _leave(inference: Inference, chains: list[Chain], settled: Bools) -> None:
+    _count(inference, "not looked at")
+    inference.decided[[a for chain in chains for a in chain if not settled[inference.model.observed.app_person[a]]]] = (
+        False
+    )
 
 
-def _take_exact(found: Inference, exact: Exact, chains: list[Chain]) -> None:
-    _count(found, "exact")
+def _take_exact(inference: Inference, exact: Exact, chains: list[Chain]) -> None:
+    _count(inference, "exact")
     if not exact.worlds:
-        raise no_world(found.model, int(found.model.app_factor[chains[0][0]]))
-    _exclude(found.state, chains, set(exact.posterior))
-    if len(found.posterior) < KEPT:
-        found.posterior |= exact.posterior
+        raise no_world(inference.model, int(inference.model.app_factor[chains[0][0]]))
+    _exclude(inference.state, chains, set(exact.posterior))
+    if len(inference.posterior) < KEPT:
+        inference.posterior |= exact.posterior
     else:
-        _enter(found, exact.posterior)
-    if found.model.change == "transitions":
-        found.ever |= exact.ever
+        _enter(inference, exact.posterior)
+    if inference.model.change == "transitions":
+        inference.ever |= exact.ever
 
 
 def _exclude(state: State, chains: Sequence[Chain], possible: set[tuple[int, int]]) -> None:
@@ -280,24 +284,24 @@ def _exclude(state: State, chains: Sequence[Chain], possible: set[tuple[int, int
                     state.remove(option, SEARCH, app)
 
 
-def _search(found: Inference, factors: list[int], chains: list[Chain], end: float, settled: Bools) -> None:
+def _search(inference: Inference, factors: list[int], chains: list[Chain], end: float, settled: Bools) -> None:
     left = end - time.process_time()
-    result: SearchResult | None = search(found.state, chains, min(left, 20.0)) if left > 0 else None
-    found.pending.append(factors)
+    result: SearchResult | None = search(inference.state, chains, min(left, 20.0)) if left > 0 else None
+    inference.pending.append(factors)
     if result is not None and result.finished:
-        _count(found, "search")
-        _exclude(found.state, chains, set(result.possible))
+        _count(inference, "search")
+        _exclude(inference.state, chains, set(result.possible))
         return
-    _count(found, "undecided")
-    if found.loose[factors].any():
-        _count(found, "equalities too much work")
-    open_apps = [a for chain in chains for a in chain if not settled[found.model.observed.app_person[a]]]
+    _count(inference, "undecided")
+    if inference.loose[factors].any():
+        _count(inference, "equalities too much work")
+    open_apps = [a for chain in chains for a in chain if not settled[inference.model.observed.app_person[a]]]
     if result is not None:
         shown: dict[int, set[int]] = {}
         for app, value in result.possible:
             shown.setdefault(app, set()).add(value)
-        open_apps = [a for a in open_apps if found.state.values_of(a) != shown.get(a, set())]
-    found.decided[open_apps] = False
+        open_apps = [a for a in open_apps if inference.state.values_of(a) != shown.get(a, set())]
+    inference.decided[open_apps] = False
 
 
 def solve_cached(state: State, chains: Sequence[Chain], limits: Limits, cache: dict[Any, Any]) -> Exact | None:
@@ -345,11 +349,11 @@ def _shape(problem: CountingProblem) -> tuple[Any, dict[int, int]]:
 
 
 def _relative(
-    found: Exact, problem: CountingProblem, number: dict[int, int], m: Model
+    exact: Exact, problem: CountingProblem, number: dict[int, int], m: Model
 ) -> tuple[dict[tuple[int, int, int], Fraction], dict[tuple[int, int], Fraction]]:
     """Beliefs by place in the component instead of by name."""
     place = {app: (c, i) for c, chain in enumerate(problem.chains) for i, app in enumerate(chain)}
     who = {int(m.observed.app_person[chain[0]]): c for c, chain in enumerate(problem.chains)}
-    posterior = {(*place[a], number[v] if v >= 0 else -1): share for (a, v), share in found.posterior.items()}
-    ever = {(who[p], number[v]): share for (p, v), share in found.ever.items()} if m.change != "freely" else {}
+    posterior = {(*place[a], number[v] if v >= 0 else -1): share for (a, v), share in exact.posterior.items()}
+    ever = {(who[p], number[v]): share for (p, v), share in exact.ever.items()} if m.change != "freely" else {}
     return posterior, ever

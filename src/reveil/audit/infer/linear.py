@@ -47,7 +47,7 @@ class System:
 class Closure:
     """Equalities that say something new, and components in which it was too much work to look for them."""
 
-    found: list[Equality]
+    equalities: list[Equality]
     left: I64
 
 
@@ -73,8 +73,8 @@ def equalities(state: State, label: I64, factors: Bools, seconds: float, seed: i
     form, rows, work = _echelon(system, mix, limit)
     unfinished = np.unique(label[system.factors[rows]])
     solution, wanted = _candidates(system, form, ~np.isin(system.part, unfinished), rng)
-    found, late = _confirmed(system, form, wanted, mix, solution, limit - work)
-    return Closure(found, np.union1d(unfinished, system.part[late]))
+    confirmed, late = _confirmed(system, form, wanted, mix, solution, limit - work)
+    return Closure(confirmed, np.union1d(unfinished, system.part[late]))
 
 
 def _telling(state: State, label: I64, rng: np.random.Generator) -> Bools:
@@ -93,16 +93,16 @@ def _telling(state: State, label: I64, rng: np.random.Generator) -> Bools:
     np.minimum.at(least, label[m.app_factor[apps]], domain)
     telling = most != least  # by component
     telling[label[(high != low) & (label >= 0)]] = True
-    found: Bools = telling[label] & (label >= 0)
-    return found
+    tells: Bools = telling[label] & (label >= 0)
+    return tells
 
 
 def _domains(state: State, people: I64, rng: np.random.Generator) -> I64:
     """A number for the set of values that are open to each of these people (equal sets, equal numbers)."""
     m, o = state.model, state.model.observed
     salt = rng.integers(0, 1 << 54, len(o.values))  # a sum over a few hundred values stays below 2^63
-    found: I64 = sums_of(o.person_start[people], m.opt_start, m.opt_cell, m.cell_value, state.alive, salt)
-    return found
+    domains: I64 = sums_of(o.person_start[people], m.opt_start, m.opt_cell, m.cell_value, state.alive, salt)
+    return domains
 
 
 def system_of(state: State, label: I64, factors: Bools, rng: np.random.Generator) -> System:
@@ -208,7 +208,7 @@ def _named(
 ) -> list[Equality]:
     """What ties say of values: what is left of the mixture tells which are left, where not all cancel."""
     amount, often = np.zeros(len(system.people), dtype=np.int64), np.zeros(len(form.row), dtype=np.int64)
-    found: list[Equality] = []
+    equalities: list[Equality] = []
     for one, other in tied:
         rows, residues, _ = combine(form, step_of, one, -1 if other is None else other, amount, often)
         groups = _groups(system, rows, residues, one, other)
@@ -216,13 +216,13 @@ def _named(
         left = int(solution[one] - (0 if other is None else solution[other])) % PRIME
         open_to = [system.state.values_of(int(system.state.model.observed.person_start[p])) for p in people]
         if other is None:
-            found += [Equality(people[0], None, groups, v) for v in open_to[0] if mix[v] == left]
+            equalities += [Equality(people[0], None, groups, v) for v in open_to[0] if mix[v] == left]
         elif left == 0:  # no two values have the same share of the mixture
-            found.append(Equality(people[0], people[1], groups))
+            equalities.append(Equality(people[0], people[1], groups))
         else:
             fits = [(v, w) for v in open_to[0] for w in open_to[1] if (mix[v] - mix[w]) % PRIME == left]
-            found += [Equality(people[0], people[1], groups, *fits[0])] if len(fits) == 1 else []
-    return found
+            equalities += [Equality(people[0], people[1], groups, *fits[0])] if len(fits) == 1 else []
+    return equalities
 
 
 def _groups(system: System, rows: I64, residues: I64, one: int, other: int | None) -> tuple[tuple[int, Fraction], ...]:

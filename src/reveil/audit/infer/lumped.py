@@ -78,8 +78,8 @@ def count_lumped(
     known = {} if cache is None else cache
     if key not in known:
         known[key] = _shares(lumped, kinds, limits)
-    found = known[key]
-    return None if found is None else _by_name(problem, lumped, kinds, found, m)
+    counted = known[key]
+    return None if counted is None else _by_name(problem, lumped, kinds, counted, m)
 
 
 def _shares(lumped: Lumped, kinds: list[Any], limits: Limits) -> tuple[Shares, int, int] | None:
@@ -112,7 +112,7 @@ def _place(
     layer: dict[Key, int], factors: frozenset[int], weights: dict[int, int], closing: frozenset[int]
 ) -> list[Step]:
     """All ways to give one person a value of some class and rows-left, in every state."""
-    found = []
+    placements = []
     for state in layer:
         for k, left, many in state:
             weight = weights.get(k, 0) * many
@@ -120,8 +120,8 @@ def _place(
                 weight *= left[f]
             if weight:
                 taken = tuple(rows - (f in factors) for f, rows in enumerate(left))
-                found.append((state, _moved(state, (k, left), (k, taken), closing), k, weight))
-    return found
+                placements.append((state, _moved(state, (k, left), (k, taken), closing), k, weight))
+    return placements
 
 
 def _moved(state: Key, old: tuple[int, Vector], new: tuple[int, Vector], closing: frozenset[int]) -> Key:
@@ -147,7 +147,7 @@ def _backward(
     total: int,
 ) -> Shares:
     behind = dict.fromkeys(layers[-1], 1)
-    found: Shares = {}
+    shares: Shares = {}
     for n in range(len(order) - 1, -1, -1):
         earlier: dict[Key, int] = {}
         share = [0] * len(lumped.classes)
@@ -157,15 +157,15 @@ def _backward(
                 earlier[source] = earlier.get(source, 0) + part
                 share[k] += layers[n][source] * part
         behind = earlier
-        found |= {(kinds[order[n]], k): Fraction(weight, total) for k, weight in enumerate(share) if weight}
-    return found
+        shares |= {(kinds[order[n]], k): Fraction(weight, total) for k, weight in enumerate(share) if weight}
+    return shares
 
 
 def _by_name(
-    problem: CountingProblem, lumped: Lumped, kinds: list[Any], found: tuple[Shares, int, int], m: Model
+    problem: CountingProblem, lumped: Lumped, kinds: list[Any], counted: tuple[Shares, int, int], m: Model
 ) -> Exact:
     """Beliefs by appearance (those in groups that say something of their own) and person."""
-    shares, total, work = found
+    shares, total, work = counted
     posterior: Belief = {}
     ever: Belief = {}
     for chain, mine in zip(problem.chains, kinds, strict=True):

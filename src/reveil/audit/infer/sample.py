@@ -45,31 +45,31 @@ class Sampled:
         return self.rhat < 1.1 and self.effective >= ENOUGH
 
 
-def sample(found: Inference, steps: int, *, seed: int = 0, progress: Progress = silent) -> tuple[Sampled, ...]:
+def sample(inference: Inference, steps: int, *, seed: int = 0, progress: Progress = silent) -> tuple[Sampled, ...]:
     """Sample every component without exact beliefs, and enter converged results as shares."""
     results = []
-    for number, factors in enumerate(found.pending):
-        progress("sampling", number / len(found.pending))
-        if not found.model.observed.located:
+    for number, factors in enumerate(inference.pending):
+        progress("sampling", number / len(inference.pending))
+        if not inference.model.observed.located:
             continue
-        result = sample_component(found, chains_of(found.state, factors), steps, seed + number)
+        result = sample_component(inference, chains_of(inference.state, factors), steps, seed + number)
         results.append(result)
         if result.converged:
-            _enter(found, result)
+            _enter(inference, result)
     return tuple(results)
 
 
-def _enter(found: Inference, result: Sampled) -> None:
-    m = found.model
+def _enter(inference: Inference, result: Sampled) -> None:
+    m = inference.model
     for (app, value), (mean, _, _) in result.shares.items():
         for option in range(m.opt_start[app], m.opt_start[app + 1]):
-            if m.cell_value[m.opt_cell[option]] == value and found.state.alive[option]:
-                found.share[option] = mean
+            if m.cell_value[m.opt_cell[option]] == value and inference.state.alive[option]:
+                inference.share[option] = mean
 
 
-def sample_component(found: Inference, chains: Sequence[Chain], steps: int, seed: int) -> Sampled:
+def sample_component(inference: Inference, chains: Sequence[Chain], steps: int, seed: int) -> Sampled:
     """Run the chains and put them together."""
-    problem = _Rows(found, chains)
+    problem = _Rows(inference, chains)
     runs = [problem.run(steps, np.random.default_rng([seed, number])) for number in range(CHAINS)]
     good = np.array([kept for _, kept in runs])  # chains x halves
     tally = np.array([counts for counts, _ in runs])  # chains x halves x appearances x values
@@ -78,7 +78,7 @@ def sample_component(found: Inference, chains: Sequence[Chain], steps: int, seed
     mean, rhat, worth = _agreement(tally, good)
     shares = {}
     for i, app in enumerate(problem.apps):
-        for v in found.state.values_of(int(app)):
+        for v in inference.state.values_of(int(app)):
             shares[int(app), v] = (float(mean[i, v]), *interval(float(mean[i, v]), float(worth[i, v])))
     return Sampled(shares, rhat, int(good.sum()), float(worth.min()))
 
@@ -112,9 +112,9 @@ def interval(mean: float, worth: float) -> tuple[float, float]:
 class _Rows:
     """The component as rows with holders."""
 
-    def __init__(self, found: Inference, chains: Sequence[Chain]) -> None:
-        m, state = found.model, found.state
-        self.found = found
+    def __init__(self, inference: Inference, chains: Sequence[Chain]) -> None:
+        m, state = inference.model, inference.state
+        self.inference = inference
         fixed = state.open_options == 1
         self.apps = np.array([a for chain in chains for a in chain if not m.implied[m.app_factor[a]]], dtype=np.int64)
         place = {int(a): i for i, a in enumerate(self.apps)}
@@ -136,25 +136,25 @@ class _Rows:
         self.row_value, self.row_group = np.array(row_value), np.array(row_group)
         self.holders = np.array(holders)
         self.group_start = np.searchsorted(self.row_group, np.arange(self.row_group.max() + 2)).astype(np.int64)
-        self._persons(found, chains, place)
-        self._weights(found)
+        self._persons(inference, chains, place)
+        self._weights(inference)
 
-    def _persons(self, found: Inference, chains: Sequence[Chain], place: dict[int, int]) -> None:
-        m = found.model
+    def _persons(self, inference: Inference, chains: Sequence[Chain], place: dict[int, int]) -> None:
+        m = inference.model
         kept = [[place[a] for a in chain if not m.implied[m.app_factor[a]]] for chain in chains]
         self.chain_start = offsets_of([len(c) for c in kept])
         self.chain_apps = np.array([a for c in kept for a in c], dtype=np.int64)
         self.app_chain = np.empty(len(self.apps), dtype=np.int64)
         self.app_chain[self.chain_apps] = np.repeat(np.arange(len(kept)), np.diff(self.chain_start))
 
-    def _weights(self, found: Inference) -> None:
+    def _weights(self, inference: Inference) -> None:
         """log weights: of each appearance's values (minus infinity: excluded), and of each change."""
-        m, values = found.model, len(found.model.observed.values)
+        m, values = inference.model, len(inference.model.observed.values)
         self.own = np.full((len(self.apps), values), -np.inf)
         firsts = set(self.chain_apps[self.chain_start[:-1]].tolist())
         for i, a in enumerate(self.apps):
             prior = m.priors.get(int(m.observed.app_person[a]))
-            for v in found.state.values_of(int(a)):
+            for v in inference.state.values_of(int(a)):
                 weight = 1.0
                 if prior is not None and (m.change == "freely" or i in firsts):
                     weight = float(prior.get(v, 0))

@@ -176,8 +176,8 @@ def scrambled(numbers: NDArray[Any], salt: np.uint64, other: np.uint64) -> NDArr
     z = numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + salt
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9) + other
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    found: NDArray[np.uint64] = z ^ (z >> np.uint64(31))
-    return found
+    hashed: NDArray[np.uint64] = z ^ (z >> np.uint64(31))
+    return hashed
 
 
 def _fresh(

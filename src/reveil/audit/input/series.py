@@ -38,7 +38,7 @@ class PublishedRelease:
 
 def sources_of(ledger: Ledger, staged: PublishedRelease | None = None) -> list[PublishedRelease]:
     """The releases of a series, and one that is staged on top."""
-    found = [
+    sources = [
         PublishedRelease(
             ledger.path(record.number) / PUBLIC,
             ledger.memory(record.number, "members"),
@@ -46,10 +46,10 @@ def sources_of(ledger: Ledger, staged: PublishedRelease | None = None) -> list[P
         )
         for record in ledger.records()
     ]
-    found += [staged] if staged is not None else []
-    if not found:
+    sources += [staged] if staged is not None else []
+    if not sources:
         raise InputError(Fault("R725", f"series {ledger.series!r}", "has no release yet", "publish one first"))
-    return found
+    return sources
 
 
 def _unpacked(value: Any) -> Any:

@@ -119,12 +119,12 @@ def _columns(
         else tuple(c for c in shown if c in people.columns and c not in (GROUP, identifier))
     )
     if sensitive is None:
-        found = (
+        columns = (
             policy.named("sensitive")
             if policy
             else tuple(c for c in values if c not in (*people.columns, GROUP, COUNT))
         )
-        sensitive = found[0] if found else None
+        sensitive = columns[0] if columns else None
     if identifier is None:
         spare = [c for c in people.columns if c not in (*quasi, release, sensitive)]
         identifier = policy.identifier if policy and policy.identifier in people.columns else next(iter(spare), None)
@@ -150,13 +150,15 @@ def _columns(
 
 
 def _fakes(published: Published, given: Any) -> pl.DataFrame:
-    found = read_cells(given) if given is not None else published.counterfeits
-    if found is None and published.values is not None:
+    counterfeits = read_cells(given) if given is not None else published.counterfeits
+    if counterfeits is None and published.values is not None:
         with suppress(ValueError, pl.exceptions.PolarsError):  # what does not fit is refused below, with the reason
-            found = counterfeits_of(published.table, published.values)
-    if found is None:
+            counterfeits = counterfeits_of(published.table, published.values)
+    if counterfeits is None:
         return pl.DataFrame(schema={GROUP: pl.String, COUNT: pl.Int64})
-    return found.select(pl.col(found.columns[0]).cast(pl.String).alias(GROUP), pl.col(COUNT).cast(pl.Int64))
+    return counterfeits.select(
+        pl.col(counterfeits.columns[0]).cast(pl.String).alias(GROUP), pl.col(COUNT).cast(pl.Int64)
+    )
 
 
 def _released(published: Published, columns: Columns, fakes: pl.DataFrame) -> Released:
@@ -282,14 +284,14 @@ def match(
         covers.append(table.reshape(len(distinct), len(cells))[:, index])
         number = {value: n for n, value in enumerate(distinct)}
         codes.append(np.array([number[value] for value in lines[name]], dtype=np.int64))
-    found: list[tuple[I64, I64]] = [(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))]
+    matches: list[tuple[I64, I64]] = [(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))]
     for start, stop in _blocks(lines.height, quasi.height):
         inside = np.ones((stop - start, quasi.height), dtype=bool)
         for table, code in zip(covers, codes, strict=True):
             inside &= table[code[start:stop]]
         who, which = np.nonzero(inside)
-        found.append((who + start, place[which]))
-    pairs = np.unique(np.stack([np.concatenate(part) for part in zip(*found, strict=True)]), axis=1)
+        matches.append((who + start, place[which]))
+    pairs = np.unique(np.stack([np.concatenate(part) for part in zip(*matches, strict=True)]), axis=1)
     return pairs[0], pairs[1]
 
 
@@ -312,8 +314,8 @@ def _all_numbers(values: pl.Series) -> bool:
 
 def taxonomies(policy: Policy | None, names: Sequence[str]) -> dict[str, Hierarchy]:
     """The taxonomies of the policy: labels over values, and nothing for the missing one."""
-    found = {} if policy is None else load_hierarchies(policy, names)
-    return {name: tree.regrown(missing=False) for name, tree in found.items() if not tree.free}
+    trees = {} if policy is None else load_hierarchies(policy, names)
+    return {name: tree.regrown(missing=False) for name, tree in trees.items() if not tree.free}
 
 
 def value_kinds(policy: Policy | None, values: Sequence[Any]) -> I64 | None:

@@ -44,8 +44,8 @@ def beyond(m: Model, most: int) -> Bools:
     over = np.bincount(group[told & placed], minlength=len(o.group_release)) > most
     if o.located and m.change != "freely":
         over |= _linked_beyond(m, most)
-    found: Bools = placed & over[group]
-    return found
+    over_limit: Bools = placed & over[group]
+    return over_limit
 
 
 def _linked_beyond(m: Model, most: int) -> Bools:
@@ -58,5 +58,5 @@ def _linked_beyond(m: Model, most: int) -> Bools:
         shown = label * len(o.releases) + o.group_release
         _, place, times = np.unique(shown, return_inverse=True, return_counts=True)
         over[label[times[place] > 1]] = False
-    found: Bools = over[label]
-    return found
+    over_limit: Bools = over[label]
+    return over_limit

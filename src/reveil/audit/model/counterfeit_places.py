@@ -111,9 +111,9 @@ def attack(
     """Everything that follows, by counting and, if asked for, sampling; with places, if the adversary knows of them."""
     places = adversary.counterfeits_go_on and model.observed.located
     how["progress"] = progress
-    found, finish = _infer_places(model, **how) if places else (infer(model, **how), None)
-    drawn = sample(found, samples, seed=seed, progress=progress) if samples else ()
-    return found if finish is None else finish(), drawn
+    inference, finish = _infer_places(model, **how) if places else (infer(model, **how), None)
+    drawn = sample(inference, samples, seed=seed, progress=progress) if samples else ()
+    return inference if finish is None else finish(), drawn
 
 
 def _infer_places(
@@ -132,36 +132,36 @@ def _infer_places(
     touched[home[told[o.app_person]]] = True
     asked = set(np.unique(o.app_person[touched[home]]).tolist())
     asked = asked if people is None else asked & set(people)
-    found = infer(larger, people=sorted(asked), seconds=seconds, **how)
+    inference = infer(larger, people=sorted(asked), seconds=seconds, **how)
     taken = np.zeros(len(touched), dtype=bool)
     taken[home[np.isin(o.app_person, sorted(asked))]] = True
-    return found, lambda: _without_places(found, model, real, cohorts, ~touched, taken & cohorts.refilled, end)
+    return inference, lambda: _without_places(inference, model, real, cohorts, ~touched, taken & cohorts.refilled, end)
 
 
 def _without_places(
-    found: Inference, model: Model, real: Bools, cohorts: LinkedGroups, even: Bools, taken: Bools, end: float
+    inference: Inference, model: Model, real: Bools, cohorts: LinkedGroups, even: Bools, taken: Bools, end: float
 ) -> Inference:
     """What follows for people alone. `even`: cohorts in which each row is everybody's with the same chance; `taken`:
     those with newcomers in which it is not, of people who are looked at."""
-    o, large, kept = model.observed, found.state, found.model.by_option(real)
+    o, large, kept = model.observed, inference.state, inference.model.by_option(real)
     state = State(
         model, large.alive[kept], large.why[kept], large.where[kept], large.when[kept], large.match[real], large.clock,
         large.equal,
     )  # fmt: skip
     home = cohorts.of_group[o.cand_group]
-    decided, share = found.decided[real], found.share[kept]
+    decided, share = inference.decided[real], inference.share[kept]
     decided[even[home]] = True
     rows = model.by_option(even[home])
     size = model.by_option(o.group_rows[o.cand_group])
     share[rows] = model.cell_cap[model.opt_cell[rows]] / size[rows]
     number = np.cumsum(real) - 1
-    exact = {(int(number[a]), v): p for (a, v), p in found.posterior.items() if real[a]}
-    left = set(np.unique(found.model.observed.app_person[~real]).tolist())
-    ever = {(p, v): chance for (p, v), chance in found.ever.items() if p not in left}
-    methods = dict(found.methods)
+    exact = {(int(number[a]), v): p for (a, v), p in inference.posterior.items() if real[a]}
+    left = set(np.unique(inference.model.observed.app_person[~real]).tolist())
+    ever = {(p, v): chance for (p, v), chance in inference.ever.items() if p not in left}
+    methods = dict(inference.methods)
     groups = np.bincount(cohorts.of_group[even[cohorts.of_group]], minlength=1)
     methods.pop("not looked at", None)
     methods["exchangeable"] = int((groups > 0).sum())
-    whole = Inference(state, decided, share, exact, ever, methods, found.pending)
+    whole = Inference(state, decided, share, exact, ever, methods, inference.pending)
     enter_takeovers(whole, cohorts.of_group, np.nonzero(taken)[0], end)
     return whole

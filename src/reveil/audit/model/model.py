@@ -195,7 +195,7 @@ def _pins(o: Observed, adversary: Adversary, code: dict[str, int]) -> dict[int, 
         return {}
     names = {str(name): n for n, name in enumerate(o.persons)}
     faults: list[Fault] = []
-    found: dict[int, int] = {}
+    pins: dict[int, int] = {}
     for item in listed:
         if item.person not in names:
             faults.append(Fault("R721", f"person {item.person!r}", "is in no release", "correct the list"))
@@ -214,10 +214,10 @@ def _pins(o: Observed, adversary: Adversary, code: dict[str, int]) -> dict[int, 
             p = names[item.person]
             for a in range(o.person_start[p], o.person_start[p + 1]):
                 if item.release is None or o.releases[o.app_release[a]] == item.release:
-                    found[a] = code[str(item.value)]
+                    pins[a] = code[str(item.value)]
     if faults:
         raise InputError(faults)
-    return found
+    return pins
 
 
 def _weighed(o: Observed, adversary: Adversary) -> list[tuple[int, Mapping[str, Fraction]]]:

@@ -18,47 +18,47 @@ Floats = NDArray[np.float64]
 @kernel
 def count_of(opt_start: I64, marked: Bools) -> I64:
     """Marked options of each appearance."""
-    found = np.zeros(len(opt_start) - 1, dtype=np.int64)
-    for a in range(len(found)):
+    counts = np.zeros(len(opt_start) - 1, dtype=np.int64)
+    for a in range(len(counts)):
         for o in range(opt_start[a], opt_start[a + 1]):
-            found[a] += marked[o]
-    return found
+            counts[a] += marked[o]
+    return counts
 
 
 @kernel
 def having(opt_start: I64, opt_cell: I32, cell_value: I64, wanted: I64) -> Bools:
     """Options with the value that is wanted of their appearance."""
-    found = np.zeros(len(opt_cell), dtype=np.bool_)
+    holds = np.zeros(len(opt_cell), dtype=np.bool_)
     for a in range(len(wanted)):
         for o in range(opt_start[a], opt_start[a + 1]):
-            found[o] = cell_value[opt_cell[o]] == wanted[a]
-    return found
+            holds[o] = cell_value[opt_cell[o]] == wanted[a]
+    return holds
 
 
 @kernel
 def sole(opt_start: I64, opt_cell: I32, cell_value: I64, alive: Bools) -> I64:
     """The only value that is left to each appearance; -1 where there are several, or perhaps none."""
-    found = np.full(len(opt_start) - 1, -1, dtype=np.int64)
-    for a in range(len(found)):
+    only = np.full(len(opt_start) - 1, -1, dtype=np.int64)
+    for a in range(len(only)):
         least, most = len(cell_value), -1
         for o in range(opt_start[a], opt_start[a + 1]):
             if alive[o]:
                 v = cell_value[opt_cell[o]]
                 least, most = min(least, v), max(most, v)
         if least == most:
-            found[a] = most
-    return found
+            only[a] = most
+    return only
 
 
 @kernel
 def sums_of(apps: I64, opt_start: I64, opt_cell: I32, cell_value: I64, alive: Bools, amount: I64) -> I64:
     """The amounts of the open values of these appearances, added up."""
-    found = np.zeros(len(apps), dtype=np.int64)
+    sums = np.zeros(len(apps), dtype=np.int64)
     for n in range(len(apps)):
         for o in range(opt_start[apps[n]], opt_start[apps[n] + 1]):
             if alive[o]:
-                found[n] += amount[cell_value[opt_cell[o]]]
-    return found
+                sums[n] += amount[cell_value[opt_cell[o]]]
+    return sums
 
 
 @kernel
@@ -109,9 +109,9 @@ def carry_over(
 @kernel
 def lacking(person_start: I64, opt_start: I64, opt_cell: I32, cell_value: I64, values: int) -> Bools:
     """People with a value in one of their groups that another one does not show."""
-    found = np.zeros(len(person_start) - 1, dtype=np.bool_)
+    lacks = np.zeros(len(person_start) - 1, dtype=np.bool_)
     often, owner = np.zeros(values, dtype=np.int64), np.full(values, -1, dtype=np.int64)
-    for p in range(len(found)):
+    for p in range(len(lacks)):
         first, last = opt_start[person_start[p]], opt_start[person_start[p + 1]]
         for o in range(first, last):
             v = cell_value[opt_cell[o]]
@@ -120,8 +120,8 @@ def lacking(person_start: I64, opt_start: I64, opt_cell: I32, cell_value: I64, v
                 owner[v] = p
         for o in range(first, last):
             v = cell_value[opt_cell[o]]
-            found[p] = found[p] or (v >= 0 and often[v] < person_start[p + 1] - person_start[p])
-    return found
+            lacks[p] = lacks[p] or (v >= 0 and often[v] < person_start[p + 1] - person_start[p])
+    return lacks
 
 
 @kernel

@@ -29,37 +29,37 @@ MOST_WAYS = 500  # to give newcomers of one cohort their places
 Holders = dict[int, int]  # person -> place
 
 
-def enter_takeovers(found: Inference, of_group: I64, cohorts: I64, end: float) -> None:
+def enter_takeovers(inference: Inference, of_group: I64, cohorts: I64, end: float) -> None:
     """Beliefs in these cohorts, where they can be counted; otherwise their people are undecided."""
-    m, o = found.model, found.model.observed
+    m, o = inference.model, inference.model.observed
     mine = np.isin(of_group[o.cand_group], cohorts)
     people = set(np.unique(o.app_person[mine]).tolist())
-    found.posterior = {key: share for key, share in found.posterior.items() if not mine[key[0]]}
-    found.ever = {key: share for key, share in found.ever.items() if key[0] not in people}
+    inference.posterior = {key: share for key, share in inference.posterior.items() if not mine[key[0]]}
+    inference.ever = {key: share for key, share in inference.ever.items() if key[0] not in people}
     order = np.argsort(of_group, kind="stable")
     bounds = np.searchsorted(of_group[order], [cohorts, cohorts + 1])
     for first, last in bounds.T.tolist():
         groups = np.sort(order[first:last])
         apps = np.concatenate([m.factor_apps[m.factor_start[g] : m.factor_start[g + 1]] for g in groups])
         beliefs = None if time.process_time() > end else _beliefs(m, groups, Limits(deadline=end))
-        _enter(found, apps, beliefs)
-        found.decided[apps] = beliefs is not None or found.state.open_options[apps] == 1
-        found.methods["taken over"] = found.methods.get("taken over", 0) + (beliefs is not None)
+        _enter(inference, apps, beliefs)
+        inference.decided[apps] = beliefs is not None or inference.state.open_options[apps] == 1
+        inference.methods["taken over"] = inference.methods.get("taken over", 0) + (beliefs is not None)
 
 
-def _enter(found: Inference, apps: I64, beliefs: Belief | None) -> None:
-    m, state = found.model, found.state
+def _enter(inference: Inference, apps: I64, beliefs: Belief | None) -> None:
+    m, state = inference.model, inference.state
     for a in apps.tolist():
         for option in range(m.opt_start[a], m.opt_start[a + 1]):
             if not state.alive[option]:
                 continue
             if beliefs is None:
-                found.share[option] = 1.0 if state.open_options[a] == 1 else np.nan
+                inference.share[option] = 1.0 if state.open_options[a] == 1 else np.nan
                 continue
             key = a, int(m.cell_value[m.opt_cell[option]])
             if key in beliefs:
-                found.posterior[key] = beliefs[key]
-                found.share[option] = float(beliefs[key])
+                inference.posterior[key] = beliefs[key]
+                inference.share[option] = float(beliefs[key])
             else:
                 state.remove(option, SEARCH, a)
 
@@ -76,10 +76,10 @@ def _beliefs(m: Model, groups: I64, limits: Limits) -> Belief | None:
     total: Fraction = Fraction(0)
     sums: Belief = {}
     for holders in ways(members, size):
-        found = _counted(m, groups, members, holders, size, limits)
-        if found is None:
+        counted = _counted(m, groups, members, holders, size, limits)
+        if counted is None:
             return None
-        weight, beliefs = found
+        weight, beliefs = counted
         total += weight
         for key, share in beliefs.items():
             sums[key] = sums.get(key, Fraction(0)) + weight * share
@@ -133,11 +133,11 @@ def _counted(
     except InputError:  # no world
         return Fraction(0), {}
     chains = [tuple(range(place * turns, (place + 1) * turns)) for place in range(size)]
-    found = solve(state, chains, limits)
-    if found is None:
+    solution = solve(state, chains, limits)
+    if solution is None:
         return None
-    shown = {(apps[divmod(a, turns)], v): p for (a, v), p in found.posterior.items() if divmod(a, turns) in apps}
-    return found.worlds, shown
+    shown = {(apps[divmod(a, turns)], v): p for (a, v), p in solution.posterior.items() if divmod(a, turns) in apps}
+    return solution.worlds, shown
 
 
 def _places(o: Observed, groups: I64, size: int) -> Observed:

@@ -76,7 +76,7 @@ class _Sight:
     """Targets and group figures that the attacks share."""
 
     def __init__(self, scored: Score, kinds: I64 | None) -> None:
-        self.found, self.truth, self.kinds, self.m = scored.inference, scored.truth, kinds, scored.inference.model
+        self.inference, self.truth, self.kinds, self.m = scored.inference, scored.truth, kinds, scored.inference.model
         o = self.m.observed
         self.targets = scored.targets
         groups = len(o.group_release)
@@ -121,7 +121,7 @@ class _Sight:
     @cached_property
     def there(self) -> Bools:
         """Targets who are surely in the release."""
-        s, m = self.found.state, self.m
+        s, m = self.inference.state, self.m
         if m.observed.app_sure.all():
             return np.ones(len(self.targets), dtype=bool)
         nothing = np.full(len(m.app_factor), -1, dtype=np.int64)
@@ -153,9 +153,9 @@ class _Sight:
         total = np.bincount(o.cell_value, o.cell_rows, len(o.values))
         rows = self.rows[o.cell_group]
         often = (2 * o.cell_rows >= rows) & (o.cell_rows * total.sum() >= 2 * rows * total[o.cell_value])
-        found = np.zeros(len(o.group_release), dtype=bool)
-        found[o.cell_group[often]] = True
-        return found
+        skewed = np.zeros(len(o.group_release), dtype=bool)
+        skewed[o.cell_group[often]] = True
+        return skewed
 
     def _similarity(self) -> Attack | None:
         """Values alike: numbers within a quarter of their range, or labels below one label of the policy's taxonomy."""
@@ -182,7 +182,7 @@ class _Sight:
     def serial(self) -> list[Attack | None]:
         """Attacks that put releases, known people and priors together."""
         m, o = self.m, self.m.observed
-        found: list[Attack | None] = []
+        attacks: list[Attack | None] = []
         linked = m.change != "freely" and len(o.releases) > 1
         if linked:
             chain = chain_only(m)
@@ -192,9 +192,9 @@ class _Sight:
                 if m.change == "never"
                 else "one course of values fits a person's own groups"
             )
-            found.append(self.made(name, self._solved(chain), self._alone(), meaning))
+            attacks.append(self.made(name, self._solved(chain), self._alone(), meaning))
         if m.change == "never" and linked:
-            found.append(
+            attacks.append(
                 self.made(
                     "critical absence",
                     self._vanished(),
@@ -203,7 +203,7 @@ class _Sight:
                 )
             )
         if m.known:
-            found.append(
+            attacks.append(
                 self.made(
                     "compromised rows",
                     self._solved(exhausted(m)),
@@ -213,19 +213,19 @@ class _Sight:
             )
         if linked:
             name = "historical correlation" if m.change == "never" else "joint updates"
-            found.append(
+            attacks.append(
                 self.made(
                     name,
-                    self._solved(self.found.state.alive),
+                    self._solved(self.inference.state.alive),
                     self._alone(),
                     "all groups and releases are put together",
                 )
             )
         if m.priors:
-            found.append(
+            attacks.append(
                 self.made("prior knowledge", self._likely(), self._most(), "the likeliest value is above one half")
             )
-        return found
+        return attacks
 
     def criteria(self) -> list[Attack | None]:
         """The three questions that data protection authorities ask of anonymised data."""
@@ -235,7 +235,7 @@ class _Sight:
             self._linkability(),
             self.made(
                 "inference",
-                self._solved(self.found.state.alive),
+                self._solved(self.inference.state.alive),
                 self._alone(),
                 "a person's value follows with certainty",
             ),
@@ -246,7 +246,7 @@ class _Sight:
 
         Of the groups that the people of a group go to, the likeliest for the row's value is chosen, and in it a row
         with the same value. Where there is no belief, all that is possible counts alike."""
-        m, o, alive = self.m, self.m.observed, self.found.state.alive
+        m, o, alive = self.m, self.m.observed, self.inference.state.alive
         others = np.nonzero(~np.isin(o.app_person, np.array(sorted(m.known), dtype=np.int64)))[0]
         follows = others[others > 0]  # of everybody, whoever is asked about: a row does not say whose it is
         follows = follows[o.app_person[follows] == o.app_person[follows - 1]]
@@ -255,7 +255,7 @@ class _Sight:
         chosen = np.zeros(len(m.app_factor), dtype=bool)
         chosen[follows] = True
         lists = (m.opt_start, m.opt_cell, m.cell_value, m.cell_cap)
-        right = best_links(m.factor_start, m.factor_apps, chosen, *lists, alive, self.found.share)
+        right = best_links(m.factor_start, m.factor_apps, chosen, *lists, alive, self.inference.share)
         n = len(follows)
         rate = min(1.0, right / n)
         meaning = "of a row, the row of the same person in the next release is named"
@@ -270,16 +270,16 @@ class _Sight:
     def _solved(self, alive: Bools) -> Bools:
         """Targets to whom one value is left, which is right where the truth is given."""
         left = only_value(self.m, alive)[self.targets]
-        found: Bools = left >= 0 if self.truth is None else (left >= 0) & (left == self.truth[self.targets])
-        return found
+        solved: Bools = left >= 0 if self.truth is None else (left >= 0) & (left == self.truth[self.targets])
+        return solved
 
     def _vanished(self) -> Bools:
         m, o = self.m, self.m.observed
-        found: Bools = lacking(o.person_start, m.opt_start, m.opt_cell, m.cell_value, len(o.values))
-        return found[o.app_person[self.targets]]
+        vanished: Bools = lacking(o.person_start, m.opt_start, m.opt_cell, m.cell_value, len(o.values))
+        return vanished[o.app_person[self.targets]]
 
     def _likely(self) -> Bools:
-        likely = count_of(self.m.opt_start, self.found.share > 0.5)
+        likely = count_of(self.m.opt_start, self.inference.share > 0.5)
         return likely[self.targets] > 0
 
 
@@ -299,8 +299,8 @@ def _within_a_quarter(values: Sequence[Any]) -> tuple[I64, I64] | None:
 
 def only_value(m: Model, alive: Bools) -> I64:
     """The only value that is left to each appearance; -1 where there are several, or perhaps none."""
-    found: I64 = sole(m.opt_start, m.opt_cell, m.cell_value, alive)
-    return found
+    values: I64 = sole(m.opt_start, m.opt_cell, m.cell_value, alive)
+    return values
 
 
 def chain_only(m: Model) -> Bools:
@@ -332,9 +332,9 @@ def classes(scored: Score) -> list[tuple[str, int]]:
     if m.known:
         ways.append(("one value is left when rows of known people are taken out", lambda: exhausted(m)))
     ways.append(("all groups and everything known are put together", lambda: scored.inference.state.alive))
-    left, found = scored.exposed_people, []
+    left, attacks = scored.exposed_people, []
     for text, alive in ways:
         solved = o.app_person[only_value(m, alive()) >= 0] if len(left) else left
-        found.append((text, int(np.isin(left, solved).sum())))
+        attacks.append((text, int(np.isin(left, solved).sum())))
         left = left[~np.isin(left, solved)]
-    return [(text, count) for text, count in found if count]
+    return [(text, count) for text, count in attacks if count]

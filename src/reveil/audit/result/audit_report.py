@@ -30,20 +30,20 @@ UNDECIDED = (
 )
 
 
-def lines(found: Audit, *, external: bool = False) -> str:
+def lines(audit: Audit, *, external: bool = False) -> str:
     """The summary for the terminal; the external one tells of classes instead of people."""
-    s = found.summary
+    s = audit.summary
     out = [
         f"Audit of {some(s['releases'], 'release')}: {some(s['rows'], 'row')} in {some(s['groups'], 'group')}, "
         f"{some_people(s['people'])}, {some(s['counterfeits'], 'counterfeit')}.",
         f"Adversary: {s['adversary']}",
         "",
-        f"  exposed with certainty   {s['exposed']:,} of {_among(found)}",
+        f"  exposed with certainty   {s['exposed']:,} of {_among(audit)}",
         f"  guessed above 1/2        {s['above_half']:,}{EVER if s['ever_linked'] else ''}",
     ]
     if s["promise"] is not None:
         out.append(f"  above the promise {s['promise']:<6} {s['above_promise']:,}")
-    out += [fill(text, WIDTH, initial_indent="    ", subsequent_indent="    ") for text in found.verdict]
+    out += [fill(text, WIDTH, initial_indent="    ", subsequent_indent="    ") for text in audit.verdict]
     if s["highest"] is not None:
         out.append(f"  highest belief           {s['highest']:.4f}{EVER if s['ever_linked'] else ''}")
     if s["posterior_of_truth"] is not None:
@@ -55,26 +55,26 @@ def lines(found: Audit, *, external: bool = False) -> str:
     if s["without_belief"]:
         out.append(
             f"  no belief computed       {s['without_belief']:,} (too large to count"
-            f"{'; --samples N estimates)' if found.observed.located else ', and groups overlap: no sampling)'}"
+            f"{'; --samples N estimates)' if audit.observed.located else ', and groups overlap: no sampling)'}"
         )
     if s["trend"]:
         out += ["", "  after release  people  exposed"]
         out += [f"  {row['release']:>13}  {row['people']:>6,}  {row['exposed']:>7,}" for row in s["trend"]]
-    if found.crowds is not None:
-        out += ["", fill(found.crowds.sentence(), WIDTH, initial_indent="  ", subsequent_indent="  ")]
-    out += ["", *_attack_lines(found)]
-    if found.classes:
+    if audit.crowds is not None:
+        out += ["", fill(audit.crowds.sentence(), WIDTH, initial_indent="  ", subsequent_indent="  ")]
+    out += ["", *_attack_lines(audit)]
+    if audit.classes:
         out += ["", "  exposed because"]
-        out += [f"  {count:>7,}  {text}" for text, count in found.classes]
-    return "\n".join(out if external else [*out, *_people_lines(found)])
+        out += [f"  {count:>7,}  {text}" for text, count in audit.classes]
+    return "\n".join(out if external else [*out, *_people_lines(audit)])
 
 
-def _people_lines(found: Audit) -> list[str]:
+def _people_lines(audit: Audit) -> list[str]:
     """What is believed of those asked about, and why the worst cases are certain."""
     out: list[str] = []
-    if found.standings:
-        out += ["", *(f"  {text}" for text in asked_texts(found))]
-    for told, title in titled(found):
+    if audit.standings:
+        out += ["", *(f"  {text}" for text in asked_texts(audit))]
+    for told, title in titled(audit):
         out += ["", title]
         out += [fill(text, WIDTH, initial_indent="  - ", subsequent_indent="    ") for text in told.sentences]
         notes = filter(None, (told.caveat, told.change))
@@ -82,21 +82,21 @@ def _people_lines(found: Audit) -> list[str]:
     return out
 
 
-def _among(found: Audit) -> str:
+def _among(audit: Audit) -> str:
     """Of how many people counts are."""
-    s, known = found.summary, found.inference.model.known
-    if found.asked:
-        return f"{some_people(len(set(found.asked) - known))} asked about"
+    s, known = audit.summary, audit.inference.model.known
+    if audit.asked:
+        return f"{some_people(len(set(audit.asked) - known))} asked about"
     return f"{some_people(s['people'] - s['known'])} not known beforehand"
 
 
-def _attack_lines(found: Audit) -> list[str]:
+def _attack_lines(audit: Audit) -> list[str]:
     out = ["  attack                   success  guessing  95 % interval     targets"]
-    for a in found.attacks:
+    for a in audit.attacks:
         span = f"{a.low:.1%} to {a.high:.1%}"
         out.append(f"  {a.name:<24} {a.rate:>7.1%}  {a.baseline:>8.1%}  {span:<16}  {a.targets:>7,}")
-    out += [f"  {a.name}: {a.meaning}." for a in found.attacks if not a.targets]
-    risk = found.summary["risk"]
+    out += [f"  {a.name}: {a.meaning}." for a in audit.attacks if not a.targets]
+    risk = audit.summary["risk"]
     if risk:
         out += [
             "",
@@ -107,31 +107,31 @@ def _attack_lines(found: Audit) -> list[str]:
     return out
 
 
-def titled(found: Audit) -> Iterator[tuple[Reasoning, str]]:
+def titled(audit: Audit) -> Iterator[tuple[Reasoning, str]]:
     """The worst cases, each with who, when, what, and since when that is certain."""
-    for told, person in zip(found.explanations, found.score.exposed_people, strict=False):
-        since = found.exposed_first.get(int(person))
-        when = f" (certain once release {since} was out)" if since and len(found.observed.releases) > 1 else ""
+    for told, person in zip(audit.explanations, audit.score.exposed_people, strict=False):
+        since = audit.exposed_first.get(int(person))
+        when = f" (certain once release {since} was out)" if since and len(audit.observed.releases) > 1 else ""
         yield told, f"{told.person}, release {told.release}: {told.value}{when}"
 
 
-def asked_texts(found: Audit) -> list[str]:
+def asked_texts(audit: Audit) -> list[str]:
     """What is believed of everybody who was asked about, release by release and over all of them."""
-    ever = [text for person in found.asked if (text := ever_text(found, person))]
-    return [*map(standing_text, found.standings), *ever]
+    ever = [text for person in audit.asked if (text := ever_text(audit, person))]
+    return [*map(standing_text, audit.standings), *ever]
 
 
-def ever_text(found: Audit, person: int) -> str:
+def ever_text(audit: Audit, person: int) -> str:
     """The value that somebody has most likely had at least once, where values change; empty where it adds nothing."""
-    o, change = found.observed, found.adversary.change
+    o, change = audit.observed, audit.adversary.change
     apps = range(o.person_start[person], o.person_start[person + 1])
-    linked = {value: share for (who, value), share in found.score.ever.items() if who == person}
-    if change == "never" or len(apps) < 2 or not linked or person in found.inference.model.known:
+    linked = {value: share for (who, value), share in audit.score.ever.items() if who == person}
+    if change == "never" or len(apps) < 2 or not linked or person in audit.inference.model.known:
         return ""
     value = max(linked, key=lambda v: linked[v])
     text = f"{o.persons[person]}, over all releases: {o.values[value]} at least once, with {linked[value]:.4f}"
     if change == "freely":
-        mine = found.score.options.filter(pl.col("app").is_in(apps) & (pl.col("value") == value))
+        mine = audit.score.options.filter(pl.col("app").is_in(apps) & (pl.col("value") == value))
         text += f" = 1 - {' x '.join(f'(1 - {share:.4f})' for share in mine['p'])}"
     return f"{text}."
 
@@ -151,15 +151,15 @@ def standing_text(s: PersonBelief) -> str:
     return f"{where}: {what}. Best guess: {value}, with {best:.4f}; then {others}."
 
 
-def write_html(found: Audit, path: Path, *, external: bool = False) -> None:
+def write_html(audit: Audit, path: Path, *, external: bool = False) -> None:
     """One offline HTML report."""
-    path.write_text(html(found, external=external), encoding="utf-8")
+    path.write_text(html(audit, external=external), encoding="utf-8")
 
 
-def html(found: Audit, *, external: bool = False) -> str:
+def html(audit: Audit, *, external: bool = False) -> str:
     """The report as text."""
     css = files("reveil.report").joinpath("report.css").read_text(encoding="utf-8")
-    body = Markup("").join(_sections(found, external))
+    body = Markup("").join(_sections(audit, external))
     kind = "external" if external else "internal"
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -170,60 +170,60 @@ def html(found: Audit, *, external: bool = False) -> str:
     )
 
 
-def _sections(found: Audit, external: bool) -> list[Markup]:
-    s = found.summary
+def _sections(audit: Audit, external: bool) -> list[Markup]:
+    s = audit.summary
     count = s["exposed"] or s["above_promise"]
     what = "exposed" if s["exposed"] else "above the promise"
-    terms = found.in_terms(count, s["exposed_beyond"] if s["exposed"] else s["beyond_promise"])
+    terms = audit.in_terms(count, s["exposed_beyond"] if s["exposed"] else s["beyond_promise"])
     verdict = f"{some_people(count)} {agree(count, 'is', 'are')} {what}{terms}."
     verdict = verdict if count else "Nobody was found exposed."
     sections = [
         Markup('<section class="decision{}"><h2>{}</h2><p>{}</p></section>').format(
-            "" if found.holds else " broken", verdict, " ".join((*found.verdict, s["adversary"]))
+            "" if audit.holds else " broken", verdict, " ".join((*audit.verdict, s["adversary"]))
         ),
-        _tiles(found),
-        _advice(found),
+        _tiles(audit),
+        _advice(audit),
     ]
     if s["undecided"]:
         note = f"{some_people(s['undecided'])}. {UNDECIDED}"
         sections.append(Markup('<div class="warning" role="note"><b>Not settled</b><p>{}</p></div>').format(note))
-    if found.crowds is not None:
-        sections.append(Markup("<h2>Being in the table</h2><p>{}</p>").format(found.crowds.sentence()))
+    if audit.crowds is not None:
+        sections.append(Markup("<h2>Being in the table</h2><p>{}</p>").format(audit.crowds.sentence()))
     if len(s["trend"]) > 1:
         labels = [f"release {row['release']}" for row in s["trend"]]
         plot = line("People exposed after each release", [row["exposed"] for row in s["trend"]], labels)
         sections.append(
             Markup("<h2>Release by release</h2><figure><figcaption>People exposed</figcaption>{}</figure>").format(plot)
         )
-    if found.classes:
+    if audit.classes:
         rows = Markup("").join(
             Markup('<tr><td>{}</td><td class="n">{}</td></tr>').format(text, f"{count:,}")
-            for text, count in found.classes
+            for text, count in audit.classes
         )
         head = '<tr><th>What it takes, the least that does</th><th class="n">People</th></tr>'
         table = Markup("<h2>How people are found out</h2><table><thead>{}</thead><tbody>{}</tbody></table>")
         sections.append(table.format(Markup(head), rows))
-    sections.append(_attacks(found))
-    if not external and found.standings:
-        told = Markup("").join(Markup("<li>{}</li>").format(text) for text in asked_texts(found))
+    sections.append(_attacks(audit))
+    if not external and audit.standings:
+        told = Markup("").join(Markup("<li>{}</li>").format(text) for text in asked_texts(audit))
         sections.append(Markup("<h2>People asked about</h2><ul>{}</ul>").format(told))
     if not external:
-        sections += [Markup("<h2>Who, and why</h2>"), *(_case(found, told, title) for told, title in titled(found))]
-        if not found.explanations:
+        sections += [Markup("<h2>Who, and why</h2>"), *(_case(audit, told, title) for told, title in titled(audit))]
+        if not audit.explanations:
             sections.append(Markup("<p>Nobody's value follows with certainty.</p>"))
     sections.append(_method(s))
     return sections
 
 
-def _tiles(found: Audit) -> Markup:
-    s = found.summary
+def _tiles(audit: Audit) -> Markup:
+    s = audit.summary
     tiles = [
-        (f"{s['exposed']:,}", f"of {_among(found)} exposed with certainty"),
+        (f"{s['exposed']:,}", f"of {_among(audit)} exposed with certainty"),
         (f"{s['above_half']:,}", "guessed with more than one half"),
         (
             f"{s['above_promise']:,}" if s["promise"] else "–",
             f"above the promise {s['promise'] or '(none stated)'}"
-            f"{found.in_terms(s['above_promise'], s['beyond_promise'])}",
+            f"{audit.in_terms(s['above_promise'], s['beyond_promise'])}",
         ),
         (
             "–" if s["highest"] is None else f"{s['highest']:.3f}",
@@ -235,9 +235,9 @@ def _tiles(found: Audit) -> Markup:
     )
 
 
-def _attacks(found: Audit) -> Markup:
+def _attacks(audit: Audit) -> Markup:
     """The three questions of data protection authorities first, then every attack with what it does."""
-    criteria = [a for a in found.attacks if a.name in CRITERIA]
+    criteria = [a for a in audit.attacks if a.name in CRITERIA]
     bars_of = [Bar(a.name, a.rate, f"{a.rate:.1%} (guessing {a.baseline:.1%})") for a in criteria]
     number = '<td class="n">{}</td>'
     row = Markup(f'<tr><th>{{}}<span class="label">{{}}</span></th>{number * 3}</tr>')
@@ -245,7 +245,7 @@ def _attacks(found: Audit) -> Markup:
         row.format(a.name, a.meaning, f"{a.rate:.1%}", f"{a.baseline:.1%}", f"{a.low:.1%} – {a.high:.1%}")
         if a.targets
         else row.format(a.name, a.meaning, "–", "–", "–")
-        for a in found.attacks
+        for a in audit.attacks
     )
     return Markup(
         "<h2>Three questions about anonymous data</h2>"
@@ -256,17 +256,17 @@ def _attacks(found: Audit) -> Markup:
     ).format(bars("Singling out, linkability, inference", bars_of, maximum=1.0), rows)
 
 
-def _advice(found: Audit) -> Markup:
+def _advice(audit: Audit) -> Markup:
     """What a privacy officer can do about it."""
-    s = found.summary
-    if found.holds and (s["exposed"] or s["above_promise"]):
+    s = audit.summary
+    if audit.holds and (s["exposed"] or s["above_promise"]):
         text = (
             "This adversary knows more people than the promise allows for. If anybody could know so many, publish "
             "under a promise that allows for more known people."
         )
-    elif found.holds and not s["undecided"]:
+    elif audit.holds and not s["undecided"]:
         text = "For this adversary nothing follows with certainty. Ask whether anybody could know more than is assumed."
-    elif found.holds:
+    elif audit.holds:
         text = "Nothing was found, but not everybody was settled. Do not rely on this before they are."
     elif not s["exposed"]:
         text = "Nobody is certain, but guesses are better than promised. Publish nothing more before it is clear why."
@@ -278,16 +278,16 @@ def _advice(found: Audit) -> Markup:
     return Markup("<p>{}</p>").format(text)
 
 
-def _case(found: Audit, told: Reasoning, title: str) -> Markup:
+def _case(audit: Audit, told: Reasoning, title: str) -> Markup:
     reasons = Markup("").join(Markup("<li>{}</li>").format(sentence) for sentence in told.sentences)
     return Markup("<h3>{}</h3>{}<ol>{}</ol><p class='soft'>{}</p>").format(
-        title, picture(found, told), reasons, " ".join(filter(None, (told.caveat, told.change)))
+        title, picture(audit, told), reasons, " ".join(filter(None, (told.caveat, told.change)))
     )
 
 
-def picture(found: Audit, told: Reasoning) -> Markup:
+def picture(audit: Audit, told: Reasoning) -> Markup:
     """The groups that a story speaks of, release by release, those of the person marked: their path."""
-    o, m = found.observed, found.inference.model
+    o, m = audit.observed, audit.inference.model
     person = o.persons.cast(str).to_list().index(told.person)
     columns: dict[int, list[int]] = {}
     for factor in told.groups:
@@ -295,8 +295,8 @@ def picture(found: Audit, told: Reasoning) -> Markup:
         columns.setdefault(int(o.group_release[group]), []).append(factor)
     steps = []
     for release in sorted(columns):
-        listed = sorted(columns[release], key=lambda f: person not in _members(found, f))
-        boxes = [_box(found, factor, person) for factor in listed[:MOST_BOXES]]
+        listed = sorted(columns[release], key=lambda f: person not in _members(audit, f))
+        boxes = [_box(audit, factor, person) for factor in listed[:MOST_BOXES]]
         if len(listed) > MOST_BOXES:
             more = some(len(listed) - MOST_BOXES, "more group")
             boxes.append(Markup('<span class="label">and {}</span>').format(more))
@@ -307,10 +307,10 @@ def picture(found: Audit, told: Reasoning) -> Markup:
     )
 
 
-def _box(found: Audit, factor: int, person: int) -> Markup:
+def _box(audit: Audit, factor: int, person: int) -> Markup:
     """One group: its number, its people with the person marked, and what it shows."""
-    m, o = found.inference.model, found.observed
-    members = sorted(_members(found, factor), key=lambda p: p != person)
+    m, o = audit.inference.model, audit.observed
+    members = sorted(_members(audit, factor), key=lambda p: p != person)
     names = [Markup("<mark>{}</mark>" if p == person else "{}").format(o.persons[p]) for p in members[:MOST_NAMES]]
     names += [Markup("…")] if len(members) > MOST_NAMES else []
     cells = range(m.cell_start[factor], m.cell_start[factor + 1])
@@ -325,8 +325,8 @@ def _box(found: Audit, factor: int, person: int) -> Markup:
     )
 
 
-def _members(found: Audit, factor: int) -> Sequence[int]:
-    m = found.inference.model
+def _members(audit: Audit, factor: int) -> Sequence[int]:
+    m = audit.inference.model
     apps = m.factor_apps[m.factor_start[factor] : m.factor_start[factor + 1]]
     members: list[int] = m.observed.app_person[apps].tolist()
     return members

@@ -43,9 +43,9 @@ def sufficient_groups(m: Model, who: Adversary, groups: list[int], app: int, val
     return np.nonzero(chosen)[0].tolist(), False
 
 
-def smallest_change(found: Inference, app: int, value: int, factors: list[int], who: Adversary) -> str:
+def smallest_change(inference: Inference, app: int, value: int, factors: list[int], who: Adversary) -> str:
     """The smallest that would have prevented this, each tried out: one group withheld, or a release not published."""
-    m, o = found.model, found.model.observed
+    m, o = inference.model, inference.model.observed
     shown = {int(g) for f in factors for g in m.cell_group[m.cell_start[f] : m.cell_start[f + 1]] if g >= 0}
     groups = sorted(shown, key=lambda g: (-int(o.group_release[g]), g))
     every, needless = np.arange(len(o.group_release)), 0
@@ -80,10 +80,10 @@ def follows_from(m: Model, who: Adversary, groups: Bools, app: int, value: int) 
     late = {str(o.persons[p]) for p in m.priors if m.change == "transitions" and not left[o.person_start[p]]}
     priors = {name: row for name, row in who.priors.items() if name not in late}  # they are about first values
     less = build(o.only(groups), replace(who, compromised=(), share=Fraction(0), priors=priors), pinned=pins)
-    found, _ = attack(less, who, seconds=2.0, people=[person], beliefs=False)
+    inference, _ = attack(less, who, seconds=2.0, people=[person], beliefs=False)
     mine = list(appearances_of(less.observed.person_start, person))
     if m.change != "never":
         mine = [a for a in mine if less.observed.app_release[a] == o.app_release[app]]
-    if any(found.state.values_of(a) == {value} for a in mine):
+    if any(inference.state.values_of(a) == {value} for a in mine):
         return True
-    return False if found.decided[mine].all() and not late else None
+    return False if inference.decided[mine].all() and not late else None

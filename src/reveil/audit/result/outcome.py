@@ -129,16 +129,16 @@ class Audit:
         bound = None if self.policy is None else self.policy.guarantee.headline.ever_linked
         if bound is None and self.adversary.change != "freely":
             return {}
-        found: dict[str, Any] = {
+        facts: dict[str, Any] = {
             "highest": self.score.highest_ever,
             "above_half": len(self.score.linked(0.5)),
             "ever_linked": True,
         }
         if self.promise is None:
-            return found
+            return facts
         above = self.score.linked(float(self.promise))
         outside = set(self.observed.app_person[self.score.beyond].tolist())
-        return found | {"above_promise": len(above), "beyond_promise": len(above & outside)}
+        return facts | {"above_promise": len(above), "beyond_promise": len(above & outside)}
 
     @cached_property
     def classes(self) -> tuple[tuple[str, int], ...]:
@@ -183,10 +183,10 @@ class Audit:
         count, outside, what = s["exposed"], s["exposed_beyond"], "exposed with certainty"
         if not count:
             count, outside, what = s["above_promise"], s["beyond_promise"], "above the promise"
-        found = f"{count:,} of {some_people(s['people'])} {agree(count, 'is', 'are')} {what}"
-        found = f"{found}{self.in_terms(count, outside)}" if count else "nobody is exposed"
+        verdict = f"{count:,} of {some_people(s['people'])} {agree(count, 'is', 'are')} {what}"
+        verdict = f"{verdict}{self.in_terms(count, outside)}" if count else "nobody is exposed"
         undecided = f", {s['undecided']:,} undecided" if s["undecided"] else ""
-        return f"<Audit of {some(s['releases'], 'release')}, {some(s['rows'], 'row')}: {found}{undecided}>"
+        return f"<Audit of {some(s['releases'], 'release')}, {some(s['rows'], 'row')}: {verdict}{undecided}>"
 
     def in_terms(self, count: int, outside: int) -> str:
         """Whether so many people are within the terms of the promise, to be put after their number."""

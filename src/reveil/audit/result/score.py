@@ -88,8 +88,8 @@ class Score:
         m, s = self.inference.model, self.inference.state
         truth = np.full(len(self.looked), -2, dtype=np.int64) if self.truth is None else self.truth
         lists = (m.opt_start, m.opt_cell, m.cell_value)
-        found = likeliest(*lists, s.alive, self.inference.share, truth, len(m.observed.values))
-        frame = pl.DataFrame(dict(zip(("open", "value", "p", "of_truth"), found, strict=True)))
+        likeliest_cells = likeliest(*lists, s.alive, self.inference.share, truth, len(m.observed.values))
+        frame = pl.DataFrame(dict(zip(("open", "value", "p", "of_truth"), likeliest_cells, strict=True)))
         return frame.with_row_index("app").filter(pl.Series(self.looked) & (frame["open"] > 0))
 
     @property
@@ -142,7 +142,7 @@ class Score:
         m, o = self.inference.model, self.inference.model.observed
         first, last = int(o.person_start[person]), int(o.person_start[person + 1])
         shown = self.options.filter(pl.col("app").is_between(first, last - 1))
-        found: list[PersonBelief] = []
+        people: list[PersonBelief] = []
         for app in range(first, last):
             mine = shown.filter(pl.col("app") == app).sort("p", descending=True, maintain_order=True, nulls_last=True)
             beliefs = tuple(
@@ -151,11 +151,11 @@ class Score:
             )
             settled, release = bool(self.inference.decided[app]), o.releases[o.app_release[app]]
             new = PersonBelief(str(o.persons[person]), (release,), person in m.known, settled, beliefs)
-            if found and replace(found[-1], releases=(release,)) == new:
-                found[-1] = replace(new, releases=(*found[-1].releases, release))
+            if people and replace(people[-1], releases=(release,)) == new:
+                people[-1] = replace(new, releases=(*people[-1].releases, release))
             else:
-                found.append(new)
-        return found
+                people.append(new)
+        return people
 
     def _named(self, apps: I64, values: I64) -> pl.DataFrame:
         o = self.inference.model.observed
@@ -206,8 +206,8 @@ class Score:
     def highest_ever(self) -> float | None:
         """The highest chance with which anybody not known is linked to a protected value in some release."""
         known = self.inference.model.known
-        found = [share for (p, v), share in self.ever.items() if self.protected[v] and p not in known]
-        return max(found, default=None)
+        shares = [share for (p, v), share in self.ever.items() if self.protected[v] and p not in known]
+        return max(shares, default=None)
 
     def _believed(self, top: pl.DataFrame) -> NDArray[np.float64]:
         """The highest belief in a protected value, by appearance of `top`; nan where it was not computed."""
@@ -262,16 +262,16 @@ class Score:
 
 
 def score(
-    found: Inference,
+    inference: Inference,
     truth: I64 | None,
     people: Sequence[int] | None,
     allowed: int | None = None,
     protects: Protects = everything,
 ) -> Score:
     """`allowed`: how many people may be known in the terms of the promise (None: it has no such terms)."""
-    looked: NDArray[np.bool_] = np.ones(len(found.model.app_factor), dtype=bool)
+    looked: NDArray[np.bool_] = np.ones(len(inference.model.app_factor), dtype=bool)
     if people is not None:
-        looked = np.isin(found.model.observed.app_person, list(people))
+        looked = np.isin(inference.model.observed.app_person, list(people))
     none: Bools = np.zeros(len(looked), dtype=bool)
-    outside = none if allowed is None else beyond(found.model, allowed)
-    return Score(found, truth, looked, outside, protects)
+    outside = none if allowed is None else beyond(inference.model, allowed)
+    return Score(inference, truth, looked, outside, protects)

@@ -26,6 +26,7 @@ from reveil.base.progress import Progress
 from reveil.base.text import plain_text
 from reveil.base.words import some
 from reveil.guarantees.global_guarantee import Global
+from reveil.guarantees.selection import is_range
 from reveil.history.history import History
 from reveil.plan.budgets import budget, budget_cuts, statement
 from reveil.plan.budgets.remaining_budget import (
@@ -135,9 +136,9 @@ def _refuse_unknown(encoded: Encoded, policy: Policy) -> None:
         known |= set(policy.columns[name].order or ())
     for column in encoded.sensitive:
         known |= {plain_text(leaf) for leaf in column.hierarchy.leaves} if column.hierarchy else set()
-    faults = []
-    for value in policy.guarantee.require(Global).protect or ():
-        if value not in known:
+    faults, promise = [], policy.guarantee.require(Global)
+    for value in promise.protect or ():
+        if value not in known and value not in promise.labels and not is_range(value):
             near = difflib.get_close_matches(value, known, n=1)
             hint = f"; the nearest is {near[0]!r}" if near else ""
             message = f"{value!r} is not a value of {', '.join(map(repr, policy.named('sensitive')))}{hint}"

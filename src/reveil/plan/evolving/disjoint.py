@@ -66,9 +66,9 @@ def _grown(start: list[int], overlap: Flags, counts: I64, size: int) -> list[int
             return chosen
         while len(chosen) + len(free) >= size and steps < TRIED:
             v, free = int(free[0]), free[1:]
-            found = search([*chosen, v], free[~overlap[v, free]])
-            if found is not None:
-                return found
+            grown = search([*chosen, v], free[~overlap[v, free]])
+            if grown is not None:
+                return grown
         return None
 
     apart = np.flatnonzero(~np.any(overlap[start], axis=0))
@@ -104,7 +104,7 @@ def too_likely(
     releases = [number for number in range(1, history.head + 1) if not past.is_empty()]
     values = {r: _values(history, column, r, len(relation.values)) for r in releases}
     place = np.full(max(int(persons.max(initial=-1)) + 1, history.persons.height), -1, dtype=np.int64)
-    found = np.zeros(len(persons), dtype=bool)
+    likely = np.zeros(len(persons), dtype=bool)
     step = max(1, CELLS // (len(relation.values) * (len(releases) + 1)))
     split = {r: past.filter(past["release"] == r) for r in releases}
     for start in range(0, len(persons), step):
@@ -119,9 +119,9 @@ def too_likely(
         layers.append((np.flatnonzero(kept), shown[groups[mine][kept]]))
         ratio = _highest(layers, chance, len(mine)) * m
         near = np.abs(ratio - 1) <= NEAR
-        found[mine] = ratio > 1
-        found[mine[near]] = _settled(layers, near, relation, m)
-    return found & (groups >= 0)
+        likely[mine] = ratio > 1
+        likely[mine[near]] = _settled(layers, near, relation, m)
+    return likely & (groups >= 0)
 
 
 def _values(history: History, column: str, release: int, width: int) -> Flags:

@@ -193,16 +193,16 @@ def limits(g: Guarantee, first: I64, rows: I64, relation: Relation) -> tuple[I64
     index = np.searchsorted(distinct, sizes)
     most = np.array([number for number, _ in by_size], dtype=np.int64)[index]
     place = np.array([guess for _, guess in by_size])[index]
-    found, ends = np.zeros(len(sizes), dtype=np.int64), np.ones(len(sizes))
+    limits, ends = np.zeros(len(sizes), dtype=np.int64), np.ones(len(sizes))
     undecided = np.flatnonzero(most > 0)
     while len(undecided):
         likely, expected = succession.prospects(*_some(first, rows, undecided), most[undecided], chance)
         safe = expected * place[undecided] * MARGIN <= tau
-        found[undecided[safe]], ends[undecided[safe]] = most[undecided[safe]], likely[safe]
+        limits[undecided[safe]], ends[undecided[safe]] = most[undecided[safe]], likely[safe]
         undecided = undecided[~safe]
         most[undecided] -= 1
         undecided = undecided[most[undecided] > 0]
-    return found, ends
+    return limits, ends
 
 
 def _found(encoded: Encoded, rows: I64, relation: Relation, trees: Trees, policy: Policy, seed: int) -> I32:
@@ -212,9 +212,9 @@ def _found(encoded: Encoded, rows: I64, relation: Relation, trees: Trees, policy
     fewer different values are put together.
     """
     g, column = policy.guarantee, encoded.sensitive[0]
-    found = np.full(len(rows), -1, dtype=np.int32)
+    groups = np.full(len(rows), -1, dtype=np.int32)
     if not len(rows):
-        return found
+        return groups
     size = group_size(g)
     labels, names, often = _labels(encoded, rows, relation, size, policy)
     base = -(-size // often)
@@ -224,11 +224,11 @@ def _found(encoded: Encoded, rows: I64, relation: Relation, trees: Trees, policy
     kept = keep_eligible(codes, base, named, policy)
     part = replace(encoded, positions=encoded.positions[rows[kept]], codes=codes[kept, None], sensitive=(named,))
     parts = found_cohorts(part, trees, policy, base, seed)
-    found[kept] = _put_together(int(parts.max(initial=-1)) + 1, often, base, g)[parts]
-    waiting = int((found[kept] < 0).sum())
+    groups[kept] = _put_together(int(parts.max(initial=-1)) + 1, often, base, g)[parts]
+    waiting = int((groups[kept] < 0).sum())
     if waiting and policy.method.infeasible == "refuse":
         raise InfeasibleError(_too_few(waiting, size, column))
-    return found
+    return groups
 
 
 def _put_together(count: int, often: int, base: int, g: Guarantee) -> I32:

@@ -251,12 +251,12 @@ def _begin(task: Task, rows: I64) -> tuple[Grouped, int]:
     order, starts = sort_by(kinds, len(counts))
     kept = np.zeros(len(rows), dtype=bool)
     kept[order] = np.arange(len(rows)) - np.repeat(starts[:-1], counts) < np.repeat(most, counts)
-    found = _found(task, rows[kept])
+    groups = _found(task, rows[kept])
     if kept.all():
-        return found, 0
+        return groups, 0
     if task.policy.method.infeasible == "withhold":
-        return found, int((~kept).sum())
-    return _padded(task, rows[~kept], kinds[~kept]).after(found), 0
+        return groups, int((~kept).sum())
+    return _padded(task, rows[~kept], kinds[~kept]).after(groups), 0
 
 
 def _alike(task: Task, rows: I64) -> I64:

@@ -17,7 +17,7 @@ def left_behind(first, rows, first_here, held):  # type: ignore[no-untyped-def]
     starts = np.zeros(len(first), np.int64)
     for g in range(len(first) - 1):
         starts[g + 1] = starts[g] + first[g + 1] - first[g] - (first_here[g + 1] - first_here[g])
-    found = np.empty(starts[-1], np.int64)
+    values = np.empty(starts[-1], np.int64)
     for g in range(len(first) - 1):
         place, size = starts[g], first[g + 1] - first[g]
         taken = np.zeros(size, np.bool_)
@@ -28,18 +28,18 @@ def left_behind(first, rows, first_here, held):  # type: ignore[no-untyped-def]
                     break
         for j in range(size):
             if not taken[j]:
-                found[place] = rows[first[g] + j]
+                values[place] = rows[first[g] + j]
                 place += 1
-    return starts, found
+    return starts, values
 
 
 @kernel
 def go_on(values, lots, cumulated):  # type: ignore[no-untyped-def]
     """The next value of each place, with exact chances: its lot is a whole number below the total of its value."""
-    found = np.empty(len(values), np.int32)
+    successors = np.empty(len(values), np.int32)
     for i in range(len(values)):
-        found[i] = np.searchsorted(cumulated[values[i]], lots[i], side="right")
-    return found
+        successors[i] = np.searchsorted(cumulated[values[i]], lots[i], side="right")
+    return successors
 
 
 @kernel

@@ -122,8 +122,8 @@ def _pairs(sets: Sets, entries: list[I64], people: I64) -> list[tuple[int, int]]
     np.fill_diagonal(fits, False)
     alike = np.where(fits, (has > 0).astype(np.float32) @ (has > 0).astype(np.float32).T + 1, 0)
     best = np.argsort(-alike, axis=1, kind="stable")[:, :PARTNERS]
-    found = {(min(i, j), max(i, j)) for i, row in enumerate(best.tolist()) for j in row if fits[i, j]}
-    return [(int(busy[i]), int(busy[j])) for i, j in sorted(found)]
+    pairs = {(min(i, j), max(i, j)) for i, row in enumerate(best.tolist()) for j in row if fits[i, j]}
+    return [(int(busy[i]), int(busy[j])) for i, j in sorted(pairs)]
 
 
 def _intersection(sets: Sets, a: I64, b: I64) -> Sets | None:
@@ -137,6 +137,6 @@ def _intersection(sets: Sets, a: I64, b: I64) -> Sets | None:
     rows, columns = linear_sum_assignment(np.where(common > 0, -score, len(a)))
     if (common[rows, columns] == 0).any():
         return None
-    found = left[rows] & right[columns]
-    matched = maximum_bipartite_matching(csr_array(found), perm_type="column")
-    return found if (matched >= 0).all() else None
+    overlap = left[rows] & right[columns]
+    matched = maximum_bipartite_matching(csr_array(overlap), perm_type="column")
+    return overlap if (matched >= 0).all() else None

@@ -170,7 +170,7 @@ def refill_places(
     order = np.lexsort((keys, codes))
     values = len(encoded.sensitive[0].values)
     able = np.bincount(codes, minlength=values)
-    found = vacancies.refill(
+    refilled = vacancies.refill(
         trees,
         boxes,
         centre,
@@ -185,8 +185,8 @@ def refill_places(
         able,
         np.bincount(encoded.codes[newcomers, 0], minlength=values),
     )
-    joins = found >= 0
-    home[order[joins]] = open_[found[joins]]
+    joins = refilled >= 0
+    home[order[joins]] = open_[refilled[joins]]
     return home
 
 

@@ -19,7 +19,7 @@ from reveil.guarantees.historical_safety import HistoricalSafety
 from reveil.history.history import History
 from reveil.plan.persistent import closed_cohorts, decorrelate
 from reveil.plan.persistent.degree import degree
-from reveil.plan.persistent.m_invariance import Parted, part
+from reveil.plan.persistent.m_invariance import Partition, part
 from reveil.plan.persistent.past import group_offsets
 from reveil.plan.plan import Plan
 from reveil.policy.policy import Policy
@@ -45,30 +45,30 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     if asked.closure == "transitive":
         return closed_cohorts.plan(encoded, history, policy, seed=seed, progress=progress)
     n = degree(asked)
-    parted = part(encoded, history, policy, seed, progress)
-    found = _cells(parted, encoded, history)
-    unsafe = decorrelate.count_unsafe(found.cells, found.first, found.width, found.height, found.went, n)
-    into = np.full(int(found.height.sum()), -1, dtype=np.int64)
+    partition = part(encoded, history, policy, seed, progress)
+    cells = _cells(partition, encoded, history)
+    unsafe = decorrelate.count_unsafe(cells.cells, cells.first, cells.width, cells.height, cells.went, n)
+    into = np.full(int(cells.height.sum()), -1, dtype=np.int64)
     state = np.zeros(len(into), dtype=np.int64)
-    args = (found.cells, found.first, found.width, found.height, found.went, n, encoded.positions, into, state)
-    exchanged = decorrelate.repair(parted.trees, *args) if unsafe else 0
+    args = (cells.cells, cells.first, cells.width, cells.height, cells.went, n, encoded.positions, into, state)
+    exchanged = decorrelate.repair(partition.trees, *args) if unsafe else 0
     statistics = {
         "unsafe before repair": int(unsafe),
         "exchanged": int(exchanged),
         "merged": int((state == decorrelate.MERGED).sum()),
     }
-    return _collect(parted, found, into, state, n, encoded, policy, statistics)
+    return _collect(partition, cells, into, state, n, encoded, policy, statistics)
 
 
-def _cells(parted: Parted, encoded: Encoded, history: History) -> Cells:
-    b = parted.buckets
+def _cells(partition: Partition, encoded: Encoded, history: History) -> Cells:
+    b = partition.buckets
     width = np.diff(b.first)
     sizes = width * b.height
     first = starts_of(sizes)
     cells = np.full(int(sizes.sum()), -1, dtype=np.int64)
     slots = np.repeat(np.arange(len(b.code)), b.rows)
     bucket = np.repeat(np.arange(len(width)), width)[slots]
-    group = parted.groups[b.order] - parted.base[bucket]
+    group = partition.groups[b.order] - partition.base[bucket]
     cells[first[bucket] + group * width[bucket] + slots - b.first[bucket]] = b.order
     return Cells(cells, first, width, b.height, _went(encoded, history))
 
@@ -88,8 +88,8 @@ def _went(encoded: Encoded, history: History) -> I32:
 
 
 def _collect(
-    parted: Parted,
-    found: Cells,
+    partition: Partition,
+    cells: Cells,
     into: I64,
     state: I64,
     n: int,
@@ -98,25 +98,25 @@ def _collect(
     statistics: dict[str, int],
 ) -> Plan:
     """Number the groups after merging, and spread the people of groups that could not be repaired."""
-    heights, widths = found.height, found.width
+    heights, widths = cells.height, cells.width
     base = starts_of(heights)
     bucket = np.repeat(np.arange(len(heights)), heights)
     target = np.where(into >= 0, base[bucket] + into, np.arange(len(into)))
     owner = np.repeat(np.arange(len(into)), widths[bucket])  # group of each cell
-    values = _cell_codes(parted, bucket, widths)
+    values = _cell_codes(partition, bucket, widths)
     group = target[owner].copy()
-    extra, withheld = _spread(found.cells, owner, group, state, widths[bucket], n, len(into))
+    extra, withheld = _spread(cells.cells, owner, group, state, widths[bucket], n, len(into))
     if withheld and policy.method.infeasible == "refuse":
         raise InfeasibleError(_fault(n, withheld))
-    fake_cells = np.concatenate([group[(found.cells < 0) & (group >= 0)], extra[:, 0]])
-    fake_codes = np.concatenate([values[(found.cells < 0) & (group >= 0)], values[extra[:, 1]]])
+    fake_cells = np.concatenate([group[(cells.cells < 0) & (group >= 0)], extra[:, 0]])
+    fake_codes = np.concatenate([values[(cells.cells < 0) & (group >= 0)], values[extra[:, 1]]])
     _, number = np.unique(np.concatenate([group[group >= 0], fake_cells]), return_inverse=True)
     groups = np.full(encoded.rows, -1, dtype=np.int32)
     kept = group >= 0
-    real = found.cells[kept] >= 0
-    groups[found.cells[kept][real]] = number[: int(kept.sum())][real]
+    real = cells.cells[kept] >= 0
+    groups[cells.cells[kept][real]] = number[: int(kept.sum())][real]
     fakes = number[int(kept.sum()) :].astype(np.int32)
-    reasons = dict(parted.reasons) | ({TIED: withheld} if withheld else {})
+    reasons = dict(partition.reasons) | ({TIED: withheld} if withheld else {})
     share = round(len(fakes) / max(1, len(fakes) + int((groups >= 0).sum())), 4)
     return Plan(
         groups=groups,
@@ -128,9 +128,9 @@ def _collect(
     )
 
 
-def _cell_codes(parted: Parted, bucket: I64, widths: I64) -> I64:
+def _cell_codes(partition: Partition, bucket: I64, widths: I64) -> I64:
     """The value of each cell."""
-    b = parted.buckets
+    b = partition.buckets
     sizes = widths[bucket]
     starts = starts_of(sizes)
     inside = np.arange(int(sizes.sum())) - np.repeat(starts, sizes)

@@ -130,9 +130,9 @@ def repair(trees, cells, cell_first, widths, heights, went, n, positions, into, 
 @kernel
 def count_unsafe(cells, cell_first, widths, heights, went, n):  # type: ignore[no-untyped-def]
     """How many groups are unsafe as they stand (Figure 7 of the paper)."""
-    found = 0
+    count = 0
     for b in range(len(heights)):
         for g in range(heights[b]):
             a = cell_first[b] + g * widths[b]
-            found += unsafe(cells[a : a + widths[b]], widths[b], went, n)
-    return found
+            count += unsafe(cells[a : a + widths[b]], widths[b], went, n)
+    return count

@@ -49,9 +49,9 @@ def apart(codes: I32, mild: Bools, m: int, column: Sensitive) -> tuple[I32, Sens
     """
     if not mild.any():
         return codes, column
-    found = codes.astype(np.int32)
-    found[mild] = len(column.values) + np.arange(int(mild.sum())) % (2 * m)
-    return found, Sensitive(column.name, (*column.values, *("a harmless value",) * (2 * m)), False, None)
+    kinds = codes.astype(np.int32)
+    kinds[mild] = len(column.values) + np.arange(int(mild.sum())) % (2 * m)
+    return kinds, Sensitive(column.name, (*column.values, *("a harmless value",) * (2 * m)), False, None)
 
 
 def largest_share(counts: I64, m: int) -> int:

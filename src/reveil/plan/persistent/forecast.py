@@ -55,14 +55,14 @@ def _leaving(size: int, churn: float) -> NDArray[np.float64]:
 
 def trade_offs(g: CohortTerms, churn: float) -> list[dict[str, Any]]:
     """What other settings would promise and cost: m as it is and two more, and every refill that is allowed."""
-    found = []
+    options = []
     for m in (g.m, g.m + 1, g.m + 2):
         for refill in (*range(g.compromised + 1, m), "never"):  # a cohort of m that lost all m is not shown
             if isinstance(refill, int) and g.compromised > 2:
                 continue
             other = g.model_copy(update={"refill": refill})
             share = counterfeit_shares(m, refill, churn, AHEAD)[-1]
-            found.append(
+            options.append(
                 {"m": m, "refill": refill, "bound": str(lowest_guess(other, m)), "counterfeits": round(share, 3)}
             )
-    return found
+    return options

@@ -28,7 +28,7 @@ from reveil.table.encode import Encoded
 
 
 @dataclass(frozen=True, eq=False)
-class Parted:
+class Partition:
     """Rows in balanced buckets, parted into groups."""
 
     past: Shown
@@ -41,23 +41,23 @@ class Parted:
 
 def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progress: Progress) -> Plan:
     """Publish the rows under the signatures of their past."""
-    parted = part(encoded, history, policy, seed, progress)
-    fakes = missing(parted)
+    partition = part(encoded, history, policy, seed, progress)
+    fakes = missing(partition)
     statistics = {
-        "signatures": len(parted.buckets.height),
-        "counterfeit share": round(len(fakes[0]) / max(1, len(fakes[0]) + int((parted.groups >= 0).sum())), 4),
+        "signatures": len(partition.buckets.height),
+        "counterfeit share": round(len(fakes[0]) / max(1, len(fakes[0]) + int((partition.groups >= 0).sum())), 4),
     }
     return Plan(
-        groups=parted.groups,
+        groups=partition.groups,
         method="m-invariance",
         counterfeit_groups=fakes[0],
         counterfeit_codes=fakes[1][:, None],
-        reasons=parted.reasons,
+        reasons=partition.reasons,
         statistics=statistics,
     )
 
 
-def part(encoded: Encoded, history: History, policy: Policy, seed: int, progress: Progress) -> Parted:
+def part(encoded: Encoded, history: History, policy: Policy, seed: int, progress: Progress) -> Partition:
     """The four phases."""
     assert encoded.persons is not None
     progress("planning", 0.0)
@@ -85,7 +85,7 @@ def part(encoded: Encoded, history: History, policy: Policy, seed: int, progress
     groups = _split(buckets, base, encoded.positions, trees)
     left_out = int((groups < 0).sum() - often.sum() - told.sum())
     reasons = {OFTEN_ENOUGH: int(often.sum()), TOLD: int(told.sum()), TOO_FREQUENT: left_out}
-    return Parted(past, buckets, base, groups, {why: rows for why, rows in reasons.items() if rows}, trees)
+    return Partition(past, buckets, base, groups, {why: rows for why, rows in reasons.items() if rows}, trees)
 
 
 def _split(buckets: Buckets, base: I64, positions: I32, trees: Trees) -> I32:
@@ -104,17 +104,17 @@ def _split(buckets: Buckets, base: I64, positions: I32, trees: Trees) -> I32:
     return groups
 
 
-def missing(parted: Parted) -> tuple[I32, I32]:
+def missing(partition: Partition) -> tuple[I32, I32]:
     """Group and code of each counterfeit: the places of a group that no row has."""
-    b = parted.buckets
+    b = partition.buckets
     owner = np.repeat(np.arange(len(b.height)), np.diff(b.first))
     short = np.flatnonzero(b.rows < b.height[owner])
     sizes = b.height[owner[short]]
-    wanted = np.repeat(parted.base[owner[short]] - (starts_of(sizes)), sizes) + np.arange(int(sizes.sum()))
+    wanted = np.repeat(partition.base[owner[short]] - (starts_of(sizes)), sizes) + np.arange(int(sizes.sum()))
     codes = np.repeat(b.code[short], sizes)
     slots = np.repeat(np.arange(len(b.code)), b.rows)
     concerned = np.isin(slots, short)
     width = int(b.code.max(initial=0)) + 1
-    there = parted.groups[b.order[concerned]].astype(np.int64) * width + b.code[slots[concerned]]
+    there = partition.groups[b.order[concerned]].astype(np.int64) * width + b.code[slots[concerned]]
     absent = ~np.isin(wanted * width + codes, there)
     return wanted[absent].astype(np.int32), codes[absent].astype(np.int32)

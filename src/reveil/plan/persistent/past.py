@@ -75,8 +75,8 @@ def read_past(history: History, people: int, column: str) -> CohortPast:
     offsets, count = group_offsets(history)
     first, codes = _codes(_each_row(_values(history, column)), offsets, count)
     bounds, person, group = _by_release(history)
-    found = follow(bounds, person, group, offsets, count, max(people, history.persons.height))
-    latest, times, cohort, seen, late, shown, refilled, joined, cohorts = found
+    followed = follow(bounds, person, group, offsets, count, max(people, history.persons.height))
+    latest, times, cohort, seen, late, shown, refilled, joined, cohorts = followed
     groups = (shown[:cohorts], refilled[:cohorts], joined[:cohorts])
     return CohortPast(first, codes, latest, times, cohort, seen, late, *groups)
 

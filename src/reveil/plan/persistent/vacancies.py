@@ -160,7 +160,7 @@ def vacancies(first, codes, shown, here, first_here, present):  # type: ignore[n
         group = shown[here[g]]
         width = max(width, first[group + 1] - first[group])
         starts[g + 1] = starts[g] + first[group + 1] - first[group] - (first_here[g + 1] - first_here[g])
-    found = np.zeros(starts[-1], np.int32)
+    vacant = np.zeros(starts[-1], np.int32)
     for g in range(len(here)):
         group, place = shown[here[g]], starts[g]
         held = np.zeros(first[group + 1] - first[group], np.bool_)
@@ -171,9 +171,9 @@ def vacancies(first, codes, shown, here, first_here, present):  # type: ignore[n
                     break
         for j in range(first[group], first[group + 1]):
             if not held[j - first[group]]:
-                found[place] = codes[j]
+                vacant[place] = codes[j]
                 place += 1
-    return starts, found
+    return starts, vacant
 
 
 @kernel

@@ -8,7 +8,6 @@ have a value that was too frequent. The verifier looks for itself (`reveil.verif
 from __future__ import annotations
 
 import numpy as np
-import polars as pl
 
 from reveil.base.arrays import I64, Bools
 from reveil.guarantees.lasting import ManyValues
@@ -26,9 +25,11 @@ def told_by_waiting(history: History, persons: I64, guarantee: Guarantee) -> Boo
     least = max(guarantee.require(ManyValues).m, least_people(guarantee))
     if history.members.is_empty() or not (history.members["group"] < 0).any():
         return told[persons]
-    for release in range(1, history.head + 1):
-        members = history.members.filter(pl.col("release") == release)
-        person, group = members["person"].to_numpy(), members["group"].to_numpy()
+    members = history.members.sort("release")
+    ends = np.flatnonzero(np.diff(members["release"].to_numpy())) + 1
+    persons_by_release = np.split(members["person"].to_numpy(), ends)
+    groups_by_release = np.split(members["group"].to_numpy(), ends)
+    for person, group in zip(persons_by_release, groups_by_release, strict=True):
         new = ~(published | told)[person]
         shown = group >= 0
         if (new & shown).any() or int(new.sum()) >= least:

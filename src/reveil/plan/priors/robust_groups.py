@@ -96,7 +96,7 @@ def _kinds(encoded: Encoded, priors: list[Prior], g: Guarantee) -> _Kinds:
     combined = np.zeros(len(kinds), dtype=np.int64)
     for number, table in enumerate(tables):
         combined = combined * len(table) + kinds[:, number]
-    found, first, kind = np.unique(combined, return_index=True, return_inverse=True)
+    unique_keys, first, kind = np.unique(combined, return_index=True, return_inverse=True)
     place = _coordinates([table[kinds[first, number]] for number, table in enumerate(tables)])
     asked = g.require(RRobustness)
     odds = Odds(
@@ -109,8 +109,8 @@ def _kinds(encoded: Encoded, priors: list[Prior], g: Guarantee) -> _Kinds:
         place=np.ascontiguousarray(place[kind]),
     )
     rank = np.argsort(np.argsort(place[:, 0], kind="stable"), kind="stable")
-    small = np.int16 if len(found) < 1 << 15 else np.int32  # small numbers sort faster
-    return _Kinds(odds, rank.astype(small)[kind], len(found))
+    small = np.int16 if len(unique_keys) < 1 << 15 else np.int32  # small numbers sort faster
+    return _Kinds(odds, rank.astype(small)[kind], len(unique_keys))
 
 
 def _coordinates(tables: list[NDArray[np.float64]]) -> NDArray[np.float64]:
@@ -192,11 +192,11 @@ class _Grouping:
             return cuts.split(self.trees, tests, matrix, order, s, t, stop, False, 0)[0]
 
         with ThreadPoolExecutor(cpu_count() or 1) as threads:
-            found = []
+            groups = []
             for done, starts in enumerate(threads.map(one, range(len(bounds) - 1)), 1):
-                found.append(starts)
+                groups.append(starts)
                 progress("planning", done / (len(bounds) - 1))
-        return order, np.append(np.concatenate(found), len(order))
+        return order, np.append(np.concatenate(groups), len(order))
 
     def _deal(self, rows: Rows, bounds: Rows, bases: Rows) -> None:
         linkage.deal_segments(
@@ -272,8 +272,8 @@ class _Grouping:
         values = self.encoded.sensitive[0].values
         for number, prior in enumerate(self.priors):
             keys = signatures[left, number].astype(np.int64) * len(values) + self.codes[left]
-            found, rows = np.unique(keys, return_counts=True)
-            key, most = int(found[rows.argmax()]), int(rows.max())
+            distinct, rows = np.unique(keys, return_counts=True)
+            key, most = int(distinct[rows.argmax()]), int(rows.max())
             value, signature = values[key % len(values)], key // len(values)
             mine = self.codes[signatures[:, number] == signature]
             share = float((mine == key % len(values)).mean())

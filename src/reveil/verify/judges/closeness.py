@@ -168,9 +168,9 @@ def hierarchical_distance(counts: Counts, tree: Taxonomy) -> Ratios:
     n = sizes[owner]
     corrected = tree.rise[node] * (np.abs(held * rows - n * share[node]) - n * share[node])
     everything = (tree.rise * share).sum()
-    found = np.zeros(len(sizes), dtype=sizes.dtype)
-    np.add.at(found, owner, corrected)
-    return found + sizes * everything, sizes * (2 * rows * max(1, tree.height))
+    distances = np.zeros(len(sizes), dtype=sizes.dtype)
+    np.add.at(distances, owner, corrected)
+    return distances + sizes * everything, sizes * (2 * rows * max(1, tree.height))
 
 
 def _spread(counts: Counts, tree: Taxonomy) -> tuple[Whole, Whole, Whole]:

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from reveil.base.arrays import I64, offsets_by_key
 from reveil.base.kernels import kernel
-from reveil.base.text import plain_text
 from reveil.base.words import some
 from reveil.guarantees.compromise_safety import CompromiseSafety
+from reveil.guarantees.selection import NOTHING, Selection
 from reveil.history.history import History
 from reveil.policy.policy import Policy
 from reveil.verify.judges.cohort_bounds import promised_guess
@@ -94,30 +94,30 @@ class Refills:
     owner: I64
 
 
-def refills(found: Components) -> Refills:
-    t = found.trail
+def refills(parts: Components) -> Refills:
+    t = parts.trail
     people, index = np.unique(t.person, return_inverse=True)
     when, far = t.when, int(t.release.max(initial=0)) + 2
     first, last = np.full(len(people), far), np.zeros(len(people), dtype=np.int64)
     np.minimum.at(first, index, when)
     np.maximum.at(last, index, when)
     owner = np.zeros(len(people), dtype=np.int64)
-    owner[index] = found.of_group[t.group]
-    begin = np.full(found.count, far)
-    np.minimum.at(begin, found.of_group, t.release)
+    owner[index] = parts.of_group[t.group]
+    begin = np.full(parts.count, far)
+    np.minimum.at(begin, parts.of_group, t.release)
     arrivals = first > begin[owner]
     keys, joined = np.unique(owner[arrivals] * far + first[arrivals], return_counts=True)
     component, release = keys // far, keys % far
     before = np.where(np.diff(component, prepend=-1) == 0, np.roll(release, 1), 0)
     started, ended = np.sort(owner * far + first), np.sort(owner * far + last)
     gone = _between(ended, component * far, keys)
-    entries = found.of_group[t.group] * far + when
+    entries = parts.of_group[t.group] * far + when
     entries = entries[np.isin(entries, keys)]
     held = np.bincount(np.searchsorted(keys, entries), minlength=len(keys))
     old = held - joined
     spanning = _between(started, component * far, keys) - gone
-    rows = np.zeros(found.count, dtype=np.int64)
-    rows[found.of_group] = t.rows
+    rows = np.zeros(parts.count, dtype=np.int64)
+    rows[parts.of_group] = t.rows
     return Refills(
         component=component,
         release=release,
@@ -136,32 +136,32 @@ def _between(ordered: I64, low: I64, high: I64) -> I64:
     return np.searchsorted(ordered, high) - np.searchsorted(ordered, low)
 
 
-def together(found: Components, refilled: Refills) -> Flags:
+def together(parts: Components, refilled: Refills) -> Flags:
     """Components that each release shows as one group of people and counterfeits, newcomers being in vacant places."""
-    t = found.trail
-    good = np.ones(found.count, dtype=bool)
-    keys = found.of_group * (int(t.release.max(initial=0)) + 1) + t.release
+    t = parts.trail
+    good = np.ones(parts.count, dtype=bool)
+    keys = parts.of_group * (int(t.release.max(initial=0)) + 1) + t.release
     repeated = np.unique(keys, return_counts=True)
     good[repeated[0][repeated[1] > 1] // (int(t.release.max(initial=0)) + 1)] = False
-    good[found.of_group[np.bincount(t.group, minlength=t.groups) + t.counterfeits != t.rows]] = False
+    good[parts.of_group[np.bincount(t.group, minlength=t.groups) + t.counterfeits != t.rows]] = False
     good[refilled.component[refilled.missed > 0]] = False
     good[refilled.component[refilled.joined > refilled.vacant]] = False
     return good
 
 
-def closed(found: Components, refilled: Refills, protects: Protects) -> Flags:
+def closed(parts: Components, refilled: Refills, protects: Protects) -> Flags:
     """Which components are closed cohorts."""
-    t, good = found.trail, together(found, refilled)
+    t, good = parts.trail, together(parts, refilled)
     repeated = (t.value_rows > 1) & ~t.harmless(protects)
-    good[found.of_group[t.value_group[repeated]]] = False
+    good[parts.of_group[t.value_group[repeated]]] = False
     signature = t.multisets
-    any_of = np.zeros(found.count, dtype=np.int64)
-    any_of[found.of_group] = signature
-    good[found.of_group[any_of[found.of_group] != signature]] = False
+    any_of = np.zeros(parts.count, dtype=np.int64)
+    any_of[parts.of_group] = signature
+    good[parts.of_group[any_of[parts.of_group] != signature]] = False
     return good
 
 
-def guesses(found: Components, refilled: Refills, known: int) -> dict[int, Fraction]:
+def guesses(parts: Components, refilled: Refills, known: int) -> dict[int, Fraction]:
     """The worst guess in each cohort that was refilled, where that may be worse than without refills."""
     worst: dict[int, Fraction] = {}
     if known == 0:
@@ -175,7 +175,7 @@ def guesses(found: Components, refilled: Refills, known: int) -> dict[int, Fract
         for component, vacant in pairs.tolist():
             worst[component] = max(worst.get(component, Fraction(0)), Fraction(1, vacant))
         slow = set(refilled.component[~plain].tolist())
-    for component, lives, events, places in _lives(found, refilled, slow):
+    for component, lives, events, places in _lives(parts, refilled, slow):
         guess = worst_guess(lineage(places, events, lives), known) if known <= 2 else Fraction(1)
         worst[component] = max(worst.get(component, Fraction(0)), guess)
     return worst
@@ -184,15 +184,15 @@ def guesses(found: Components, refilled: Refills, known: int) -> dict[int, Fract
 Lives = list[tuple[int, int]]
 
 
-def _lives(found: Components, refilled: Refills, wanted: set[int]) -> list[tuple[int, Lives, int, int]]:
+def _lives(parts: Components, refilled: Refills, wanted: set[int]) -> list[tuple[int, Lives, int, int]]:
     """Component, lives of its people, events and places."""
     if not wanted:
         return []
-    rows = np.zeros(found.count, dtype=np.int64)
-    rows[found.of_group] = found.trail.rows
+    rows = np.zeros(parts.count, dtype=np.int64)
+    rows[parts.of_group] = parts.trail.rows
     by_owner = np.argsort(refilled.owner, kind="stable")
-    starts = offsets_by_key(refilled.owner[by_owner], found.count)
-    events = offsets_by_key(refilled.component, found.count)
+    starts = offsets_by_key(refilled.owner[by_owner], parts.count)
+    events = offsets_by_key(refilled.component, parts.count)
     listed = []
     for component in sorted(wanted):
         people = by_owner[starts[component] : starts[component + 1]]
@@ -213,10 +213,10 @@ class CompromiseSafetyJudge:
     tau: Fraction
     column: str
     name: str = "compromise-safety"
-    harmless: tuple[str, ...] = ()
+    harmless: Selection = NOTHING
 
     def protects(self, value: object) -> bool:
-        return plain_text(value) not in self.harmless
+        return not self.harmless.selects(value)
 
     def judge(self, view: View, history: History) -> list[Verdict]:
         known = some(self.known, "person", "people")
@@ -227,21 +227,21 @@ class CompromiseSafetyJudge:
         everything = trail(view, history, self.column)
         if everything is None:
             return [unknown_members(self.name, self.tau, view, details)]
-        found = components(everything)
-        refilled = refills(found)
-        good = closed(found, refilled, self.protects)
-        sizes = np.zeros(found.count, dtype=np.int64)
-        sizes[found.of_group] = found.trail.rows
+        parts = components(everything)
+        refilled = refills(parts)
+        good = closed(parts, refilled, self.protects)
+        sizes = np.zeros(parts.count, dtype=np.int64)
+        sizes[parts.of_group] = parts.trail.rows
         worst = [Fraction(1, max(1, int(size) - self.known)) for size in np.unique(sizes[good])]
         bad = ~good | (sizes < self.m) | exceeds(np.ones_like(sizes), np.maximum(0, sizes - self.known), self.tau)
-        for component, guess in guesses(found, refilled, self.known).items():
+        for component, guess in guesses(parts, refilled, self.known).items():
             if good[component]:
                 worst.append(guess)
                 bad[component] |= guess > self.tau
-        now = found.of_group[found.trail.now :]
+        now = parts.of_group[parts.trail.now :]
         highest = Fraction(1) if not good.all() else max(worst)
         details |= {
-            "cohorts": found.count,
+            "cohorts": parts.count,
             "not closed": int((~good).sum()),
             "refills": len(refilled.component),
             "counterfeits": int(view.counterfeits.sum()),
@@ -253,11 +253,11 @@ class CompromiseSafetyJudge:
             danger="People were regrouped, or too few stand together: whoever knows the values of some people could "
             "learn those of others.",
             what=repr(self.column) + excepted(self.harmless),
-            over=f"{some(found.count, 'closed cohort')} and their whole past",
+            over=f"{some(parts.count, 'closed cohort')} and their whole past",
             who=f"Someone who knows the true value of {known}",
             besides=" Later releases do not change that, but for refills of places, which keep to the promise.",
         )
-        return [guess_verdict(self, highest, bad[now], found.trail.rows[found.trail.now :], details, words)]
+        return [guess_verdict(self, highest, bad[now], parts.trail.rows[parts.trail.now :], details, words)]
 
 
 def without_bound(harmless: tuple[str, ...]) -> dict[str, Any]:
@@ -281,7 +281,7 @@ class GuessJudge(Protocol):
     column: str
     known: int
     tau: Fraction
-    harmless: tuple[str, ...]
+    harmless: Selection
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from reveil.base.arrays import offsets_by_key
 from reveil.base.errors import Fault, InputError
-from reveil.base.text import plain_text
 from reveil.base.words import some
 from reveil.guarantees.historical_safety import HistoricalSafety
+from reveil.guarantees.selection import NOTHING, Selection
 from reveil.history.history import History
 from reveil.policy.policy import Policy
 from reveil.verify.judges.cohorts import Protects, closed, components, excepted, refills, unknown_members, without_bound
@@ -69,16 +69,16 @@ def pairs(series: Trail, n: int) -> Flags:
 
 def chains(series: Trail, n: int, protects: Protects) -> tuple[Flags, int]:
     """Groups of the release at hand in components with a small correlation, and how many components were too large."""
-    found = components(series)
-    refilled = refills(found)
-    good = closed(found, refilled, protects)
-    bad = np.zeros(found.count, dtype=bool)
+    parts = components(series)
+    refilled = refills(parts)
+    good = closed(parts, refilled, protects)
+    bad = np.zeros(parts.count, dtype=bool)
     few = (refilled.vacant < n) & (refilled.fresh > 0)
     bad[refilled.component[few]] = True
     undecided = 0
-    t = found.trail
-    by_component = np.argsort(found.of_group, kind="stable")
-    starts = offsets_by_key(found.of_group[by_component], found.count)
+    t = parts.trail
+    by_component = np.argsort(parts.of_group, kind="stable")
+    starts = offsets_by_key(parts.of_group[by_component], parts.count)
     members, distinct = _members(t), t.distinct() == t.rows
     for component in np.flatnonzero(~good).tolist():
         groups = by_component[starts[component] : starts[component + 1]].tolist()
@@ -86,7 +86,7 @@ def chains(series: Trail, n: int, protects: Protects) -> tuple[Flags, int]:
         verdict = small_correlation(listed, n)
         undecided += verdict is None
         bad[component] = verdict is not False
-    return bad[found.of_group[t.now :]], undecided
+    return bad[parts.of_group[t.now :]], undecided
 
 
 def _members(series: Trail) -> list[list[int]]:
@@ -217,17 +217,17 @@ class HistoricalSafetyJudge:
     closure: Closure
     column: str
     name: str = "historical-safety"
-    harmless: tuple[str, ...] = ()
+    harmless: Selection = NOTHING
 
     def protects(self, value: object) -> bool:
-        return plain_text(value) not in self.harmless
+        return not self.harmless.selects(value)
 
     def _uneven(self, series: Trail) -> Flags:
         """Groups without the values they must have. Where harmless ones repeat, only closed cohorts of m will do."""
         if not self.harmless:
             return uneven(series, self.m, repeated=True)
-        found = components(series)
-        good = closed(found, refills(found), self.protects)[found.of_group[found.trail.now :]]
+        parts = components(series)
+        good = closed(parts, refills(parts), self.protects)[parts.of_group[parts.trail.now :]]
         return np.asarray(~good | (series.rows[series.now :] < self.m))
 
     def judge(self, view: View, history: History) -> list[Verdict]:
@@ -299,13 +299,13 @@ def least_degree(asked: HistoricalSafety) -> int:
     def smallest(times: int) -> int | None:
         return next((n for n in range(1, asked.m + 1) if breach(p, times, asked.m, n) < h), None)
 
-    found = smallest(releases)
-    if found is None:
+    degree = smallest(releases)
+    if degree is None:
         shorter = next((times for times in range(releases, 0, -1) if smallest(times)), None)
         way = "raise m" if shorter is None else f"lower L to {shorter}"
         message = f"no n keeps a breach less likely than h = {h} with p = {p}, L = {releases}, m = {asked.m}"
         raise InputError(Fault("R421", "guarantee.n", message, f"{way}, raise h or m, or give n"))
-    return found
+    return degree
 
 
 def build_history(asked: HistoricalSafety, policy: Policy, background: Background) -> list[Judge]:

@@ -108,11 +108,11 @@ def tally(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]
     [[5, 7], [1, 2]]
     """
     if not len(keys) or int(keys.max()) > 16 * len(keys) + 1024:
-        found, times = np.unique(keys, return_counts=True)
-        return found, times.astype(np.int64)
+        distinct, times = np.unique(keys, return_counts=True)
+        return distinct, times.astype(np.int64)
     table = np.bincount(keys)
-    found = np.flatnonzero(table)
-    return found, table[found]
+    distinct = np.flatnonzero(table)
+    return distinct, table[distinct]
 
 
 def beyond(counts: Counts, classes: NDArray[np.int64], values: pl.Series) -> int:
@@ -159,15 +159,15 @@ def places(values: pl.Series, distinct: pl.Series) -> NDArray[np.int64]:
     known = distinct.slice(missing)
     if len(known) and (values.dtype == pl.String or values.dtype.is_decimal()):  # NumPy has no decimals
         words = values.cast(known.dtype).cast(pl.String).cast(pl.Enum(known.cast(pl.String)), strict=False)
-        found = words.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+        codes = words.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
     elif len(known):
         keys = known.to_physical().to_numpy()
-        found = among(values.to_physical().fill_null(keys[0].item()).to_numpy(), keys)
+        codes = among(values.to_physical().fill_null(keys[0].item()).to_numpy(), keys)
     else:
-        found = np.full(len(values), -1, dtype=np.int64)
+        codes = np.full(len(values), -1, dtype=np.int64)
     if missing:
-        found = np.where(found >= 0, found + 1, -1)
-    return np.where(values.is_null().to_numpy(), missing - 1, found) if values.null_count() else found
+        codes = np.where(codes >= 0, codes + 1, -1)
+    return np.where(values.is_null().to_numpy(), missing - 1, codes) if values.null_count() else codes
 
 
 def among(wanted: NDArray[Any], keys: NDArray[Any]) -> NDArray[np.int64]:

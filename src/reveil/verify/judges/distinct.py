@@ -44,7 +44,7 @@ DRAWN = 60  # values of one person's graph that are drawn at most
 @kernel
 def legal(before, after, start, value, allowed):  # type: ignore[no-untyped-def]
     """Whether each step from group before[i] to group after[i] is legal, by Definition 14 and a perfect matching."""
-    found = np.zeros(len(before), np.bool_)
+    legal_steps = np.zeros(len(before), np.bool_)
     width = 0
     for g in range(len(start) - 1):
         width = max(width, start[g + 1] - start[g])
@@ -77,22 +77,22 @@ def legal(before, after, start, value, allowed):  # type: ignore[no-untyped-def]
             while end >= 0:  # turn the pairs along the way round
                 old = came[end]
                 of_new[end], of_old[old], end = old, end, of_old[old]
-        found[i] = paired == size  # then each old value has a new one and each new value an old one
-    return found
+        legal_steps[i] = paired == size  # then each old value has a new one and each new value an old one
+    return legal_steps
 
 
 @kernel
 def overlapping(groups, start, value, allowed):  # type: ignore[no-untyped-def]
     """Groups in which two values can become the same one."""
-    found = np.zeros(len(groups), np.bool_)
+    overlaps = np.zeros(len(groups), np.bool_)
     times = np.zeros(allowed.shape[1], np.int64)
     for i in range(len(groups)):
         times[:] = 0
         for j in range(start[groups[i]], start[groups[i] + 1]):
             for v in range(allowed.shape[1]):
                 times[v] += allowed[value[j], v]
-        found[i] = times.max() > 1
-    return found
+        overlaps[i] = times.max() > 1
+    return overlaps
 
 
 def chains_of(series: Trail) -> Chains:

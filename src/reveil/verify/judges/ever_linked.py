@@ -75,10 +75,10 @@ class GlobalJudge:
         if not view.count:
             return [empty(self.name, 1 / self.l, {"column": self.column})]
         tracks = _tracks(view, history)
-        found = _Findings(np.zeros((len(tracks.rows), tracks.people)), np.zeros(tracks.people, dtype=np.bool_))
+        findings = _Findings(np.zeros((len(tracks.rows), tracks.people)), np.zeros(tracks.people, dtype=np.bool_))
         for value, held in self._values(view, history, len(tracks.rows) - 1):
-            self._follow(value, held, tracks, found)
-        return [self._verdict(found, tracks)]
+            self._follow(value, held, tracks, findings)
+        return [self._verdict(findings, tracks)]
 
     def _values(self, view: View, history: History, last: int) -> Iterator[tuple[Any, _Held]]:
         """Each protected value that was ever published: groups and rows of every release it occurs in."""
@@ -100,7 +100,7 @@ class GlobalJudge:
         for text, releases in held.items():
             yield named[text], releases
 
-    def _follow(self, value: Any, held: _Held, tracks: _Tracks, found: _Findings) -> None:
+    def _follow(self, value: Any, held: _Held, tracks: _Tracks, findings: _Findings) -> None:
         """One value through all releases."""
         here = {release: _spread(groups, rows, len(tracks.rows[release])) for release, (groups, rows) in held.items()}
         escape = np.zeros(tracks.people)
@@ -110,26 +110,26 @@ class GlobalJudge:
                 with np.errstate(divide="ignore"):  # no escape from a group that has no other value
                     step = np.log(rows - here[release]) - np.log(rows)
                 escape += step[tracks.place[release]]
-            np.minimum(found.trail[release], escape, out=found.trail[release])
+            np.minimum(findings.trail[release], escape, out=findings.trail[release])
         margin = MARGIN * (len(tracks.rows) + 1)
         bound = math.log(1 - 1 / self.l)
-        found.bad |= escape < bound - margin
+        findings.bad |= escape < bound - margin
         near = np.flatnonzero(np.abs(escape - bound) <= margin)
         for people, chance in _exactly(near, here, tracks):
-            found.bad[people] |= chance > 1 / self.l
+            findings.bad[people] |= chance > 1 / self.l
         lowest = float(escape.min(initial=0.0))
-        if lowest < 0 and lowest <= found.lowest + margin:
+        if lowest < 0 and lowest <= findings.lowest + margin:
             for _, chance in _exactly(np.flatnonzero(escape <= lowest + margin), here, tracks):
-                if chance > found.worst:
-                    found.worst, found.value = chance, value
-            found.lowest = min(found.lowest, lowest)
+                if chance > findings.worst:
+                    findings.worst, findings.value = chance, value
+            findings.lowest = min(findings.lowest, lowest)
 
-    def _verdict(self, found: _Findings, tracks: _Tracks) -> Verdict:
-        releases, wrong = len(tracks.rows), int(found.bad.sum())
+    def _verdict(self, findings: _Findings, tracks: _Tracks) -> Verdict:
+        releases, wrong = len(tracks.rows), int(findings.bad.sum())
         bound, over = written(1 / self.l), f"{some(len(tracks.rows), 'release')} together"
-        highest = f"the highest chance is {_short(found.worst)}"
-        if found.value is not None or found.worst:
-            highest += f" (value {found.value!r})"
+        highest = f"the highest chance is {_short(findings.worst)}"
+        if findings.value is not None or findings.worst:
+            highest += f" (value {findings.value!r})"
         if wrong:
             statement = (
                 f"{some(wrong, 'person', 'people')} of {tracks.people:,} may have been linked to a protected "
@@ -137,7 +137,8 @@ class GlobalJudge:
             )
             plain = (
                 f"Taken together, the releases say more about some people than was promised: that they had a "
-                f"{self._which} {self.column!r} at some time can be guessed with a chance of {float(found.worst):.1%}."
+                f"{self._which} {self.column!r} at some time can be guessed with "
+                f"a chance of {float(findings.worst):.1%}."
             )
         else:
             statement = (
@@ -147,18 +148,18 @@ class GlobalJudge:
             plain = (
                 f"Whoever reads all releases so far, and knows which group a person was in each time, can "
                 f"tell that the person ever had a {self._which} {self.column!r} with a chance of at most "
-                f"{float(found.worst):.1%}. This supposes that a value says nothing about the person's next one."
+                f"{float(findings.worst):.1%}. This supposes that a value says nothing about the person's next one."
             )
         return Verdict(
             guarantee=self.name,
             statement=statement,
             plain=plain,
             holds=not wrong,
-            worst=found.worst,
+            worst=findings.worst,
             bound=1 / self.l,
-            violating_classes=len(np.unique(tracks.place[-1][found.bad])),
+            violating_classes=len(np.unique(tracks.place[-1][findings.bad])),
             violating_rows=wrong,
-            details=self._details(found, tracks, releases),
+            details=self._details(findings, tracks, releases),
         )
 
     @property
@@ -166,20 +167,20 @@ class GlobalJudge:
         """Of values without protection nothing is said, so the plain sentence must not speak of all."""
         return "certain protected" if self.some_only else "certain"
 
-    def _details(self, found: _Findings, tracks: _Tracks, releases: int) -> dict[str, Any]:
-        chances = -np.expm1(found.trail)
+    def _details(self, findings: _Findings, tracks: _Tracks, releases: int) -> dict[str, Any]:
+        chances = -np.expm1(findings.trail)
         share = np.clip(chances[-1] * float(self.l) * BINS, 0, BINS)
         bins = np.bincount(np.ceil(share - 1e-9).clip(1, BINS).astype(np.int64) - 1, minlength=BINS)
         known = [
             place < len(rows) - 1 for place, rows in zip(tracks.place, tracks.rows, strict=True)
         ]  # who is in each release
-        spent = found.lowest / math.log(1 - 1 / self.l)
+        spent = findings.lowest / math.log(1 - 1 / self.l)
         return {
             "column": self.column,
             "assumes": "values change freely from release to release",
             "people": tracks.people,
             "releases": releases,
-            "value": None if found.value is None else plain_text(found.value),
+            "value": None if findings.value is None else plain_text(findings.value),
             "share of the budget spent": round(spent, 6) if math.isfinite(spent) else None,
             "people by tenth of the bound": bins.tolist(),
             "highest chance by release": [round(float(c.max(initial=0.0)), 6) for c in chances],

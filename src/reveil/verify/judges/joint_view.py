@@ -97,11 +97,11 @@ def tails(chances, most, at_least, more):  # type: ignore[no-untyped-def]
 @kernel
 def reached(rows, chance):  # type: ignore[no-untyped-def]
     """How many of these rows can become each value."""
-    found = np.zeros(chance.shape[1], np.int64)
+    first_reached = np.zeros(chance.shape[1], np.int64)
     for v in rows:
-        for t in range(len(found)):
-            found[t] += chance[v, t] > 0.0
-    return found
+        for t in range(len(first_reached)):
+            first_reached[t] += chance[v, t] > 0.0
+    return first_reached
 
 
 @kernel
@@ -181,13 +181,13 @@ def judge_steps(before, after, chance, counted, follows, ceilings, overlap):  # 
                 ceilings[c, most] = shared(before[c], counted, most + 1)
 
 
-def unbroken(found: Components) -> Flags:
+def unbroken(parts: Components) -> Flags:
     """Components of one size in which everybody was there in one stretch of the releases that showed them."""
-    t, good = found.trail, np.ones(found.count, dtype=bool)
-    size = np.zeros(found.count, dtype=np.int64)
-    size[found.of_group] = t.rows
-    good[found.of_group[size[found.of_group] != t.rows]] = False
-    order = np.lexsort((t.release, found.of_group))
+    t, good = parts.trail, np.ones(parts.count, dtype=bool)
+    size = np.zeros(parts.count, dtype=np.int64)
+    size[parts.of_group] = t.rows
+    good[parts.of_group[size[parts.of_group] != t.rows]] = False
+    order = np.lexsort((t.release, parts.of_group))
     place = np.empty(t.groups, dtype=np.int64)
     place[order] = np.arange(t.groups)  # releases of a component are consecutive
     people, index = np.unique(t.person, return_inverse=True)
@@ -195,22 +195,22 @@ def unbroken(found: Components) -> Flags:
     np.minimum.at(first, index, place[t.group])
     np.maximum.at(last, index, place[t.group])
     gaps = last - first + 1 != np.bincount(index, minlength=len(people))
-    good[found.of_group[t.group[gaps[index]]]] = False
+    good[parts.of_group[t.group[gaps[index]]]] = False
     return good
 
 
-def shown_again(found: Components, history: History) -> Flags:
+def shown_again(parts: Components, history: History) -> Flags:
     """Components that were withheld in some release, though a member of theirs was there, and are shown again."""
-    again = np.zeros(found.count, dtype=bool)
+    again = np.zeros(parts.count, dtype=bool)
     if history.members.is_empty():
         return again
-    t = found.trail
+    t = parts.trail
     withheld = history.members.filter(pl.col("group") < 0).select("person", pl.col("release").alias("away"))
-    seen = pl.DataFrame({"person": t.person, "component": found.of_group[t.group], "release": t.when})
+    seen = pl.DataFrame({"person": t.person, "component": parts.of_group[t.group], "release": t.when})
     entries = withheld.cast({"person": pl.Int64, "away": pl.Int64}).join(seen, on="person")
     before = entries.filter(pl.col("release") < pl.col("away"))
     before = before.group_by("person", "away").agg(pl.col("release").max(), pl.col("component").first())
-    shown = pl.DataFrame({"component": found.of_group, "shown": t.release})
+    shown = pl.DataFrame({"component": parts.of_group, "shown": t.release})
     both = before.join(shown, on="component").filter(pl.col("shown") <= pl.col("away"))
     latest = both.group_by("person", "away").agg(pl.col("shown").max(), pl.col("release", "component").first())
     again[latest.filter(pl.col("shown") == pl.col("release"))["component"].to_numpy()] = True
@@ -226,14 +226,14 @@ class Steps:
     overlap: I64  # how many of its rows may come to share a value
 
 
-def last_steps(found: Components, good: Flags, place: Floats, policy: Policy, chance: Floats, counted: Floats) -> Steps:
+def last_steps(parts: Components, good: Flags, place: Floats, policy: Policy, chance: Floats, counted: Floats) -> Steps:
     """Judge the last step of the good components; anybody has any one place with chance `place` at most."""
-    t, tau = found.trail, float(promised_guess(policy.guarantee.require(Evolving)))
-    steps = Steps(np.ones(found.count, dtype=bool), np.zeros(found.count, dtype=bool), np.ones(found.count, np.int64))
-    now, earlier = np.zeros(found.count, dtype=np.int64), np.full(found.count, -1, dtype=np.int64)
-    now[found.of_group[t.now :]] = np.arange(t.now, t.groups)
+    t, tau = parts.trail, float(promised_guess(policy.guarantee.require(Evolving)))
+    steps = Steps(np.ones(parts.count, dtype=bool), np.zeros(parts.count, dtype=bool), np.ones(parts.count, np.int64))
+    now, earlier = np.zeros(parts.count, dtype=np.int64), np.full(parts.count, -1, dtype=np.int64)
+    now[parts.of_group[t.now :]] = np.arange(t.now, t.groups)
     order = np.argsort(t.release[: t.now], kind="stable")
-    earlier[found.of_group[order]] = order  # the latest is written last
+    earlier[parts.of_group[order]] = order  # the latest is written last
     rows = np.append(np.repeat(t.value, t.value_rows), -1)
     first, top = starts_of(t.rows), np.zeros(t.groups, dtype=np.int64)
     mild = t.harmless(policy.guarantee.headline.protects)
@@ -276,17 +276,17 @@ class JointlyDistinct:
         everything = trail(view, history, self.column)
         if everything is None:
             return [unknown_members(self.name, self.tau, view, details)]
-        found = components(everything)
-        refilled = refills(found)
-        closed = together(found, refilled) & unbroken(found) & ~shown_again(found, history)
-        worst, high, place = self._guesses(found, closed, guesses(found, refilled, self.known))
-        steps = last_steps(found, closed, place, self.policy, *self._chances(everything.book))
+        parts = components(everything)
+        refilled = refills(parts)
+        closed = together(parts, refilled) & unbroken(parts) & ~shown_again(parts, history)
+        worst, high, place = self._guesses(parts, closed, guesses(parts, refilled, self.known))
+        steps = last_steps(parts, closed, place, self.policy, *self._chances(everything.book))
         told = closed & steps.told & ~high
         closed &= steps.possible
         star = self.asked.disjoint
         overlapping = closed & (steps.overlap > 1) if star else np.zeros_like(closed)
         details |= {
-            "cohorts": found.count,
+            "cohorts": parts.count,
             "not closed": int((~closed).sum()),
             "cannot follow": int((~steps.possible).sum()),
             "too likely": int(high.sum()),
@@ -296,8 +296,8 @@ class JointlyDistinct:
             "counterfeits": int(view.counterfeits.sum()),
         }
         worst = worst if closed.all() else Fraction(1)
-        bad = (~closed | high | told | overlapping)[found.of_group[found.trail.now :]]
-        rows = found.trail.rows[found.trail.now :]
+        bad = (~closed | high | told | overlapping)[parts.of_group[parts.trail.now :]]
+        rows = parts.trail.rows[parts.trail.now :]
         return [guess_verdict(self, worst, bad, rows, details, self._words(details))]
 
     def _chances(self, book: tuple[Any, ...]) -> tuple[Floats, Floats]:
@@ -311,17 +311,17 @@ class JointlyDistinct:
         return chance, chance * np.array([float(self.asked.protects(value)) for value in relation.values])
 
     def _guesses(
-        self, found: Components, closed: Flags, refilled: dict[int, Fraction]
+        self, parts: Components, closed: Flags, refilled: dict[int, Fraction]
     ) -> tuple[Fraction, Flags, Floats]:
         """The highest chance of a value, cohorts where it is too high, and the chance of any one place.
 
         In a cohort of n places anybody has any one place with chance 1/(n - c) at most, or as its refills tell.
         """
-        t, c = found.trail, self.known
-        size, most = np.zeros(found.count, dtype=np.int64), np.zeros(found.count, dtype=np.int64)
-        size[found.of_group] = t.rows
+        t, c = parts.trail, self.known
+        size, most = np.zeros(parts.count, dtype=np.int64), np.zeros(parts.count, dtype=np.int64)
+        size[parts.of_group] = t.rows
         mild = t.harmless(self.asked.protects)
-        np.maximum.at(most, found.of_group[t.value_group[~mild]], t.value_rows[~mild])
+        np.maximum.at(most, parts.of_group[t.value_group[~mild]], t.value_rows[~mild])
         others = np.maximum(1, size - c)
         high = exceeds(most, others, self.tau) | (size < self.asked.m)
         place = 1.0 / others

@@ -65,11 +65,11 @@ def worst_guess(line: Lineage, known: int) -> Fraction:
 
 def _choices(people: list[Life], known: int) -> set[tuple[Life, ...]]:
     """Lives of (target, known...). People with equal lives are alike: each combination is looked at once."""
-    found = set()
+    choices = set()
     for place, target in enumerate(people):
         rest = people[:place] + people[place + 1 :]
-        found |= {(target, *others) for others in combinations(rest, known)}
-    return found
+        choices |= {(target, *others) for others in combinations(rest, known)}
+    return choices
 
 
 def _guesses(places: int, same: _Same, target: Life, others: list[Life]) -> list[Fraction]:
@@ -79,16 +79,16 @@ def _guesses(places: int, same: _Same, target: Life, others: list[Life]) -> list
     first, second = others
     both = same(first, second)
     three = same.three(target, first, second)
-    found = []
+    guesses = []
     if both > 0:  # the two are known to share a value
-        found += [three / both, (1 - three / both) / (places - 1)]
+        guesses += [three / both, (1 - three / both) / (places - 1)]
     if both < 1:  # they are known to differ
         one, two = ((same(target, other) - three) / (1 - both) for other in others)
         left = 1 - one - two
-        found += [one, two]
+        guesses += [one, two]
         if left > 0:
-            found.append(left / (places - 2))
-    return found
+            guesses.append(left / (places - 2))
+    return guesses
 
 
 class _Same:

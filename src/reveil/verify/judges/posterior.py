@@ -108,20 +108,20 @@ def scaled(weights: F64) -> F64:
     """Columns, then rows, with largest entry 1. Posteriors do not change: every world has each row and column
     once.
     """
-    found = weights.copy()
-    for j in range(found.shape[1]):
-        top = found[:, j].max()
+    balanced = weights.copy()
+    for j in range(balanced.shape[1]):
+        top = balanced[:, j].max()
         if top > 0.0:
-            found[:, j] /= top
-    for t in range(found.shape[0]):
-        top = found[t].max()
+            balanced[:, j] /= top
+    for t in range(balanced.shape[0]):
+        top = balanced[t].max()
         if top > 0.0:
-            found[t] /= top
-    return found
+            balanced[t] /= top
+    return balanced
 
 
 @kernel
-def posteriors(people: I64, values: I64, weights: F64, found: F64) -> float:
+def posteriors(people: I64, values: I64, weights: F64, chances: F64) -> float:
     """Fill found[kind, value] with P(one person of the kind has the value); returns a bound of its relative
     error.
 
@@ -139,7 +139,7 @@ def posteriors(people: I64, values: I64, weights: F64, found: F64) -> float:
     table = scaled(weights)
     n = people.sum()
     if by_value <= by_kind:
-        total = sum_worlds(people, values, table, found)
+        total = sum_worlds(people, values, table, chances)
         roundings = 2.0 * n * (len(values) + 4) + by_value + 16
     else:
         turned = np.empty((len(values), len(people)))
@@ -147,14 +147,14 @@ def posteriors(people: I64, values: I64, weights: F64, found: F64) -> float:
         roundings = 2.0 * n * (len(people) + 4) + by_kind + 16
         for t in range(len(people)):
             for j in range(len(values)):
-                found[t, j] = turned[j, t] * values[j] / people[t]
+                chances[t, j] = turned[j, t] * values[j] / people[t]
     if not 1e-150 < total < 1e150:
         return np.inf
     return 1.01 * roundings * ROUNDING
 
 
 @kernel
-def exchange_bound(people: I64, values: I64, weights: F64, found: F64) -> float:
+def exchange_bound(people: I64, values: I64, weights: F64, chances: F64) -> float:
     """Fill found[kind, value] with an upper bound of P(person has value) by row exchange; returns its
     relative error.
 
@@ -167,7 +167,7 @@ def exchange_bound(people: I64, values: I64, weights: F64, found: F64) -> float:
     for v in range(kinds):
         for x in range(width):
             if weights[v, x] == 0.0:
-                found[v, x] = 0.0
+                chances[v, x] = 0.0
                 continue
             total = 0.0
             for u in range(kinds):
@@ -182,7 +182,7 @@ def exchange_bound(people: I64, values: I64, weights: F64, found: F64) -> float:
                     total += people[u]
                 elif least < np.inf:
                     total += people[u] * least
-            found[v, x] = min(1.0, values[x] / total)
+            chances[v, x] = min(1.0, values[x] / total)
     return 1.01 * ROUNDING * (8.0 + kinds)
 
 
@@ -230,7 +230,7 @@ def judge_classes(
         for i in range(len(kinds)):
             for j in range(len(values)):
                 weights[i, j] = table[kinds[i], values[j]]
-        found = np.zeros_like(weights)
+        chances = np.zeros_like(weights)
         if len(kinds) == 0:  # nobody is known to be here: nothing can be shown
             worst[c] = np.inf
             continue
@@ -238,8 +238,8 @@ def judge_classes(
             worst[c] = held.max() / count[0] if weights.min() > 0.0 else np.inf
             error[c] = ROUNDING
             continue
-        how[c], error[c] = BOUNDED, exchange_bound(count, held, weights, found)
-        worst[c] = found.max()
+        how[c], error[c] = BOUNDED, exchange_bound(count, held, weights, chances)
+        worst[c] = chances.max()
         settled = worst[c] * (1.0 + error[c]) <= limit
         if min(states_of(held), states_of(count)) <= small or not settled:
             again = np.zeros_like(weights)
@@ -265,12 +265,12 @@ def exact(
     by_value, by_kind = states_of(np.array(values)), states_of(np.array(people))
     if min(by_value, by_kind) > EXACT_STATES:
         return None
-    found = None
+    chances = None
     if by_value <= by_kind:
-        found = _exact_sum(people, values, whole)
+        chances = _exact_sum(people, values, whole)
     elif turned := _exact_sum(values, people, [list(column) for column in zip(*whole, strict=True)]):
-        found = [[turned[j][t] * values[j] / n for j in range(len(values))] for t, n in enumerate(people)]
-    return found or [[Fraction(1)] * len(values) for _ in people]
+        chances = [[turned[j][t] * values[j] / n for j in range(len(values))] for t, n in enumerate(people)]
+    return chances or [[Fraction(1)] * len(values) for _ in people]
 
 
 def _exact_sum(
@@ -290,7 +290,7 @@ def _exact_sum(
     total = ahead[-1].get(tuple(columns), 0)
     if not total:
         return None
-    found = [[0] * len(columns) for _ in lines]
+    chances = [[0] * len(columns) for _ in lines]
     behind = {tuple(columns): 1}
     for place in range(len(sequence) - 1, -1, -1):
         t, before = sequence[place], {}
@@ -302,10 +302,10 @@ def _exact_sum(
                 step = weights[t][j] * behind.get(following, 0) if used < columns[j] else 0
                 gained += step
                 if leading:
-                    found[t][j] += weight * step
+                    chances[t][j] += weight * step
             before[state] = gained
         behind = before
-    return [[Fraction(entry, total) for entry in row] for row in found]
+    return [[Fraction(entry, total) for entry in row] for row in chances]
 
 
 def exact_bound(people: Sequence[int], values: Sequence[int], rows: Sequence[Sequence[Fraction]]) -> Fraction:

@@ -201,8 +201,8 @@ def _signatures(person: I64, group: I64, kinds: int) -> tuple[list[tuple[int, ..
     flat = group.tolist()
     known: dict[tuple[int, ...], int] = {}
     sets = (tuple(sorted(flat[a:b])) for a, b in pairwise(starts))
-    found = [known.setdefault(one, len(known)) for one in sets]
-    return list(known), np.array(found, dtype=np.int64)
+    numbers = [known.setdefault(one, len(known)) for one in sets]
+    return list(known), np.array(numbers, dtype=np.int64)
 
 
 def _refuse_strangers(real: I64, matching: I64) -> None:
@@ -227,9 +227,9 @@ def matches(view: View, people: pl.DataFrame, background: Background) -> tuple[I
         truths.append(truth)
         covers.append(table)
     search = _BoxSearch.over(labels, truths, covers)
-    found = list(search.run(people.height)) if len(classes) else []
-    person = np.concatenate([np.zeros(0, dtype=np.int64), *(one for one, _ in found)])
-    group = np.concatenate([np.zeros(0, dtype=np.int64), *(classes[search.order[one]] for _, one in found)])
+    fitting = list(search.run(people.height)) if len(classes) else []
+    person = np.concatenate([np.zeros(0, dtype=np.int64), *(one for one, _ in fitting)])
+    group = np.concatenate([np.zeros(0, dtype=np.int64), *(classes[search.order[one]] for _, one in fitting)])
     return person, group
 
 

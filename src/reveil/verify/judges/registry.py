@@ -30,12 +30,12 @@ def judges(policy: Policy, background: Background) -> list[Judge]:
     >>> [judge.name for judge in judges(policy, Background())]
     ['k-anonymity', 'l-diversity', 'l-diversity']
     """
-    found: list[Judge] = []
+    seated: list[Judge] = []
     faults: list[Fault] = []
     for one, parameters in policy.guarantee.described:
         try:
-            found += load(one)(parameters, policy, background)
+            seated += load(one)(parameters, policy, background)
         except InputError as error:
             faults += error.faults
     stop_if(faults)
-    return found
+    return seated

@@ -64,12 +64,12 @@ class RRobustnessJudge:
         lacking = self.prior.lacks(counts.values.to_list())
         if lacking:
             raise InputError(_unknown(self.prior, lacking))
-        found = _Classes(self, view, counts)
-        details |= found.details()
-        return [self._delta(found, details) if self.condition == "delta" else self._exact(found, details)]
+        classes = _Classes(self, view, counts)
+        details |= classes.details()
+        return [self._delta(classes, details) if self.condition == "delta" else self._exact(classes, details)]
 
-    def _exact(self, found: _Classes, details: dict[str, Any]) -> Verdict:
-        bad, worst = found.violations(), found.worst_value()
+    def _exact(self, classes: _Classes, details: dict[str, Any]) -> Verdict:
+        bad, worst = classes.violations(), classes.worst_value()
         column, largest = self.prior.column, _percent(worst)
         given = f"given its group and the prior {self.prior.name}"
         if bad.any():
@@ -90,11 +90,11 @@ class RRobustnessJudge:
                 f"Even somebody who knows the odds in {self.prior.name} and each person's group can guess "
                 f"{column!r} with a chance of at most {largest}."
             )
-        return self._verdict(statement, plain + _beforehand(details), bad, found, worst, 1 / self.r, details)
+        return self._verdict(statement, plain + _beforehand(details), bad, classes, worst, 1 / self.r, details)
 
-    def _delta(self, found: _Classes, details: dict[str, Any]) -> Verdict:
-        bad, ratio = found.delta_violations()
-        details["largest chance"] = _percent(found.worst_value())
+    def _delta(self, classes: _Classes, details: dict[str, Any]) -> Verdict:
+        bad, ratio = classes.delta_violations()
+        details["largest chance"] = _percent(classes.worst_value())
         what = f"the Delta condition of {self.prior.column!r} for r = {written(self.r)} and the prior {self.prior.name}"
         met = f"{share_of_classes(bad, 'breaks', 'break')} {what}" if bad.any() else f"every class satisfies {what}"
         statement = f"{met}; the largest chance is {details['largest chance']}. {WARNING}"
@@ -102,14 +102,14 @@ class RRobustnessJudge:
             f"The odds in {self.prior.name} are {'not ' if bad.any() else ''}alike enough within groups by the paper's "
             f"rule. {WARNING}. The largest chance found here is {details['largest chance']}."
         )
-        return self._verdict(statement, plain + _beforehand(details), bad, found, ratio, 1, details)
+        return self._verdict(statement, plain + _beforehand(details), bad, classes, ratio, 1, details)
 
     def _verdict(
         self,
         statement: str,
         plain: str,
         bad: NDArray[np.bool_],
-        found: _Classes,
+        classes: _Classes,
         worst: Fraction | float,
         bound: Fraction | int,
         details: Mapping[str, Any],
@@ -122,7 +122,7 @@ class RRobustnessJudge:
             worst=worst,
             bound=bound,
             violating_classes=int(bad.sum()),
-            violating_rows=int(found.counts.sizes[bad].sum()),
+            violating_rows=int(classes.counts.sizes[bad].sum()),
             details=details,
         )
 
@@ -233,8 +233,8 @@ class _Classes:
                 # At most 11 roundings stand behind it (4 priors, 7 operations). The upper end decides; ties are refused
                 self._known[key] = Fraction(self.chance[c]) * (1 + Fraction(self.error[c]))
             else:
-                found = posterior.exact(people, held, rows)
-                sums = None if found is None else max(max(row) for row in found)
+                chances = posterior.exact(people, held, rows)
+                sums = None if chances is None else max(max(row) for row in chances)
                 self._known[key] = posterior.exact_bound(people, held, rows) if sums is None else sums
         return self._known[key]
 
@@ -270,7 +270,7 @@ class _Classes:
 
     def details(self) -> dict[str, Any]:
         c = self.worst_class
-        found: dict[str, Any] = {
+        facts: dict[str, Any] = {
             "class": int(self.counts.classes[c]),
             "class_rows": int(self.counts.sizes[c]),
             "classes of one kind": int((self.how == posterior.HOMOGENEOUS).sum()),
@@ -278,22 +278,22 @@ class _Classes:
             "classes bounded": int((self.how == posterior.BOUNDED).sum()),
         }
         if self.blind:
-            found["people"] = "from the published cells alone: everybody may have any signature their cells allow"
+            facts["people"] = "from the published cells alone: everybody may have any signature their cells allow"
         else:
-            found["people above 1/r beforehand"] = sum(count for _, count in self.above)
-            found["signatures above 1/r beforehand"] = [label for label, _ in self.above[:NAMED]]
-        return found
+            facts["people above 1/r beforehand"] = sum(count for _, count in self.above)
+            facts["signatures above 1/r beforehand"] = [label for label, _ in self.above[:NAMED]]
+        return facts
 
 
 def _above(prior: Prior, r: Fraction, people: NDArray[np.int64]) -> list[tuple[str, int]]:
     """Signatures whose prior alone gives some value more than 1/r, with the number of people who have them."""
-    found = []
+    breaches = []
     for signature, row in enumerate(prior.table):
         top = max(row)
         if people[signature] and top > 1 / r:
             value = prior.values[row.index(top)]
-            found.append((f"{prior.label(signature)}: {value!r} {_percent(top)}", int(people[signature])))
-    return sorted(found, key=lambda entry: -entry[1])
+            breaches.append((f"{prior.label(signature)}: {value!r} {_percent(top)}", int(people[signature])))
+    return sorted(breaches, key=lambda entry: -entry[1])
 
 
 def _beforehand(details: Mapping[str, Any]) -> str:

@@ -162,9 +162,9 @@ class LDiversityJudge:
         return [self._distinct(counts, details)]
 
     def _distinct(self, counts: Counts, details: dict[str, Any]) -> Verdict:
-        found = counts.distinct
-        bad = found < self.l.numerator  # the policy only admits whole numbers here
-        fewest = int(found.min())
+        distinct = counts.distinct
+        bad = distinct < self.l.numerator  # the policy only admits whole numbers here
+        fewest = int(distinct.min())
         wanted = some(self.l.numerator, f"different value of {self.column!r}", f"different values of {self.column!r}")
         if bad.any():
             statement = f"{share_of_classes(bad)} fewer than {wanted}; the poorest has {fewest}"
@@ -176,7 +176,7 @@ class LDiversityJudge:
             statement = f"every class has at least {wanted}; the poorest has {fewest}"
             shown = some(fewest, "different value")
             plain = f"Every group of look-alikes shows at least {shown} of {self.column!r}."
-        details |= example(counts, int(np.argmin(found)))
+        details |= example(counts, int(np.argmin(distinct)))
         sizes = counts.sizes
         return verdict(self.name, statement, plain, bad, sizes, worst=Fraction(fewest), bound=self.l, details=details)
 

@@ -83,16 +83,16 @@ class Trail:
         """A number for each group's set of entries, which rise within a group."""
         sizes = self.distinct()
         starts = starts_of(sizes)
-        found = np.full(self.groups, -1, dtype=np.int64)
+        numbers = np.full(self.groups, -1, dtype=np.int64)
         known = 0
         for size in np.unique(sizes[sizes > 0]).tolist():
             mine = np.flatnonzero(sizes == size)
             sets = np.ascontiguousarray(entries[starts[mine][:, None] + np.arange(size)])
             keys = sets.view(np.dtype((np.void, sets.dtype.itemsize * size))).ravel()
             distinct, index = np.unique(keys, return_inverse=True)
-            found[mine] = known + index
+            numbers[mine] = known + index
             known += len(distinct)
-        return found
+        return numbers
 
 
 def trail(view: View, history: History, column: str) -> Trail | None:
@@ -156,8 +156,8 @@ def _codes(published: pl.Series, known: Sequence[Any]) -> tuple[I64, tuple[Any, 
     book += [value for value, number in zip(distinct.to_list(), numbers, strict=True) if number >= len(known)]
     lookup = pl.DataFrame({"value": distinct, "code": numbers}, schema_overrides={"code": pl.Int64})
     shown = pl.DataFrame({"value": published})
-    found = shown.join(lookup, on="value", how="left", nulls_equal=True, maintain_order="left")
-    return _ints(found["code"]), tuple(book)
+    coded = shown.join(lookup, on="value", how="left", nulls_equal=True, maintain_order="left")
+    return _ints(coded["code"]), tuple(book)
 
 
 def _key(value: Any) -> Any:

@@ -1,0 +1,72 @@
+"""What is done to a release after it was revealed: handed over, or taken back before anybody had it.
+
+Each is an event, chained to the one before it, and the record of the next release names the newest one: an event that
+was edited, or removed before a later release, is noticed. The state of a release must be the one its events brought
+about.
+"""
+
+from __future__ import annotations
+
+import getpass
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from reveil.base.errors import Fault, InputError
+from reveil.ledger.record import Event, Record, ReleaseState, Snapshot, canonical, event_id
+
+HAND_OVER, DISCARD = "handed over", "discarded"
+NEWEST_EVENT = "newest event"  # among the facts of a record
+OUTCOME = {HAND_OVER: ReleaseState.HANDED_OVER, DISCARD: ReleaseState.DISCARDED}
+
+
+def actor() -> str:
+    """Who is at the machine, as it says."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a user number without a name
+        return "unknown"
+
+
+def next_event(series: Snapshot, action: str, record: Record, details: dict[str, Any]) -> Event:
+    """An event after all that have happened."""
+    previous = series.events[-1].id if series.events else ""
+    at, who = datetime.now(UTC).isoformat(timespec="seconds"), actor()
+    plain = json.loads(canonical(details))
+    link = event_id(series.identity, previous, at, who, action, record.id, plain)
+    return Event(link, previous, at, who, action, record.id, plain)
+
+
+def refuse_discard(series: Snapshot, record: Record) -> None:
+    """Only the newest release can be taken back, and only while nobody has it."""
+    where = f"release {record.number}"
+    if record.state is ReleaseState.HANDED_OVER:
+        message = "was handed over: others have it, and what it tells cannot be taken back"
+        raise InputError(Fault("R532", where, message, "publish the corrected table as the next release"))
+    if record.id != series.head.id:
+        message = f"is not the newest: release {series.head.number} was planned on it"
+        remedy = f"discard release {series.head.number} first, if nobody has it either"
+        raise InputError(Fault("R532", where, message, remedy))
+
+
+def event_faults(series: Snapshot) -> Iterator[Fault]:
+    """Where events were edited or lost, or a release is in a state that no event brought about."""
+    remedy = "restore ledger.sqlite from the newest backup of the home"
+    identity, previous = series.identity, ""
+    for number, event in enumerate(series.events, start=1):
+        link = event_id(identity, previous, event.at, event.actor, event.action, event.release, event.details)
+        if event.previous != previous or event.id != link or event.action not in OUTCOME:
+            yield Fault("R533", f"event {number}", "was changed later, or one before it is missing", remedy)
+            return
+        previous = event.id
+    ids = {event.id for event in series.events}
+    states = {event.release: OUTCOME[event.action] for event in series.events}
+    for record in series.chain:
+        where = f"release {record.number}"
+        named = record.facts.get(NEWEST_EVENT)
+        if named is not None and named not in ids:
+            yield Fault("R533", where, "names an event that is no longer in the ledger", remedy)
+        by_event = record.state in OUTCOME.values()
+        if states.get(record.id, record.state) is not record.state or (by_event and record.id not in states):
+            yield Fault("R533", where, f"is said to be {record.state}, and its events say otherwise", remedy)
