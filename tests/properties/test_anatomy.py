@@ -324,7 +324,7 @@ def test_a_box_with_too_few_people_is_found_in_the_bytes(tmp_path: Path, monkeyp
 
     policy = series_rules(tmp_path, COHORTS)
     table = arrivals()[0]
-    monkeypatch.setattr(boxing, "box_people", lambda encoded, plan, *rest: np.arange(encoded.rows, dtype=np.int32))
+    monkeypatch.setattr(boxing, "box_people", lambda encoded, *rest: np.arange(encoded.rows, dtype=np.int32))
     with pytest.raises(GuaranteeError, match=r"k-anonymity: \d+ of \d+ boxes have fewer than 4 people"):
         reveil.open_series(policy, home=tmp_path / "home").publish(table, seed=1)
 

@@ -7,11 +7,12 @@ they are cut, because the order in which a table comes may follow its values.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
 
-from reveil.base.arrays import I32
+from reveil.base.arrays import I32, I64
 from reveil.base.errors import Fault, InfeasibleError
 from reveil.base.lots import generator
 from reveil.base.progress import Progress, silent
@@ -32,8 +33,12 @@ def in_boxes(planner: Planner) -> Planner:
     """The planner of groups, for which k is none of its business, and boxes around the people whom it shows."""
 
     def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progress: Progress) -> Plan:
-        groups = planner(encoded, history, without_k(policy), seed=seed, progress=progress)
-        return replace(groups, people=box_people(encoded, groups, policy, seed))
+        with ThreadPoolExecutor(1) as beside:  # in most releases everybody is shown: their boxes need not wait
+            boxing = beside.submit(box_people, encoded, np.arange(encoded.rows), policy, seed)
+            groups = planner(encoded, history, without_k(policy), seed=seed, progress=progress)
+        shown = np.flatnonzero(groups.groups >= 0)
+        people = boxing.result() if len(shown) == encoded.rows else box_people(encoded, shown, policy, seed)
+        return replace(groups, people=people)
 
     return plan
 
@@ -46,9 +51,9 @@ def without_k(policy: Policy) -> Policy:
     return policy.model_copy(update={"guarantee": promise.model_copy(update={"conditions": others, "stated": stated})})
 
 
-def box_people(encoded: Encoded, plan: Plan, policy: Policy, seed: int) -> I32:
-    """The box of each row, -1 where it is withheld; every box has at least k people."""
-    shown = generator(seed, STREAM).permutation(np.flatnonzero(plan.groups >= 0))
+def box_people(encoded: Encoded, rows: I64, policy: Policy, seed: int) -> I32:
+    """The box of each of these rows, -1 for all others; every box has at least k people."""
+    shown = generator(seed, STREAM).permutation(rows)
     k = policy.guarantee.require(KAnonymity).k
     if 0 < len(shown) < k:
         message = f"{some_people(len(shown))} would be shown, and a box is shared by at least k = {k}"
