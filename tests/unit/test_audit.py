@@ -368,8 +368,8 @@ def test_overlapping_groups_that_show_the_same_value_tell_it():
 def test_comparison_of_ways_to_publish(tmp_path):
     table = compare(tmp_path / "compare", 120, 2, shares=(0.04,), limit=1.0)
     last = dict(table.filter(pl.col("release") == "2").select("way", "exposed").iter_rows())
-    assert len(last) == 5
-    assert last["closed cohorts (default)"] == 0
+    assert len(last) == 6
+    assert last["closed cohorts, one table"] == last["closed cohorts, two tables (default)"] == 0
     assert last["each release l-diverse (Mondrian)"] > 20
     assert "after 2" in exposed_lines(table)
 

@@ -7,11 +7,14 @@ from typing import Any
 
 import polars as pl
 import pytest
+from typer.testing import CliRunner
 
 import reveil
+from reveil.cli.app import app
 from reveil.jobs.forms import other_form
 from reveil.jobs.specs import PlanSpec
 from reveil.policy.policy import load_policy
+from reveil.simulation.simulate import write
 
 COLUMNS = {"patient": "identifier", "age": "quasi", "sex": "quasi", "diagnosis": "sensitive"}
 COHORTS = {"model": "compromise-safety", "m": 4, "compromised": 1}
@@ -75,3 +78,15 @@ def test_promises_about_one_release_have_one_form() -> None:
         assert other_form(load_policy({"columns": columns, "guarantee": guarantee})) is None
     named = {**COLUMNS, "count": "quasi"}  # a name that two tables need for themselves
     assert other_form(load_policy({**policy(COHORTS, {}), "columns": named})) is None
+
+
+def test_plan_prints_both_forms_and_example_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(reveil.Scenario(rows=120, releases=1, values="never", seed=3), tmp_path / "made")
+    monkeypatch.chdir(tmp_path / "made")
+    run = CliRunner().invoke(app, ["plan", "release-01.csv"])
+    assert run.exit_code == 0, run.output
+    assert "two tables: 120 people, and 120 values" in run.output
+    for words in ("in both forms", "chosen  two tables  1/5, k = 5", "one table   1/5", "one table, for example:"):
+        assert words in run.output
+    assert not (tmp_path / "made" / ".reveil").exists()
