@@ -105,10 +105,10 @@ def _form(d: Draft, *, chosen: bool) -> Form:
     if d.policy.method.two_tables:
         parted = part(d.frame, d.encoded, d.plan, d.policy, d.rng)
         tables = (parted.people.table, *parted.values.values())
-        found = measure(tables[0], d.frame, d.policy, values=parted.values, **how)
+        utility = measure(tables[0], d.frame, d.policy, values=parted.values, **how)
     else:
         tables = (recode(d.frame, d.encoded, d.plan, d.policy, d.rng, group_column=True).table,)
-        found = measure(tables[0], d.frame, d.policy, counterfeits=count_counterfeits(d.plan), **how)
+        utility = measure(tables[0], d.frame, d.policy, counterfeits=count_counterfeits(d.plan), **how)
     return Form(
         d.policy.method.two_tables,
         chosen,
@@ -116,7 +116,7 @@ def _form(d: Draft, *, chosen: bool) -> Form:
         d.plan.withheld,
         d.plan.counterfeits,
         d.loss.mean,
-        found.queries[0].median_relative,
+        utility.queries[0].median_relative,
         tuple(table.head(EXAMPLES) for table in tables),
     )
 

@@ -74,8 +74,8 @@ def ask(published: Any, where: Mapping[str, object], policy: PolicyLike | None =
 
     >>> people = pl.DataFrame({"group": [1, 1, 2, 2], "age": [30, 35, 36, 40]})
     >>> illnesses = pl.DataFrame({"group": [1, 1, 2], "ill": ["flu", "HIV", "flu"], "count": [1, 1, 2]})
-    >>> found = ask((people, {"ill": illnesses}), {"age": "[35-40]", "ill": "flu"})
-    >>> found.expected, found.least, found.most
+    >>> answer = ask((people, {"ill": illnesses}), {"age": "[35-40]", "ill": "flu"})
+    >>> answer.expected, answer.least, answer.most
     (Fraction(5, 2), 2, 3)
     """
     opened = Published(published[0], None, published[1]) if isinstance(published, tuple) else open_published(published)
@@ -106,10 +106,10 @@ def _matching(
     kinds: dict[Part, int] = {SURELY: 0}
     code = pl.Series(CODE, [0]).new_from_index(0, table.height)
     for name in (name for name in where if name in table.columns):
-        found = parts_of(table[name], where[name], trees.get(name))
+        parts = parts_of(table[name], where[name], trees.get(name))
         before, kinds = list(kinds), {}
         texts = table[name].unique()
-        listed = [found.get(value, NEVER) for value in texts]
+        listed = [parts.get(value, NEVER) for value in texts]
         both = ((a, b) for a in range(len(before)) for b in set(listed))
         joined = {(a, b): kinds.setdefault(before[a].along(b), len(kinds)) for a, b in both}
         lookup = pl.DataFrame(
@@ -137,10 +137,10 @@ class _Group:
 
 
 def _by_group(lines: Any, kinds: list[Part]) -> list[_Group]:
-    found: dict[Any, _Group] = {}
+    groups: dict[Any, _Group] = {}
     for group, code, people, total, having in lines:
-        kind, old = kinds[code], found.get(group, _Group(0, 0, Fraction(0), Fraction(0), total, having))
-        found[group] = _Group(
+        kind, old = kinds[code], groups.get(group, _Group(0, 0, Fraction(0), Fraction(0), total, having))
+        groups[group] = _Group(
             old.sure + people * kind.surely,
             old.possible + people * kind.possibly,
             old.mean + people * kind.share,
@@ -148,7 +148,7 @@ def _by_group(lines: Any, kinds: list[Part]) -> list[_Group]:
             total,
             having,
         )
-    return list(found.values())
+    return list(groups.values())
 
 
 def _added(groups: list[_Group], notes: tuple[str, ...]) -> Answer:

@@ -39,18 +39,18 @@ SURELY, NEVER = Part(True, True, Fraction(1)), Part(False, False, Fraction(0))
 def parts_of(column: pl.Series, wanted: object, tree: Hierarchy | None = None) -> dict[Any, Part]:
     """What each different cell of a published column has to do with a condition.
 
-    >>> found = parts_of(pl.Series(["[20-29]", "[30-39]", "31"]), "[25-34]")
-    >>> [str(found[text].share) for text in ("[20-29]", "[30-39]", "31")]
+    >>> parts = parts_of(pl.Series(["[20-29]", "[30-39]", "31"]), "[25-34]")
+    >>> [str(parts[text].share) for text in ("[20-29]", "[30-39]", "31")]
     ['1/2', '1/2', '1']
     """
     texts = column.unique().to_list()
     condition = parse_cell(_text(wanted), tree)
     cells = {text: parse_cell(_text(text), tree) for text in texts}
-    found = {text: _part(cells[text], condition, text) for text in texts}
+    parts = {text: _part(cells[text], condition, text) for text in texts}
     if isinstance(wanted, str) and column.dtype == pl.String and wanted in cells:  # it is meant as it is written
         others = [text for text in texts if _single(condition) and _single(cells[text])]
-        found = {**found, **dict.fromkeys(others, NEVER), wanted: SURELY}
-    known = {text: part for text, part in found.items() if part is not None}
+        parts = {**parts, **dict.fromkeys(others, NEVER), wanted: SURELY}
+    known = {text: part for text, part in parts.items() if part is not None}
     usual = _usual(column, known) if len(known) < len(texts) else NEVER
     return {text: known.get(text, usual) for text in texts}
 

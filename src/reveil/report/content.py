@@ -127,8 +127,8 @@ class ReportSource:
 
 def contents(source: ReportSource) -> tuple[Content, Content]:
     """The internal and the external content; what is costly is computed once."""
-    found = source.verification
-    sizes = found.boxes if source.policy.method.boxed else found.sizes
+    verified = source.verification
+    sizes = verified.boxes if source.policy.method.boxed else verified.sizes
     exposed = exposure(source.frame, sizes, source.plan, source.policy, source.background.population)
     trend = trend_of(source)
     return _internal(source, exposed, trend), _external(source, exposed, trend)

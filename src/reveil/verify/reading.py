@@ -113,7 +113,7 @@ def _plain_cells(name: str) -> pl.Expr:
 
 def _spread(tables: Mapping[str, pl.DataFrame], policy: Policy) -> pl.DataFrame:
     """Each value as often as its group has it, columns side by side; within a group any order will do."""
-    most, found = MOST * (tables[PEOPLE].height + 10), pl.DataFrame()
+    most, spread = MOST * (tables[PEOPLE].height + 10), pl.DataFrame()
     for column, name in value_tables(policy.named("sensitive")).items():
         stated = tables[name]
         if stated.columns != [GROUP, column, COUNT]:
@@ -123,10 +123,10 @@ def _spread(tables: Mapping[str, pl.DataFrame], policy: Policy) -> pl.DataFrame:
         if (stated[COUNT] > most).any() or stated[COUNT].sum() > most:  # before memory is taken for them
             raise ValueError(f"the counts of {column!r} are out of proportion to the people")
         values = stated.select(GROUP, column, pl.int_ranges(COUNT).alias("\0each")).explode("\0each").sort(GROUP)
-        if found.width and not values[GROUP].equals(found[GROUP]):
+        if spread.width and not values[GROUP].equals(spread[GROUP]):
             raise ValueError(f"the groups of the tables of values differ in size for {column!r}")
-        found = found.with_columns(values[column]) if found.width else values.select(GROUP, column)
-    return found
+        spread = spread.with_columns(values[column]) if spread.width else values.select(GROUP, column)
+    return spread
 
 
 def read_others(published: Any, policy: Policy) -> pl.DataFrame:

@@ -44,12 +44,12 @@ class Crowds:
 
     def sentence(self) -> str:
         """What the boxes of all releases together tell of presence."""
-        found = self.to_dict()
+        counts = self.to_dict()
         return (
             f"Presence: in each release at least {self.least:,} people share a box. Whoever could follow every row "
             f"from release to release would find boxes that fit fewer than {self.least:,} people for "
-            f"{found['fewer_than_a_box']:,} of {some_people(found['people'])}, and nobody else for "
-            f"{found['alone']:,}; the median is {found['median']:g}."
+            f"{counts['fewer_than_a_box']:,} of {some_people(counts['people'])}, and nobody else for "
+            f"{counts['alone']:,}; the median is {counts['median']:g}."
         )
 
 
