@@ -92,7 +92,7 @@ def linkage() -> str:
     roles = {**columns, "pay": "drop", "hours": "drop", "ill": "sensitive"}
     certain, average = [], []
     for k in (1, 2, 3, 5, 10, 20):
-        policy = {"columns": roles, "guarantee": {"k": k}}
+        policy = {"columns": roles, "guarantee": {"k": max(k, 2)}}
         published = table if k == 1 else reveil.anonymize(table, policy, seed=1)
         found = link(published, voters, policy, name="name").summary["after"]
         certain.append(found["certain"] / table.height)

@@ -9,7 +9,7 @@ Recording comes before revealing, because what has been published can never be t
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -21,13 +21,16 @@ import polars as pl
 
 from reveil.background.prior import match_priors
 from reveil.base import lots
-from reveil.base.errors import Fault, InfeasibleError, InputError, ReveilError, TamperedError, stop_if
+from reveil.base.doubts import accepted
+from reveil.base.errors import InfeasibleError, ReveilError, TamperedError, stop_if
 from reveil.base.lots import generator, secret_of, token
 from reveil.base.progress import Progress, silent
 from reveil.history.history import History
 from reveil.history.memory import facts_of, memory_of, refuse_changes
 from reveil.history.recorded import history_of
 from reveil.history.returning import People, hashes_of, recognise
+from reveil.history.tables import Trace, doubtful_table, trace_of
+from reveil.jobs.input import usable
 from reveil.jobs.past import home_of
 from reveil.jobs.release import Preview, Release
 from reveil.ledger import store
@@ -36,16 +39,13 @@ from reveil.ledger.ledger import Ledger
 from reveil.ledger.record import Head
 from reveil.plan.loss import Loss, loss_of
 from reveil.plan.methods import method
-from reveil.plan.plan import Plan
+from reveil.plan.plan import Plan, refuse_nothing
 from reveil.policy.agreement import faults_alone
 from reveil.policy.policy import Policy, PolicyLike, load_policy
 from reveil.published.format import PEOPLE, PRIVATE, PUBLIC, TABLE, value_tables
 from reveil.published.imprint import Imprint
 from reveil.report.make import write_reports
 from reveil.table.encode import Encoded, encode
-from reveil.table.identify import collision_faults
-from reveil.table.read import declares_types, read_table
-from reveil.table.roles import options, order_faults, prepare
 from reveil.table.types import decided_types
 from reveil.verify.certificate import certify
 from reveil.verify.verify import Bench, Verification, verify
@@ -79,6 +79,7 @@ class Draft:
     bench: Bench
     people: People
     imprint: Imprint | None  # in a series
+    trace: Trace | None  # in a series
 
 
 def draft(
@@ -90,11 +91,14 @@ def draft(
     progress: Progress,
     *,
     new_people: bool = False,
+    accept: Sequence[str] = (),
 ) -> Draft:
     """Read, check, encode and plan. Nothing is written. `history` is None outside a series."""
     progress("reading", 0.0)
     past = history or History()
-    frame, bench = usable(table, policy, past, history is not None, seed)
+    raw, frame, bench = usable(table, policy, past, history is not None, seed, accepted(accept))
+    trace = None if history is None else trace_of(frame, raw, key)
+    stop_if([] if trace is None else doubtful_table(raw, trace, past.traces, accept))
     progress("encoding", 0.0)
     encoded = encode(frame, policy, past.codebook, bench.known)
     people = recognise(frame, past, key, policy, new_people=new_people)
@@ -107,37 +111,12 @@ def draft(
     # their places, and counterfeits by the lots they draw.
     secret = secret_of(key, seed, past.head, past.discarded)
     plan = method(policy)(encoded, past, policy, seed=secret, progress=progress)
+    refuse_nothing(plan)
     rng = generator(secret)
     plan = plan.renumbered(rng)
     names = token(secret, "series"), token(secret, "release")
     imprint = None if history is None else Imprint.following(past.imprint, past.head + 1, *names)
-    return Draft(policy, frame, encoded, plan, loss_of(encoded, plan, policy), rng, bench, people, imprint)
-
-
-def usable(table: Any, policy: Policy, past: History, series: bool, seed: int | None) -> tuple[pl.DataFrame, Bench]:
-    """The table, prepared, and its judges; or every fault of policy and table together, before any work."""
-    faults: list[Fault] = []
-    bench = None
-    if seed is not None and seed < 0:
-        faults.append(Fault("R222", "seed", f"{seed} is negative", "use 0 or a larger number, or none"))
-    try:
-        bench = Bench.seat(policy)
-    except InputError as error:
-        faults += error.faults
-    try:
-        frame = prepare(
-            read_table(table, options(policy)),
-            policy,
-            series=series,
-            types=past.types,
-            declared=declares_types(table),
-        )
-    except InputError as error:
-        raise InputError([*faults, *error.faults]) from None
-    spelled = collision_faults(frame[policy.identifier]) if policy.identifier and policy.normalises else []
-    stop_if(faults + order_faults(frame, policy) + spelled)
-    assert bench is not None  # or there was a fault
-    return frame, bench
+    return Draft(policy, frame, encoded, plan, loss_of(encoded, plan, policy), rng, bench, people, imprint, trace)
 
 
 def write_release(d: Draft, folder: Path, history: History, number: int | None, progress: Progress) -> Release:
@@ -187,11 +166,13 @@ def anonymize(
     key: lots.KeyLike | None = None,
     out: str | Path | None = None,
     progress: Progress = silent,
+    accept: Sequence[str] = (),
 ) -> Release:
     """One release of one table: verified, without a series and without memory.
 
     `out` is a new or empty folder for the public and the private half; without it, nothing is left on disk. A release
     made with a `seed` keeps a key in its private half: seed and key together repeat it, and neither does so alone.
+    `accept` names doubts about the table that are right as they are (`reveil.base.doubts`).
 
     >>> people = pl.DataFrame({"age": [20, 21, 40, 41], "illness": ["flu", "cold", "flu", "asthma"]})
     >>> columns = {"age": "quasi", "illness": "sensitive"}
@@ -205,7 +186,7 @@ def anonymize(
     if target is not None and target.exists():
         store.new_folder(target)  # an occupied folder is refused before any work
     own = lots.key_for(seed, key)
-    planned = draft(table, loaded, None, own, seed, progress)
+    planned = draft(table, loaded, None, own, seed, progress, accept=accept)
     with tempfile.TemporaryDirectory(prefix="reveil-") as scratch:
         staged = Path(scratch)
         make_halves(staged)
@@ -277,13 +258,13 @@ class Series:
         past: History,
         seed: int | None,
         progress: Progress,
-        new_people: bool,
         policy: Policy | None = None,
+        **meant: Any,
     ) -> Draft:
         """The next release, planned. A series that has not begun has its key ready: the first lots come from it."""
         key = self.ledger.key if self.begun else self._first_key
         try:
-            return draft(table, policy or self.policy, past, key, seed, progress, new_people=new_people)
+            return draft(table, policy or self.policy, past, key, seed, progress, **meant)
         except InfeasibleError as error:
             if past.head:
                 error.add_note(FIXED)
@@ -296,11 +277,13 @@ class Series:
         seed: int | None = None,
         progress: Progress = silent,
         new_people: bool = False,
+        accept: Sequence[str] = (),
         forms: bool = False,
     ) -> Preview:
         """What would be published and what it would cost; with `forms`, in one table and in two. Changes nothing."""
         past = self.history()
-        d = self.draft(table, past, seed, progress, new_people)
+        meant: dict[str, Any] = {"new_people": new_people, "accept": accept}
+        d = self.draft(table, past, seed, progress, **meant)
         counts, decided = d.people.returning.counts(), decided_types(d.frame, self.policy.columns, past.types)
         about = (self.policy.guarantee.model, counts, decided, self.policy.method.two_tables)
         preview = Preview(past.head + 1, d.encoded.rows, d.plan, d.loss, *about)
@@ -308,18 +291,25 @@ class Series:
             return preview
         from reveil.jobs.forms import forms_of
 
-        both = forms_of(d, lambda other: self.draft(table, past, seed, progress, new_people, other))
+        both = forms_of(d, lambda other: self.draft(table, past, seed, progress, other, **meant))
         return replace(preview, forms=both)
 
     def publish(
-        self, table: Any, *, seed: int | None = None, progress: Progress = silent, new_people: bool = False
+        self,
+        table: Any,
+        *,
+        seed: int | None = None,
+        progress: Progress = silent,
+        new_people: bool = False,
+        accept: Sequence[str] = (),
     ) -> Release:
         """One more release: planned, written, verified, recorded, revealed. Or nothing at all, with the reason.
 
-        `new_people` says that far fewer people than usual are expected to come back.
+        `new_people` says that far fewer people than usual are expected to come back, `accept` which doubts about the
+        table are right as they are (`reveil.base.doubts`): the same table again, an older one, rows of sums.
         """
         past = self._settled_history()
-        d = self.draft(table, past, seed, progress, new_people)
+        d = self.draft(table, past, seed, progress, new_people=new_people, accept=accept)
         staged = self.ledger.stage()
         try:
             with ThreadPoolExecutor(1) as beside:
@@ -331,8 +321,9 @@ class Series:
             if self.policy.audit.gate:
                 self._pass_gate(d, staged, memory["members"], progress)
             progress("recording", 0.0)
-            assert d.imprint is not None
+            assert d.imprint is not None and d.trace is not None
             facts = facts_of(d.encoded, d.plan, past, d.frame, release.certificate, d.loss, d.imprint)
+            facts |= d.trace.to_dict()
             record = self.ledger.record(staged, on=Head(past.head, past.head_id), facts=facts)
         except OSError as error:
             raise store.refused_by_disk(error) from error

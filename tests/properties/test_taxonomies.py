@@ -60,7 +60,7 @@ def written(tree, folder, suffix):
 
 def loaded(source, folder, **guarantee):
     columns = {"age": "quasi", "ill": {"role": "sensitive", "hierarchy": source}}
-    return load_policy({"columns": columns, "guarantee": guarantee or {"k": 1}, "folder": folder})
+    return load_policy({"columns": columns, "guarantee": guarantee or {"k": 2}, "folder": folder})
 
 
 def hierarchy_of(policy):
@@ -128,7 +128,7 @@ def test_labels_over_a_single_label_count_for_the_distance():
 @pytest.mark.parametrize("label", ["Secondary", "High School"])
 def test_audit_link_and_measure_read_a_label_over_a_single_one(label):
     school = {"role": "quasi", "hierarchy": {"Secondary": {"High School": ["9th", "10th"]}, "None": {"Pre": ["1st"]}}}
-    policy = {"columns": {"name": "identifier", "school": school, "ill": "sensitive"}, "guarantee": {"k": 1}}
+    policy = {"columns": {"name": "identifier", "school": school, "ill": "sensitive"}, "guarantee": {"k": 2}}
     published = pl.DataFrame({"school": [label, label, "None"], "ill": ["flu", "flu", "gout"]})
     people = pl.DataFrame({"name": ["Ann", "Bob", "Cid"], "school": ["9th", "10th", "1st"]})
     found = reveil.audit([published], people, policy=policy)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import publish_child as child  # beside this script
 
 from reveil.dp import count, mechanism
+from reveil.ledger import ledger, store
 from reveil.ledger.folder import Folders
 from reveil.ledger.ledger import Ledger
 from reveil.ledger.sqlite import SqliteCatalog
@@ -12,6 +13,9 @@ from reveil.ledger.sqlite import SqliteCatalog
 child.STEPS = {
     "afford": lambda: child.die_after(count, "_afford"),
     "read": lambda: child.die_after(count, "read"),
+    "laid out": lambda: child.die_after(store, "lay_out"),
+    "key": lambda: child.die_after(store, "make_key"),
+    "founded": lambda: child.die_after(ledger, "_found"),
     "stage": lambda: child.die_after(Ledger, "stage"),
     "noise": lambda: child.die_after(mechanism, "noisy"),
     "emit": lambda: child.die_after(count, "emit"),

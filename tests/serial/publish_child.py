@@ -26,9 +26,11 @@ from reveil.audit import gate
 from reveil.cli import app
 from reveil.jobs import release  # noqa: F401 commands import them when they run
 from reveil.ledger import sqlite
+from reveil.ledger.anchor import Anchor
 from reveil.ledger.folder import Folders
 from reveil.ledger.ledger import Ledger
 from reveil.ledger.sqlite import SqliteCatalog
+from reveil.table import roles
 
 
 def die(*_: object) -> None:
@@ -69,9 +71,20 @@ def die_halfway_through_the_table() -> None:
     publish.emit = torn  # type: ignore[assignment]
 
 
+def die_while_anchoring() -> None:
+    """The new anchor is written beside the old one, and has not taken its place."""
+    advance = Anchor.advance
+
+    def armed(self: Anchor, *args: Any) -> None:
+        os.fsync = die
+        advance(self, *args)
+
+    Anchor.advance = armed  # type: ignore[method-assign]
+
+
 STEPS: dict[str, Callable[[], None]] = {
-    "read": lambda: die_after(publish, "read_table"),
-    "roles": lambda: die_after(publish, "prepare"),
+    "read": lambda: die_after(roles, "read_table"),
+    "roles": lambda: die_after(roles, "prepare"),
     "encode": lambda: die_after(publish, "encode"),
     "plan": lambda: die_after(publish, "draft"),
     "stage": lambda: die_after(Ledger, "stage"),
@@ -89,6 +102,12 @@ STEPS: dict[str, Callable[[], None]] = {
     "rename": lambda: die_after(Folders, "reveal"),
     "mark": lambda: die_after(SqliteCatalog, "set_state"),
     "reveal": lambda: die_after(Ledger, "reveal"),
+}
+ANCHORING: dict[str, Callable[[], None]] = {  # with [output] anchor
+    "record": STEPS["record"],
+    "half an anchor": die_while_anchoring,
+    "anchor": lambda: die_after(Anchor, "advance"),
+    "rename": STEPS["rename"],
 }
 AFTER_RECORDING = ("record", "rename", "mark", "reveal")
 
@@ -136,7 +155,7 @@ def run(how: str, arguments: list[str], out: str, err: str) -> None:
         elif name == "wait":
             wait_for(Path(rest))
         elif how:
-            STEPS[how]()
+            {**STEPS, **ANCHORING}[how]()
         sys.argv = ["reveil", *arguments]
         app.main()
         code = 0

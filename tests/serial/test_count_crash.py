@@ -33,6 +33,7 @@ by = ["sex"]
 spend = 0.4
 """
 BEFORE = ("afford", "read", "stage", "noise", "emit", "check", "seal", "in transaction")
+BEGINNING = ("laid out", "key", "founded")  # of a home
 AFTER = ("record", "rename", "mark", "reveal")
 
 
@@ -73,10 +74,12 @@ def test_no_number_is_seen_that_was_not_paid_for(step: str, begun: Path, start: 
     assert spent(folder / "counts.toml", folder / "home").spent == Fraction(4, 5)
 
 
-def test_the_first_count_of_a_series_killed_is_no_series(start: Start, begun: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("step", [*BEGINNING, *BEFORE, *AFTER])
+def test_the_first_count_of_a_series_killed_locks_nothing(step: str, start: Start, begun: Path, tmp_path: Path) -> None:
     folder = tmp_path / "place"
     shutil.copytree(begun, folder, ignore=shutil.ignore_patterns("home"))
-    assert run(start, folder, "in transaction") == -signal.SIGKILL
-    assert spent(folder / "counts.toml", folder / "home").spent == 0
+    assert run(start, folder, step) == -signal.SIGKILL
+    paid = 1 if step in AFTER else 0
+    assert spent(folder / "counts.toml", folder / "home").spent == Fraction(2, 5) * paid
     assert run(start, folder, "") == 0
-    assert spent(folder / "counts.toml", folder / "home").spent == Fraction(2, 5)
+    assert spent(folder / "counts.toml", folder / "home").spent == Fraction(2, 5) * (paid + 1)

@@ -17,6 +17,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from reveil.base.errors import InputError
 from reveil.ledger.ledger import Ledger
 from reveil.publish import Series, open_series
 from reveil.verify.verify import Verification
@@ -41,6 +42,7 @@ STEPS = (
     *("first memory", "memory", "seal", "in transaction", "record", "rename", "mark", "reveal"),
 )
 AFTER_RECORDING = ("record", "rename", "mark", "reveal")
+ANCHORING = ("record", "half an anchor", "anchor", "rename")
 
 
 def people(release: int, rows: int = 40) -> pl.DataFrame:
@@ -136,7 +138,10 @@ def test_killed_after(place: Place, step: str) -> None:
         assert "was removed; it had not been recorded" in err
     settled(place, expected)
     series = place.series()
-    assert series.publish(place.table(2)).number == expected + 1  # the same table once more
+    if step in AFTER_RECORDING:  # whoever runs the command again is told that it is published
+        with pytest.raises(InputError, match="R134"):
+            series.publish(place.table(2))
+    assert series.publish(place.table(2), accept=["same-table"]).number == expected + 1
     settled(place, expected + 1)
     assert old_state(place.home) == before
     persons = series.history().persons
@@ -149,8 +154,30 @@ def test_killed_during_the_first_release(place: Place, step: str) -> None:
     code, out, err = place.run("publish", place.table(1), how=step)
     assert code == -signal.SIGKILL, out + err
     assert place.home.exists() == (step != "plan")
-    place.series().publish(place.table(1))
+    place.series().publish(place.table(1), accept=["same-table"])
     settled(place, 2 if step in AFTER_RECORDING else 1)
+
+
+@pytest.mark.parametrize("step", ANCHORING)
+def test_killed_between_recording_and_the_anchor(place: Place, step: str) -> None:
+    """The next command writes the anchor and then reveals: nothing is ever seen that the anchor forgets."""
+    anchor = place.folder / "seen.json"
+    (place.folder / "reveil.toml").write_text(POLICY + '[output]\nanchor = "seen.json"\n')
+    shutil.rmtree(place.home)
+    place.series().publish(place.table(1))
+    old = place.folder / "old"
+    shutil.copytree(place.home, old)
+    code, out, err = place.run("publish", place.table(2), how=step)
+    assert code == -signal.SIGKILL, out + err
+    assert json.loads(anchor.read_text())["release"] == (1 if step in ("record", "half an anchor") else 2)
+    assert (place.home / "releases" / "0002").is_dir() == (step == "rename")
+    code, out, err = place.run("history")
+    assert (code, ": 2 releases." in out) == (0, True), err
+    assert json.loads(anchor.read_text())["release"] == 2
+    settled(place, 2)
+    shutil.rmtree(place.home)
+    shutil.copytree(old, place.home)  # the backup of before is refused
+    assert "R528" in place.run("publish", place.table(3))[2]
 
 
 def test_killed_in_the_audit_gate(place: Place) -> None:

@@ -77,7 +77,8 @@ class Desk:
 
     def run(self, *arguments: str, command: str = "publish") -> tuple[int, str, str]:
         policy = ["--policy", str(self.folder / "reveil.toml")]
-        return cli(command, str(self.table), "--home", str(self.home), *policy, *arguments)
+        accepted = ["--accept", "same-table"]  # each case spoils something else
+        return cli(command, str(self.table), "--home", str(self.home), *policy, *accepted, *arguments)
 
 
 def tree(folder: Path) -> dict[str, str]:
@@ -524,10 +525,10 @@ def test_places_of_the_population_are_not_those_of_the_table(tmp_path: Path) -> 
 
 def days(values: list[object], **given: str) -> list[object]:
     """What is published of dates written like this."""
-    policy = {"columns": {"x": {"role": "quasi", "type": "date"}}, "input": given, "guarantee": {"k": 1}}
+    policy = {"columns": {"x": {"role": "quasi", "type": "date"}}, "input": given, "guarantee": {"k": 2}}
     if not given:
         del policy["input"]
-    return sorted(reveil.anonymize(pl.DataFrame({"x": values}), policy).table["x"], key=str)
+    return sorted(set(reveil.anonymize(pl.DataFrame({"x": [*values, *values]}), policy).table["x"]), key=str)
 
 
 @pytest.mark.parametrize(
@@ -562,11 +563,11 @@ def test_dates_that_do_not_say_what_is_first(tmp_path: Path) -> None:
         days(["02/02/2024", "03/04/2024"])
     assert days(["02/02/2024", "03/03/2024"]) == ["2024-02-02", "2024-03-03"]  # either way the same
     table = tmp_path / "table.csv"
-    table.write_text("x\n02/03/2024\n03/04/2024\n")
-    policy = {"columns": {"x": {"role": "quasi", "type": "date"}}, "guarantee": {"k": 1}}
+    table.write_text("x\n" + "02/03/2024\n03/04/2024\n" * 2)
+    policy = {"columns": {"x": {"role": "quasi", "type": "date"}}, "guarantee": {"k": 2}}
     for first, wanted in (("day-first", ["2024-03-02", "2024-04-03"]), ("month-first", ["2024-02-03", "2024-03-04"])):
         found = reveil.anonymize(table, {**policy, "input": {"dates": first}}).table["x"]
-        assert sorted(found) == wanted
+        assert sorted(set(found)) == wanted
     with pytest.raises(InputError, match=r"1 value is not a date \(dd/mm/yyyy\): '02/27/2024' \(1 row: no. 2\)"):
         reveil.anonymize(pl.DataFrame({"x": ["03/04/2024", "02/27/2024"]}), {**policy, "input": {"dates": "day-first"}})
 
@@ -694,7 +695,7 @@ def test_groups_of_others_may_have_names() -> None:
     ],
 )
 def test_thousands_separators_are_not_read_and_the_way_out_says_so(text: str, way_out: str | None) -> None:
-    policy = {"columns": {"x": {"role": "quasi", "type": "number"}}, "guarantee": {"k": 1}}
+    policy = {"columns": {"x": {"role": "quasi", "type": "number"}}, "guarantee": {"k": 2}}
     with pytest.raises(InputError, match="R218") as refusal:
         reveil.anonymize(pl.DataFrame({"x": ["512", text]}), policy)
     (fault,) = refusal.value.faults
@@ -707,16 +708,16 @@ def test_thousands_separators_are_not_read_and_the_way_out_says_so(text: str, wa
     [("NaN", "number"), ("1_000", "number"), ("9" * 20, "number of 64 bits"), (f"{2**53 + 1}", "number of 64 bits")],
 )
 def test_a_text_that_would_be_another_number_is_refused(text: str, kind: str) -> None:
-    policy = {"columns": {"x": {"role": "quasi", "type": "number"}}, "guarantee": {"k": 1}}
+    policy = {"columns": {"x": {"role": "quasi", "type": "number"}}, "guarantee": {"k": 2}}
     with pytest.raises(InputError, match=rf"R218 column 'x': 1 value is not a {kind}: '{text}' \(1 row: no. 2\)"):
         reveil.anonymize(pl.DataFrame({"x": ["0.5", text]}), policy)
-    whole = reveil.anonymize(pl.DataFrame({"x": ["7", f"{2**53 + 1}"]}), policy)
-    assert sorted(whole.table["x"]) == ["7", f"{2**53 + 1}"]
+    whole = reveil.anonymize(pl.DataFrame({"x": ["7", f"{2**53 + 1}"] * 2}), policy)
+    assert sorted(set(whole.table["x"])) == ["7", f"{2**53 + 1}"]
 
 
 def test_a_folder_that_is_no_release_says_what_it_lacks(tmp_path: Path) -> None:
     policy = tmp_path / "k.toml"
-    policy.write_text('[columns]\nage = "quasi"\n[guarantee]\nk = 1\n')
+    policy.write_text('[columns]\nage = "quasi"\n[guarantee]\nk = 2\n')
     for content, lacks in (
         (None, "holds no datapackage.json"),
         ('{"resources": []}', "its data package names no 'table'"),

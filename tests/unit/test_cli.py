@@ -128,7 +128,7 @@ def test_publish_says_what_to_hand_over(work: Path) -> None:
     assert f"Hand over only   {work / '.reveil' / 'releases' / '0002' / 'public'}" in out
     assert "Keep to yourself" in out
     assert "promise about one table" in out
-    assert cli("publish", "one.csv", "--quiet") == (0, "", "")
+    assert cli("publish", "one.csv", "--quiet", "--accept", "same-table") == (0, "", "")
 
 
 def test_history_and_show(work: Path) -> None:

@@ -72,7 +72,7 @@ def test_buckets_and_taxonomies():
 
 
 def policy(**columns):
-    return load_policy({"columns": {"age": "quasi", **columns}, "guarantee": {"k": 1}})
+    return load_policy({"columns": {"age": "quasi", **columns}, "guarantee": {"k": 2}})
 
 
 def codes_over(tables, **columns):

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import reveil
-from reveil.base.errors import GuaranteeError, InputError
+from reveil.base.errors import ExposedError, InputError
 from reveil.cli.app import app
 from reveil.measure.ask import ask
 from reveil.measure.link import link, sentences
@@ -96,7 +96,7 @@ def test_labels_of_a_hierarchy_and_people_beyond_it(tmp_path: Path) -> None:
     hierarchy = {"North": ["Kiel", "Bonn"], "South": ["Ulm"]}
     policy = {
         "columns": {"who": "identifier", "town": {"role": "quasi", "hierarchy": hierarchy}, "ill": "sensitive"},
-        "guarantee": {"k": 1},
+        "guarantee": {"k": 2},
     }
     found = link(published, people, policy)
     assert found.people["rows"].to_list() == [2, 2, 1, 0]
@@ -171,7 +171,7 @@ def test_link_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pl.DataFrame({"age": ["29", "4*", "4*"], "ill": ["flu", "cold", "flu"]}).write_csv("published.csv")
     pl.DataFrame({"name": ["Ann", "Bob"], "age": [29, 41]}).write_csv("voters.csv")
     run = CliRunner().invoke(app, ["link", "published.csv", "voters.csv", "-o", "people.csv"])
-    assert isinstance(run.exception, GuaranteeError)
+    assert isinstance(run.exception, ExposedError)
     assert run.exception.faults[0].code == "R731"
     assert "1 are found for certain" in run.stdout
     assert pl.read_csv("people.csv")["confidence"].to_list() == [1.0, 0.5]
@@ -183,7 +183,7 @@ def test_link_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     safe = CliRunner().invoke(app, ["link", "published.csv", "voters.csv", *how])
     assert safe.exit_code == 0
     there = CliRunner().invoke(app, ["link", "published.csv", "voters.csv", *how, "--present"])
-    assert isinstance(there.exception, GuaranteeError)  # Ann's is the only row that fits her
+    assert isinstance(there.exception, ExposedError)  # Ann's is the only row that fits her
 
 
 # --- questions to an anatomy ---------------------------------------------------------------------------------------

@@ -193,7 +193,7 @@ def test_rows_without_a_group_are_a_class_of_their_own() -> None:
 def test_empty_cells_beyond_those_of_the_original_are_suppressed_ones() -> None:
     original = pl.DataFrame({"age": [20, None, 40, 50]})
     published = pl.DataFrame({"age": ["20", None, None, "50"]})
-    policy = {"columns": {"age": "quasi"}, "guarantee": {"k": 1}}
+    policy = {"columns": {"age": "quasi"}, "guarantee": {"k": 2}}
     assert measure(published, original, policy, queries=0).ncp["age"] == 0.25
     assert measure(original, original, policy, queries=10).ncp["age"] == 0
 

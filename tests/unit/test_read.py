@@ -361,7 +361,8 @@ def test_an_index_that_pandas_left_in_parquet_is_dropped(tmp_path: Path) -> None
 def test_excel(tmp_path: Path) -> None:
     first = [[" zip", "age", "city"], *([*row] for row in PEOPLE.rows())]
     path = workbook(tmp_path / "t.xlsx", {"people": first, "more": [["a"], [1.5]], "void": []})
-    frame = typed(path)
+    assert [fault.code for fault in refused(path)] == ["R133"]
+    frame = typed(path, ReadOptions(accept=("several-sheets",)))
     assert frame.columns == PEOPLE.columns
     assert frame.rows() == PEOPLE.rows()
     assert typed(path, ReadOptions(sheet="more")).rows() == [(1.5,)]

@@ -107,7 +107,8 @@ def test_a_few_respelled_people_are_found(tmp_path: Path) -> None:
 def test_people_who_differ_in_spelling_only_may_be_two_as_long_as_both_are_there(tmp_path: Path) -> None:
     series = reveil.open_series(POLICY, home=tmp_path / "home")
     series.publish(table([*NUMBERS, "100"]))
-    assert series.publish(table([*NUMBERS, "100"])).certificate.counts["came back"] == 121
+    again = series.publish(table([*NUMBERS, "100"]), accept=["same-table"])
+    assert again.certificate.counts["came back"] == 121
     assert series.publish(table([*NUMBERS, "100", "0100", "x"])).certificate.counts["new people"] == 2
 
 

@@ -22,7 +22,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from reveil.base.errors import Fault, InputError, stop_if
-from reveil.base.text import plain_text
+from reveil.base.text import far, plain_text
 from reveil.base.words import some
 from reveil.policy.policy import Policy
 from reveil.published.notation import parse_cell
@@ -215,6 +215,8 @@ def _roles(
 
 
 def _probability(text: str) -> Fraction | None:
+    if far(text):
+        return None
     try:
         chance = Fraction(text.strip())
     except (ValueError, ZeroDivisionError):

@@ -83,6 +83,20 @@ class GuaranteeError(ReveilError):
     exit_code = 1
 
 
+class UndecidedError(ReveilError):
+    """Nothing speaks against a promise, and what would show that it holds is not here."""
+
+    title = "Whether the guarantee holds cannot be shown from this alone"
+    exit_code = 3
+
+
+class ExposedError(ReveilError):
+    """People can be found in a table. Nobody promised anything about it: it may never have been anonymised."""
+
+    title = "People can be found in this table"
+    exit_code = 1
+
+
 class ConflictError(ReveilError):
     """Somebody else published in this series meanwhile. Nothing was written; plan again."""
 

@@ -21,7 +21,7 @@ from pydantic import (
     field_validator,
 )
 
-from reveil.base.text import plain_text
+from reveil.base.text import MOST_DIGITS, far, plain_text
 
 
 def exact(value: object) -> Fraction:
@@ -33,6 +33,8 @@ def exact(value: object) -> Fraction:
     if isinstance(value, bool) or not isinstance(value, (int, float, str, Fraction)):
         raise ValueError('write a number such as 0.2, or a fraction such as "1/3"')
     try:
+        if len(str(value)) > MOST_DIGITS or far(str(value)):
+            raise ValueError("beyond all numbers that are meant")
         return Fraction(str(value))
     except (ValueError, ZeroDivisionError):
         raise ValueError('write a number such as 0.2, or a fraction such as "1/3"') from None

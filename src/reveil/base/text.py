@@ -11,6 +11,8 @@ from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral, Real
 
+MOST_DIGITS = 400  # of a number; floats end with 309
+
 
 def plain_text(value: object) -> str:
     """A value as a release shows it and as a policy names it; a missing value (also NaN) is the empty text.
@@ -39,6 +41,16 @@ def plain_text(value: object) -> str:
     if isinstance(value, datetime.datetime):
         return time_text(value.replace(tzinfo=None).isoformat(" "))  # as a clock showed it where the table was made
     return value.hex() if isinstance(value, bytes) else str(value)
+
+
+def far(text: str) -> bool:
+    """Whether a written number has an exponent beyond all floats, so that its digits could fill any memory.
+
+    >>> far("5E20480"), far("1.5e3"), far("7")
+    (True, False, False)
+    """
+    power = text.casefold().partition("e")[2].lstrip("+-")
+    return power.isdecimal() and (len(power) > 3 or int(power) > MOST_DIGITS)
 
 
 def number_text(number: Decimal) -> str:

@@ -2,8 +2,21 @@
 
 from typing import TYPE_CHECKING
 
+from reveil.base.doubts import accepted
 from reveil.base.words import agree, some
-from reveil.cli.shared import POLICY, Home, Json, PolicyFile, Quiet, Source, app, say_changes, say_settled
+from reveil.cli.shared import (
+    POLICY,
+    Accept,
+    Home,
+    Json,
+    PolicyFile,
+    Quiet,
+    Source,
+    app,
+    run_asking,
+    say_changes,
+    say_settled,
+)
 from reveil.jobs.specs import CountSpec
 
 if TYPE_CHECKING:
@@ -12,15 +25,19 @@ if TYPE_CHECKING:
 
 @app.command()
 def count(
-    source: Source, policy: PolicyFile = POLICY, home: Home = None, json: Json = False, quiet: Quiet = False
+    source: Source,
+    policy: PolicyFile = POLICY,
+    home: Home = None,
+    accept: Accept = "",
+    json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """One more release of noisy counts under the budget of the policy's [dp]; spent before it is revealed."""
     from reveil.cli import terminal
     from reveil.dp.count import look_back
 
     say_settled(look_back(policy, home)[0], quiet)
-    with terminal.progress(quiet) as show:
-        made = CountSpec(source, policy, home).run(show)
+    made = run_asking(CountSpec(source, policy, home, accepted(accept)), quiet, json)
     if json:
         terminal.say_json(made.to_dict())
     elif not quiet:

@@ -5,10 +5,12 @@ from typing import Annotated
 
 import typer
 
-from reveil.base.errors import Fault, GuaranteeError, InputError
+from reveil.base.errors import ExposedError, Fault, InputError
+from reveil.base.text import plain_text
 from reveil.base.words import agree, some
 from reveil.cli.shared import POLICY, Json, PolicyFile, Quiet, app
 
+FIGURES = ("rows", "people", "confidence")  # columns of the attack; all others are people's
 Handed = Annotated[str, typer.Argument(help="A published table or release folder.")]
 
 
@@ -42,18 +44,28 @@ def link(
     elif not quiet:
         terminal.say("\n".join(sentences(links)))
         worst = links.people.sort("confidence", descending=True, maintain_order=True).head(10)
-        terminal.say(terminal.table(worst.columns, [["" if c is None else c for c in row] for row in worst.rows()]))
+        rows = [[_cell(name, c) for name, c in row.items()] for row in worst.iter_rows(named=True)]
+        terminal.say(terminal.table(worst.columns, rows))
     certain = links.summary["after"]["certain"]
     if certain and not json:
         message = (
             f"{certain:,} of {some(links.summary['people'], 'person', 'people')} {agree(certain, 'is', 'are')} found "
             "for certain in the published table"
         )
-        raise GuaranteeError(
-            Fault("R731", "published table", message, "publish less; see `reveil explain k-anonymity`")
-        )
+        raise ExposedError(Fault("R731", "published table", message, "publish less; see `reveil explain k-anonymity`"))
     if certain:
-        raise typer.Exit(GuaranteeError.exit_code)
+        raise typer.Exit(ExposedError.exit_code)
+
+
+def _cell(name: str, cell: object) -> object:
+    """Figures of the attack as figures; a code such as a zip is no number that has thousands."""
+    return (
+        cell
+        if isinstance(cell, float) or name.removesuffix(" before") in FIGURES
+        else ""
+        if cell is None
+        else plain_text(cell)
+    )
 
 
 @app.command()

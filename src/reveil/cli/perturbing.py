@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from reveil.base.doubts import accepted
 from reveil.base.words import some
-from reveil.cli.shared import POLICY, Json, Key, PolicyFile, Quiet, Seed, Source, app
+from reveil.cli.shared import POLICY, Accept, Json, Key, PolicyFile, Quiet, Seed, Source, app, run_asking
 from reveil.jobs.specs import PerturbSpec
 
 if TYPE_CHECKING:
@@ -20,14 +21,14 @@ def perturb(
     policy: PolicyFile = POLICY,
     seed: Seed = None,
     key: Key = None,
+    accept: Accept = "",
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """One release with noise, swapped, averaged or synthetic values, as the policy's [[perturb]] steps say."""
     from reveil.cli import terminal
 
-    with terminal.progress(quiet) as show:
-        made = PerturbSpec(source, policy, seed, out, key).run(show)
+    made = run_asking(PerturbSpec(source, policy, seed, out, key, accepted(accept)), quiet, json)
     if json:
         terminal.say_json(made.to_dict())
     elif not quiet:

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from reveil.base.addresses import masked
-from reveil.base.errors import Fault, GuaranteeError, InputError, TamperedError, stop_if
+from reveil.base.doubts import accepted
+from reveil.base.errors import Fault, GuaranteeError, InputError, TamperedError, UndecidedError, stop_if
 from reveil.base.words import some
 from reveil.cli.shared import (
     POLICY,
+    Accept,
     Home,
     Json,
     Key,
@@ -21,6 +23,7 @@ from reveil.cli.shared import (
     app,
     load_kernels,
     prepare_to_publish,
+    run_asking,
     say_past,
     show_findings,
     show_release,
@@ -52,23 +55,26 @@ def init(
     source: Source,
     policy: PolicyFile = POLICY,
     name: Annotated[str | None, typer.Option(help="Name of the series. Default: the table's name.")] = None,
+    query: Annotated[str | None, typer.Option(help="What to read from a database: one SELECT.")] = None,
+    accept: Accept = "",
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Look at the columns, suggest roles and hierarchies with reasons, and write a policy to edit."""
     from reveil.cli import terminal
     from reveil.start.suggest import draft_policy, find_hierarchies, suggest
+    from reveil.table.options import ReadOptions
     from reveil.table.read import read_table
     from reveil.table.types import looked
 
     if policy.exists():
         raise InputError(Fault("R219", f"policy {policy}", "exists already", "remove it, or pass --policy NEW-FILE"))
-    frame = looked(read_table(source))
+    frame = looked(read_table(source, ReadOptions(query=query, accept=accepted(accept))))
     folder = Path(source).parent if Path(source).exists() else Path()
     suggestions = suggest(frame)
     hierarchies = find_hierarchies(folder, frame.columns) if folder == policy.parent else {}
     called = name or Path(masked(source).partition("?")[0]).stem
-    policy.write_text(draft_policy(suggestions, called, hierarchies), encoding="utf-8")
+    policy.write_text(draft_policy(suggestions, called, hierarchies, query), encoding="utf-8")
     if json:
         terminal.say_json({"policy": str(policy), "columns": [suggestion.to_dict() for suggestion in suggestions]})
     elif not quiet:
@@ -94,6 +100,7 @@ def plan(
     advice: Annotated[bool, typer.Option("--advice", help="Try what would lower the loss, one change each.")] = False,
     seed: Seed = None,
     new_people: NewPeople = False,
+    accept: Accept = "",
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -103,19 +110,18 @@ def plan(
 
     _refuse_idle(compare=compare, ahead=ahead, advice=advice, home=home, rates=(leave, back, arrive))
     if ahead is not None:
-        rates = {"leave": leave, "back": back, "arrive": arrive}
-        spec = AheadSpec(source, policy, ahead, home, **rates, seed=seed or 0, new_people=new_people)
+        rates = (leave, back, arrive)
+        spec = AheadSpec(source, policy, ahead, home, *rates, seed or 0, new_people, accepted(accept))
         _show_ahead(spec, policy, home, json, quiet)
         return
     if advice:
-        _show_advice(AdviceSpec(source, policy, seed=seed or 0), json, quiet)
+        _show_advice(AdviceSpec(source, policy, seed=seed or 0, accept=accepted(accept)), json, quiet)
         return
     if compare:
-        _compare(source, policy, seed, json, quiet)
+        _compare(CompareSpec(source, policy, seed or 0, accepted(accept)), json, quiet)
         return
     prepare_to_publish(policy, home, quiet)
-    with terminal.progress(quiet) as show:
-        preview = PlanSpec(source, policy, home, seed, new_people).run(show)
+    preview = run_asking(PlanSpec(source, policy, home, seed, new_people, accepted(accept)), quiet, json)
     if json:
         terminal.say_json(preview.to_dict())
         return
@@ -181,8 +187,7 @@ def _show_ahead(spec: AheadSpec, policy: Path, home: Path | None, json: bool, qu
     from reveil.cli import terminal
 
     prepare_to_publish(policy, home, quiet)
-    with terminal.progress(quiet) as show:
-        forecast = spec.run(show)
+    forecast = run_asking(spec, quiet, json)
     if json:
         terminal.say_json(forecast.to_dict())
         return
@@ -198,8 +203,7 @@ def _show_advice(spec: AdviceSpec, json: bool, quiet: bool) -> None:
     from reveil.cli import terminal
 
     load_kernels()
-    with terminal.progress(quiet) as show:
-        advice = spec.run(show)
+    advice = run_asking(spec, quiet, json)
     if json:
         terminal.say_json(advice.to_dict())
         return
@@ -211,11 +215,10 @@ def _show_advice(spec: AdviceSpec, json: bool, quiet: bool) -> None:
     terminal.say("Each was tried on this table. A series that has begun keeps its promise and its columns.")
 
 
-def _compare(source: str, policy: Path, seed: int | None, json: bool, quiet: bool) -> None:
+def _compare(spec: CompareSpec, json: bool, quiet: bool) -> None:
     from reveil.cli import terminal
 
-    with terminal.progress(quiet) as show:
-        comparison = CompareSpec(source, policy, seed or 0).run(show)
+    comparison = run_asking(spec, quiet, json)
     if json:
         terminal.say_json(comparison.to_dict())
         return
@@ -232,15 +235,13 @@ def publish(
     home: Home = None,
     seed: Seed = None,
     new_people: NewPeople = False,
+    accept: Accept = "",
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """One more release of the series: planned, verified, recorded, revealed. Or nothing, with the reason."""
-    from reveil.cli import terminal
-
     prepare_to_publish(policy, home, quiet)
-    with terminal.progress(quiet) as show:
-        release = PublishSpec(source, policy, home, seed, new_people).run(show)
+    release = run_asking(PublishSpec(source, policy, home, seed, new_people, accepted(accept)), quiet, json)
     show_release(release, json, quiet)
 
 
@@ -325,8 +326,13 @@ def verify(
         _show_rechecked(result, json)
     else:
         _show_certificate(result, json)
+    undecided = not isinstance(result, Rechecked) and result.undecided
     if not result.holds and json:
-        raise typer.Exit(GuaranteeError.exit_code)
+        raise typer.Exit(UndecidedError.exit_code if undecided else GuaranteeError.exit_code)
+    if undecided:
+        message = "the promise is about a series (or about people's odds), and these files do not say who is in them"
+        remedy = "verify it where the series is kept: reveil verify NUMBER --home HOME"
+        raise UndecidedError(Fault("R540", "verification", message, remedy))
     if not result.holds:
         fault = Fault("R602", "verification", "does not confirm what was promised", "see above what was found")
         raise GuaranteeError(fault)
@@ -339,7 +345,7 @@ def _show_handed_over(checked: "HandedOver", json: bool) -> None:
         terminal.say_json(checked.to_dict())
         return
     for where, certificate in checked.certificates.items():
-        terminal.say(f"{where}: {'holds' if certificate.holds else 'DOES NOT HOLD'}")
+        terminal.say(f"{where}: {certificate.finding}")
         show_findings(certificate)
     if checked.forks:
         raise TamperedError(checked.forks)
@@ -379,14 +385,11 @@ def anonymize(
     policy: PolicyFile = POLICY,
     seed: Seed = None,
     key: Key = None,
+    accept: Accept = "",
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """One release of one table, verified; no series, no memory."""
-    from reveil.cli import terminal
-
     load_kernels()
-
-    with terminal.progress(quiet) as show:
-        release = AnonymizeSpec(source, policy, seed, out, key).run(show)
+    release = run_asking(AnonymizeSpec(source, policy, seed, out, key, accepted(accept)), quiet, json)
     show_release(release, json, quiet)

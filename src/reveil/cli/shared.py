@@ -5,9 +5,10 @@ one of their commands starts, and texts would have to be evaluated first.
 """
 
 import sys
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from reveil.base.errors import Fault
     from reveil.jobs.past import Past
     from reveil.jobs.release import Release
+    from reveil.jobs.spec import Spec
     from reveil.verify.certificate import Certificate
 
 app = typer.Typer(rich_markup_mode=None)  # modules of commands register here when `app.py` loads them
@@ -39,6 +41,10 @@ NewPeople = Annotated[
     bool,
     typer.Option("--yes-new-people", help="Far fewer people than usual come back, and that is right."),
 ]
+Accept = Annotated[
+    str,
+    typer.Option(help="What is right though it looks like a mistake, such as total-rows (reveil explain R130)."),
+]
 Source = Annotated[str, typer.Argument(help="CSV, Parquet, Excel, Stata/SPSS/SAS file, or a database URL.")]
 POLICY = Path("reveil.toml")
 
@@ -56,6 +62,24 @@ def load_kernels() -> None:
     finally:
         if absent:
             del sys.modules["scipy.linalg"]
+
+
+def run_asking(spec: "Spec", quiet: bool, json: bool) -> Any:
+    """Run a job; what it doubts is asked about on a terminal, and refused elsewhere."""
+    from reveil.base.doubts import doubts_of
+    from reveil.base.errors import InputError
+    from reveil.cli import terminal
+
+    job: Any = spec
+    while True:
+        try:
+            with terminal.progress(quiet) as show:
+                return job.run(show)
+        except InputError as error:
+            names = doubts_of(error)
+            if not names or json or not terminal.can_ask() or not terminal.ask(error, names):
+                raise
+            job = replace(job, accept=(*job.accept, *names))
 
 
 def prepare_to_publish(policy: Path, home: Path | None, quiet: bool) -> None:

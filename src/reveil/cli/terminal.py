@@ -67,6 +67,20 @@ def refuse(error: ReveilError, as_json: bool) -> None:
     warn("\n".join(lines))
 
 
+def can_ask() -> bool:
+    """Whether somebody is there to answer."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def ask(error: ReveilError, names: Sequence[str]) -> bool:
+    """What looks like a mistake, and whether it is right; only a yes is one."""
+    for fault in error.faults:
+        warn(f"  {fault.code}  {line(f'{fault.where}: {fault.message}{fault.extent}')}")
+    sys.stderr.write(f"Is that right, so that it goes on ({', '.join(names)})? [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().casefold() in ("y", "yes")
+
+
 @contextmanager
 def progress(quiet: bool) -> Iterator[Progress]:
     """A bar on stderr while something long runs; nothing at all when stderr is not a terminal."""
@@ -104,7 +118,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 def statistic(name: str, value: object) -> str:
     """One figure of a plan: a number, a list of numbers, a table of numbers, or rows of a table."""
     if isinstance(value, Mapping):
-        value = [{"": key, name: figure} for key, figure in value.items()]
+        value = [{"": str(key), name: figure} for key, figure in value.items()]  # keys are names and codes
         name = ""
     if isinstance(value, Sequence) and value and all(isinstance(row, Mapping) for row in value):
         header = list(value[0])
@@ -121,8 +135,12 @@ def _cell(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else line(str(value))
 
 
+def _word(verdict: Mapping[str, Any]) -> str:
+    return "holds" if verdict["holds"] else "FAILS" if verdict.get("decided", True) else "cannot be shown"
+
+
 def verdict_lines(verdicts: Sequence[Mapping[str, Any]]) -> str:
-    rows = [("holds" if v["holds"] else "FAILS", v["guarantee"], v["statement"]) for v in verdicts]
+    rows = [(_word(v), v["guarantee"], v["statement"]) for v in verdicts]
     return table(("", "guarantee", "what was checked"), rows)
 
 

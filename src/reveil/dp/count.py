@@ -8,7 +8,7 @@ numbers. Two counts at once cannot spend the same budget: only one finds the led
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from html import escape
@@ -17,8 +17,10 @@ from typing import Any
 
 import polars as pl
 
+from reveil.base.doubts import accepted
 from reveil.base.errors import Fault, GuaranteeError, InfeasibleError, InputError, TamperedError, stop_if
 from reveil.base.files import write_json
+from reveil.base.lots import secret_of, token
 from reveil.base.progress import Progress, silent
 from reveil.base.words import some
 from reveil.dp import mechanism
@@ -27,11 +29,13 @@ from reveil.dp.counting import bound, cells, exact_text, grid, read
 from reveil.ledger import store
 from reveil.ledger.anchor import refuse_seen
 from reveil.ledger.ledger import Ledger
+from reveil.ledger.opening import discover
 from reveil.ledger.record import GENESIS, Head, Record
 from reveil.policy.policy import load_as
 from reveil.published.format import PACKAGE, PRIVATE, PUBLIC
+from reveil.published.imprint import Imprint
 from reveil.published.reader import read_tables
-from reveil.write.emit import emit
+from reveil.write.emit import emit, stamp
 
 CountingLike = str | Path | Mapping[str, Any] | Counting
 STATEMENT = (
@@ -116,7 +120,7 @@ def spent(policy: CountingLike, home: str | Path | None = None) -> Spent:
     """
     rules = load_as(Counting, policy)
     place = _home(rules, home)
-    ledger = None if store.vacant(place) else _settled(Ledger.open(place, rules.anchor))
+    ledger = None if _unbegun(place) else _settled(Ledger.open(place, rules.anchor))
     past = [] if ledger is None else list(ledger.snapshot().chain)  # what a discarded release spent stays spent
     if ledger is None or not past:
         _refuse_idle(rules.dp)
@@ -134,7 +138,7 @@ def look_back(policy: CountingLike, home: str | Path | None = None) -> tuple[lis
     """
     rules = load_as(Counting, policy)
     place = _home(rules, home)
-    if store.vacant(place):
+    if _unbegun(place):
         return [], []
     ledger = Ledger.open(place, rules.anchor)
     return ledger.settle(), _changes(ledger, rules)
@@ -154,8 +158,12 @@ def count(
     *,
     home: str | Path | None = None,
     progress: Progress = silent,
+    accept: Sequence[str] = (),
 ) -> Counted:
     """One more release of noisy counts, if the budget of the series allows it; spending is recorded first.
+
+    `accept` names doubts about the file as a whole that are right as they are (`reveil.base.doubts`). Rows of sums are
+    not looked for here: nothing is told from rows, and one of them counts no more than one person.
 
     >>> import tempfile
     >>> people = pl.DataFrame({"who": ["a", "b", "c"], "sex": ["F", "F", "M"]})
@@ -169,7 +177,7 @@ def count(
     rules = load_as(Counting, policy)
     mechanism.opendp()
     place = _home(rules, home)
-    ledger = None if store.vacant(place) else _open(rules, place)
+    ledger = None if _unbegun(place) else _open(rules, place)
     if ledger is None:
         refuse_seen(rules.anchor)
     now = None if ledger is None else ledger.snapshot()
@@ -180,12 +188,14 @@ def count(
     scales = _afford(rules.dp, past)
     privacy, epsilon = _privacy(rules.dp, scales), _epsilon(rules.dp, [*_scales(past), *scales])
     progress("reading", 0.0)
-    frame = read(table, rules)
+    frame = read(table, rules, accepted(accept))
     ledger = ledger or _open(rules, place)  # a refused table leaves nothing behind
     staged = ledger.stage()
     try:
         tables, left_out = _write(frame, rules, scales, privacy, staged, progress)
-        record = _record(ledger, staged, head, rules, scales)
+        imprint = _imprint(past, ledger.key)
+        stamp(staged / PUBLIC, imprint)
+        record = _record(ledger, staged, head, rules, scales, imprint)
     except OSError as error:
         raise store.refused_by_disk(error) from error
     finally:
@@ -193,6 +203,13 @@ def count(
     path = ledger.reveal(record.number)
     budget = _spent(rules.series.name, rules.dp, [*past, record], epsilon)
     return Counted(tables, privacy, record.number, path, left_out, budget)
+
+
+def _unbegun(home: Path) -> bool:
+    """Whether no series has begun in this place: it is empty, or holds only what a start cut off had laid out."""
+    if store.vacant(home):
+        return True
+    return home.is_dir() and not discover(home) and not store.foreign(home)
 
 
 def _home(rules: Counting, home: str | Path | None) -> Path:
@@ -306,10 +323,16 @@ def _said(public: Path) -> dict[str, pl.DataFrame]:
         return {}
 
 
-def _record(ledger: Ledger, staged: Path, head: Head, rules: Counting, scales: list[float]) -> Record:
+def _imprint(past: list[Record], key: bytes) -> Imprint:
+    """What the data package says of its series: random, so that nothing can be tested against it."""
+    last, secret = Imprint.read(past[-1].facts) if past else None, secret_of(key, None)
+    return Imprint.following(last, len(past) + 1, token(secret, "series"), token(secret, "release"))
+
+
+def _record(ledger: Ledger, staged: Path, head: Head, rules: Counting, scales: list[float], imprint: Imprint) -> Record:
     names = [{"name": count.name, "spend": str(count.spend)} for count in rules.dp.counts]
     facts = {"measure": rules.dp.measure, "spend": str(rules.dp.each), "scales": scales, "tables": names}
-    return ledger.record(staged, on=head, facts=facts)
+    return ledger.record(staged, on=head, facts=facts | imprint.to_dict())
 
 
 def _spent(series: str, budget: Terms, past: list[Record], epsilon: float | None = None) -> Spent:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
 from fractions import Fraction
 from math import ceil, inf, nextafter
@@ -23,13 +24,13 @@ from reveil.table.roles import column_faults, missing_faults, options
 from reveil.table.types import comparable
 
 
-def read(table: Any, policy: Counting) -> pl.DataFrame:
+def read(table: Any, policy: Counting, accept: Sequence[str] = ()) -> pl.DataFrame:
     """The identifier and every counted column as texts or numbers, each cell by itself.
 
     Types, encoding and bins are the policy's: nothing is told from the rows, so that one person's odd cell changes no
     other cell and refuses no table. It is counted as (other). Only what the file as a whole is can be a fault.
     """
-    frame = read_table(table, options(policy), found_out=False)
+    frame = read_table(table, options(policy, accept), found_out=False)
     faults = column_faults(frame, policy, series=False)
     wanted = [name for name in (policy.identifier, *policy.dp.bins) if name in frame.columns]
     usable = [comparable(frame[name]) for name in wanted]

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
 from reveil.base.sections import Share
 from reveil.guarantees.descriptor import ONE_RELEASE, Descriptor, Parameters
 
+if TYPE_CHECKING:
+    from reveil.policy.policy import Policy
+
 
 class AlphaK(Parameters):
     alpha: Annotated[Share, Field(gt=0)]
+
+    def disagreements(self, policy: Policy) -> list[str]:
+        return ["alpha = 1 promises nothing: all rows of a group may have one value"] if self.alpha >= 1 else []
 
 
 DESCRIPTOR = Descriptor(

@@ -18,6 +18,8 @@ class EpsilonM(Parameters):
     def contradictions(self) -> list[str]:
         if self.m is None:
             return ["epsilon needs m: at most one in m rows of a group may be that near to any value"]
+        if self.m < 2:
+            return ["m = 1 promises nothing: all rows of a group may be that near"]
         return []
 
 

@@ -25,6 +25,8 @@ class HistoricalSafety(ManyValues):
         faults = super().contradictions()
         if self.n is None and None in (self.p, self.L, self.h):
             faults.append('model "historical-safety" needs n, or p, L and h to choose it from')
+        if self.n == 1:
+            faults.append("n = 1 promises nothing: everybody may be tied to themselves alone")
         if self.n is not None and (self.p is not None or self.h is not None):
             faults.append("n is given, so p and h do nothing")
         elif self.n is not None and self.n > self.m:

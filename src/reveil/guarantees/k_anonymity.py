@@ -12,6 +12,9 @@ from reveil.guarantees.descriptor import ONE_RELEASE, Descriptor, Parameters
 class KAnonymity(Parameters):
     k: Annotated[int, Field(ge=1)]
 
+    def contradictions(self) -> list[str]:
+        return ["k = 1 promises nothing: a group of one is one person"] if self.k < 2 else []
+
     @property
     def growing(self) -> bool:
         return True

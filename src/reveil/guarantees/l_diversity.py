@@ -16,7 +16,7 @@ class LDiversity(Parameters):
     c: Annotated[Exact, Field(gt=0)] | None = None
 
     def contradictions(self) -> list[str]:
-        faults = []
+        faults = [f"l = {self.l} promises nothing: one value in a group is everybody's"] if self.l <= 1 else []
         if self.diversity == "recursive" and self.c is None:
             faults.append('diversity = "recursive" needs c')
         if self.diversity != "entropy" and self.l.denominator != 1:

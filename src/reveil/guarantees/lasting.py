@@ -60,6 +60,8 @@ class CohortTerms(ManyValues):
             return [f'compromised > 2 needs refill = "never": {most}']
         if isinstance(self.refill, int) and c > 0 and self.refill < c + 1:
             return [f'refill = {self.refill} is too few for compromised = {c}: use {c + 1} or more, or "never"']
+        if self.tau is not None and self.tau >= 1:
+            return [f"tau = {self.tau} promises nothing: it allows certainty"]
         if self.tau is not None and self.tau < self.at_best:
             return [f"tau = {self.tau} cannot be kept: m, compromised and refill allow {self.at_best} at best"]
         return []

@@ -23,6 +23,8 @@ class Presence(Parameters):
             faults.append("population and delta_max belong together")
         if self.delta_max is not None and self.delta_min > self.delta_max:
             faults.append("delta_min is larger than delta_max")
+        if self.delta_max == 1 and self.delta_min == 0:
+            faults.append("delta_max = 1 promises nothing: everybody may be known to be present")
         return faults
 
     @property

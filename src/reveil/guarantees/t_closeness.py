@@ -12,6 +12,9 @@ class TCloseness(Parameters):
     t: Share
     distance: Literal["auto", "equal", "ordered", "hierarchical"] = "auto"
 
+    def contradictions(self) -> list[str]:
+        return ["t = 1 promises nothing: no group is farther than 1 from the whole table"] if self.t >= 1 else []
+
     @property
     def needs_order(self) -> bool:
         return self.distance == "ordered"

@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from reveil.history.tables import Trace
 from reveil.policy.policy import ColumnType
 from reveil.published.imprint import Imprint
 
@@ -49,6 +50,7 @@ class History:
     types: Mapping[str, ColumnType] = field(default_factory=dict)  # column -> what it held from the beginning
     rates: Mapping[int, Fraction] = field(default_factory=dict)  # release -> share of the people before who came back
     imprint: Imprint | None = None  # what the newest public data package says of itself
+    traces: Mapping[int, Trace] = field(default_factory=dict)  # release -> what is kept of its table to know it again
     discarded: int = 0  # releases that were taken back before anybody had them
 
     def until(self, release: int) -> History:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from reveil.base.errors import Fault, TamperedError
 from reveil.history.history import CODE, PERSONS, SPELLED, History
+from reveil.history.tables import Trace
 from reveil.ledger.ledger import Ledger
 from reveil.ledger.record import Snapshot
 from reveil.published.imprint import Imprint
@@ -51,6 +52,7 @@ class RecordedHistory(History):
             "_counts": {record.number: record.facts["counts"] for record in series.records},
             "rates": _rates({record.number: record.facts["counts"] for record in series.records}),
             "imprint": Imprint.read(facts[-1]),
+            "traces": {r.number: trace for r in series.records if (trace := Trace.read(r.facts)) is not None},
         }
         self.__dict__.update(plain)  # fields are frozen, and `members`, `groups` and `values` not there yet
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from reveil.base.errors import Fault
+from reveil.base.errors import Fault, TamperedError
 from reveil.ledger.ledger import Ledger
 from reveil.policy.policy import (
     Policy,
@@ -36,6 +36,8 @@ def look_back(policy: PolicyLike, home: str | Path | None = None) -> Past:
     loaded = load_policy(policy)
     ledger = Ledger.open(home_of(loaded, home), loaded.anchor)
     changes = tuple(ledger.changes(loaded.series.name, loaded.fixed()))
+    if changes and (faults := ledger.check([])):  # not the policy given was edited, but the recorded one
+        raise TamperedError(faults)
     return Past(recorded_policy(ledger.policy or {}, loaded) if changes else loaded, ledger, changes)
 
 

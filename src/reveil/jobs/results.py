@@ -115,6 +115,12 @@ class HandedOver:
     def holds(self) -> bool:
         return not self.forks and all(certificate.holds for certificate in self.certificates.values())
 
+    @property
+    def undecided(self) -> bool:
+        """Whether nothing speaks against any of them, but not all can be shown from what was given."""
+        judged = self.certificates.values()
+        return not self.holds and not self.forks and all(one.holds or one.undecided for one in judged)
+
     def to_dict(self) -> dict[str, Any]:
         judged = {where: certificate.to_dict() for where, certificate in self.certificates.items()}
         return {"holds": self.holds, "packages": judged, "forks": [fault.to_dict() for fault in self.forks]}

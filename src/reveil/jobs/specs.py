@@ -9,14 +9,14 @@ Nothing is imported before a job runs: describing work costs nothing.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from reveil.base.errors import Fault, InputError
 from reveil.base.progress import Progress, silent
+from reveil.jobs.spec import Spec, is_optional
 
 if TYPE_CHECKING:
     from reveil.audit.audit import Audit
@@ -32,57 +32,18 @@ if TYPE_CHECKING:
     from reveil.verify.certificate import Certificate
 
 
-class Result(Protocol):
-    """What a job gives back: as plain JSON values for programs."""
-
-    def to_dict(self) -> dict[str, Any]: ...
-
-
-@dataclass(frozen=True)
-class Spec(ABC):
-    """One job. Fields are its inputs: tables and policies as paths, or anything the Python calls take."""
-
-    job: ClassVar[str]
-
-    @abstractmethod
-    def run(self, progress: Progress = silent) -> Result:
-        """Do it. `progress` is told the stages, and may stop the job (`reveil.base.progress`)."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The description as plain JSON values.
-
-        >>> PlanSpec("people.csv", "reveil.toml").to_dict()
-        {'job': 'plan', 'table': 'people.csv', 'policy': 'reveil.toml'}
-        """
-        given = {f.name: getattr(self, f.name) for f in fields(self) if not _is_default(f, getattr(self, f.name))}
-        return {"job": self.job, **{name: _plain(name, value) for name, value in given.items()}}
-
-
-def _plain(name: str, value: Any) -> Any:
-    if isinstance(value, Path):
-        return str(value)
-    if isinstance(value, (list, tuple)):
-        return [_plain(name, item) for item in value]
-    if isinstance(value, Mapping):
-        return {str(key): _plain(name, item) for key, item in value.items()}
-    if value is None or isinstance(value, (str, int, float, bool)):
-        return value
-    message = f"is a {type(value).__name__} in this process and cannot be described for another one"
-    raise InputError(Fault("R796", name, message, "write it to a file and give its path"))
-
-
 def load_spec(content: Mapping[str, Any]) -> Spec:
     """A description that came as plain values.
 
     >>> load_spec({"job": "anonymize", "table": "people.csv", "policy": "reveil.toml"})
-    AnonymizeSpec(table='people.csv', policy='reveil.toml', seed=None, out=None, key=None)
+    AnonymizeSpec(table='people.csv', policy='reveil.toml', seed=None, out=None, key=None, accept=())
     """
     kind = SPECS.get(str(content.get("job")))
     if kind is None:
         message = f"{content.get('job')!r} is no job"
         raise InputError(Fault("R796", "job", message, f"use one of: {', '.join(SPECS)}"))
     given, known = {k: v for k, v in content.items() if k != "job"}, {f.name for f in fields(kind)}
-    needed = {f.name for f in fields(kind) if f.init and not _optional(f)}
+    needed = {f.name for f in fields(kind) if f.init and not is_optional(f)}
     faults = [
         *(Fault("R796", name, f"means nothing to {kind.job}", "leave it out") for name in given if name not in known),
         *(Fault("R796", name, f"is missing: {kind.job} needs it", "give it") for name in sorted(needed - set(given))),
@@ -92,15 +53,7 @@ def load_spec(content: Mapping[str, Any]) -> Spec:
     return kind(**given)
 
 
-def _is_default(f: Any, value: Any) -> bool:
-    return _optional(f) and value == (f.default if f.default is not MISSING else f.default_factory())
-
-
-def _optional(f: Any) -> bool:
-    return f.default is not MISSING or f.default_factory is not MISSING
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PlanSpec(Spec):
     """What would be published next, and what it would cost. Changes nothing."""
 
@@ -110,15 +63,17 @@ class PlanSpec(Spec):
     home: str | Path | None = None
     seed: int | None = None
     new_people: bool = False
+    accept: Sequence[str] = ()
 
     def run(self, progress: Progress = silent) -> Preview:
         from reveil.publish import open_series
 
         series = open_series(self.policy, self.home)
-        return series.plan(self.table, seed=self.seed, progress=progress, new_people=self.new_people, forms=True)
+        meant: dict[str, Any] = {"new_people": self.new_people, "accept": self.accept}
+        return series.plan(self.table, seed=self.seed, progress=progress, forms=True, **meant)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AheadSpec(Spec):
     """The next releases, made in a copy of the series from how people came and went. Changes nothing."""
 
@@ -132,18 +87,19 @@ class AheadSpec(Spec):
     arrive: str | None = None
     seed: int = 0
     new_people: bool = False
+    accept: Sequence[str] = ()
 
     def run(self, progress: Progress = silent) -> Forecast:
         from reveil.measure.ahead import forecast
         from reveil.publish import open_series
 
         series, rates = open_series(self.policy, self.home), (self.leave, self.back, self.arrive)
-        stated = dict(zip(("leave", "back", "arrive"), rates, strict=True))
-        how = {"seed": self.seed, "new_people": self.new_people, "progress": progress}
-        return forecast(self.table, series, self.releases, **stated, **how)  # type: ignore[arg-type]
+        stated: dict[str, Any] = dict(zip(("leave", "back", "arrive"), rates, strict=True))
+        meant: dict[str, Any] = {"new_people": self.new_people, "accept": self.accept}
+        return forecast(self.table, series, self.releases, **stated, seed=self.seed, progress=progress, **meant)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AdviceSpec(Spec):
     """What drives the loss of a table's first release, and what would help, each tried. Changes nothing."""
 
@@ -152,14 +108,16 @@ class AdviceSpec(Spec):
     policy: Any
     seconds: float = 30.0
     seed: int = 0
+    accept: Sequence[str] = ()
 
     def run(self, progress: Progress = silent) -> Advice:
         from reveil.measure.advice import advise
 
-        return advise(self.table, self.policy, seconds=self.seconds, seed=self.seed, progress=progress)
+        how: dict[str, Any] = {"seconds": self.seconds, "seed": self.seed, "accept": self.accept}
+        return advise(self.table, self.policy, progress=progress, **how)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PublishSpec(Spec):
     """One more release of a series: planned, verified, recorded, revealed."""
 
@@ -169,15 +127,17 @@ class PublishSpec(Spec):
     home: str | Path | None = None
     seed: int | None = None
     new_people: bool = False
+    accept: Sequence[str] = ()
 
     def run(self, progress: Progress = silent) -> Release:
         from reveil.publish import open_series
 
         series = open_series(self.policy, self.home)
-        return series.publish(self.table, seed=self.seed, progress=progress, new_people=self.new_people)
+        meant: dict[str, Any] = {"new_people": self.new_people, "accept": self.accept}
+        return series.publish(self.table, seed=self.seed, progress=progress, **meant)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AnonymizeSpec(Spec):
     """One release of one table, without memory."""
 
@@ -187,14 +147,16 @@ class AnonymizeSpec(Spec):
     seed: int | None = None
     out: str | Path | None = None
     key: str | Path | None = None
+    accept: Sequence[str] = ()
 
     def run(self, progress: Progress = silent) -> Release:
         from reveil.publish import anonymize
 
-        return anonymize(self.table, self.policy, seed=self.seed, key=self.key, out=self.out, progress=progress)
+        kept: dict[str, Any] = {"key": self.key, "out": self.out, "accept": self.accept}
+        return anonymize(self.table, self.policy, seed=self.seed, progress=progress, **kept)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CompareSpec(Spec):
     """Generalisation schemes side by side, on one table and promise."""
 
@@ -202,14 +164,15 @@ class CompareSpec(Spec):
     table: Any
     policy: Any
     seed: int = 0
+    accept: Sequence[str] = ()
 
     def run(self, progress: Progress = silent) -> Comparison:
         from reveil.measure.compare import compare
 
-        return compare(self.table, self.policy, seed=self.seed, progress=progress)
+        return compare(self.table, self.policy, seed=self.seed, progress=progress, accept=self.accept)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class HistorySpec(Spec):
     """The series so far, and whether everything is as it was recorded."""
 
@@ -224,7 +187,7 @@ class HistorySpec(Spec):
         return history_of(settle_and_look_back(self.policy, self.home))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ShowSpec(Spec):
     """One release of a series; without a number the latest."""
 
@@ -240,7 +203,7 @@ class ShowSpec(Spec):
         return release_of(settle_and_look_back(self.policy, self.home), self.number)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class HandOverSpec(Spec):
     """Copy the public half of a release out and record it; without a number the latest."""
 
@@ -257,7 +220,7 @@ class HandOverSpec(Spec):
         return hand_over(self.policy, self.home, self.number, self.to, self.recipient)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DiscardSpec(Spec):
     """Take back the newest release, which nobody has."""
 
@@ -274,7 +237,7 @@ class DiscardSpec(Spec):
         return discard(self.policy, self.home, self.number, self.reason, no_copy_left=self.no_copy_left)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class VerifySpec(Spec):
     """Check again from the published bytes: a series (all of it, or one by number), a folder or several, or a table."""
 
@@ -294,7 +257,7 @@ class VerifySpec(Spec):
         return recheck_elsewhere(self.what, self.policy)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AuditSpec(Spec):
     """Attack releases of others (with a population), or those of a series. `settings` are those of `AuditSettings`."""
 
@@ -316,7 +279,7 @@ class AuditSpec(Spec):
         return audit_series(past.ledger, past.policy, self.population, progress=progress, **self.settings)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MeasureSpec(Spec):
     """What a published table has lost against its original."""
 
@@ -333,7 +296,7 @@ class MeasureSpec(Spec):
         return measure(self.published, self.original, self.policy, queries=self.queries, seed=self.seed)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PerturbSpec(Spec):
     """One release with noise, swapped, averaged or synthetic values."""
 
@@ -343,14 +306,16 @@ class PerturbSpec(Spec):
     seed: int | None = None
     out: str | Path | None = None
     key: str | Path | None = None
+    accept: Sequence[str] = ()
 
     def run(self, progress: Progress = silent) -> Perturbed:
         from reveil.perturb.perturb import perturb
 
-        return perturb(self.table, self.policy, seed=self.seed, key=self.key, out=self.out, progress=progress)
+        kept: dict[str, Any] = {"key": self.key, "out": self.out, "accept": self.accept}
+        return perturb(self.table, self.policy, seed=self.seed, progress=progress, **kept)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CountSpec(Spec):
     """One more release of noisy counts, within a budget."""
 
@@ -358,11 +323,12 @@ class CountSpec(Spec):
     table: Any
     policy: Any
     home: str | Path | None = None
+    accept: Sequence[str] = ()
 
     def run(self, progress: Progress = silent) -> Counted:
         from reveil.dp.count import count
 
-        return count(self.table, self.policy, home=self.home, progress=progress)
+        return count(self.table, self.policy, home=self.home, progress=progress, accept=self.accept)
 
 
 SPECS: dict[str, type[Spec]] = {

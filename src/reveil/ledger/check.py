@@ -125,5 +125,8 @@ def _unknown_folders(folders: Sequence[str], records: Sequence[Record]) -> Itera
             remedy = "restore the ledger.sqlite that belongs to it; until then a new release would ignore this one"
         else:
             message = "the ledger does not know it"
-            remedy = "move it out of releases/, or restore the ledger.sqlite that belongs to it"
+            remedy = (
+                "restore the ledger.sqlite that belongs to it; move it out of releases/ only if it is no release of "
+                "this series"
+            )
         yield Fault("R526", f"releases/{name}", message, remedy)

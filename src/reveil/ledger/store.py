@@ -59,24 +59,29 @@ def vacant(home: Path) -> bool:
         return False  # opening it says what is wrong
 
 
+def foreign(home: Path) -> list[str]:
+    """What is in this folder and belongs to no home."""
+    return sorted(entry.name for entry in home.iterdir() if entry.name not in OWN_NAMES)
+
+
 def lay_out(home: Path) -> None:
     """Make the folders of a new home. A folder with other things in it is refused: it would be locked up."""
     try:
         home.mkdir(parents=True, exist_ok=True)
-        foreign = sorted(entry.name for entry in home.iterdir() if entry.name not in OWN_NAMES)
+        strange = foreign(home)
     except FileExistsError:
         raise InputError(
             Fault("R501", f"home '{home}'", "this is a file, not a folder", "give a folder with --home")
         ) from None
     except OSError as error:
         raise cannot_use(home, error) from None
-    if foreign:
+    if strange:
         raise InputError(
             Fault(
                 "R501",
                 f"home '{home}'",
-                f"there is no series here, but other files are: {', '.join(foreign[:3])}"
-                + (f" and {len(foreign) - 3} more" if len(foreign) > 3 else ""),
+                f"there is no series here, but other files are: {', '.join(strange[:3])}"
+                + (f" and {len(strange) - 3} more" if len(strange) > 3 else ""),
                 "give an empty or a new folder with --home; a home is closed to other users of the machine",
             )
         )

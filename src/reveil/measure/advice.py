@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,12 +12,12 @@ import numpy as np
 from reveil.base.errors import InfeasibleError, InputError
 from reveil.base.progress import Progress, silent
 from reveil.history.history import History
+from reveil.jobs.input import usable
 from reveil.plan.cutting.boxes import boxes
 from reveil.plan.loss import Loss, loss_of
 from reveil.plan.methods import method
 from reveil.plan.plan import Plan
 from reveil.policy.policy import Policy, PolicyLike, load_policy
-from reveil.publish import usable
 from reveil.table.encode import Encoded, encode
 
 CROWD = 5  # people in a box of two tables, where the policy has no k
@@ -89,7 +89,13 @@ class Advice:
 
 
 def advise(
-    table: Any, policy: PolicyLike, *, seconds: float = 30.0, seed: int = 0, progress: Progress = silent
+    table: Any,
+    policy: PolicyLike,
+    *,
+    seconds: float = 30.0,
+    seed: int = 0,
+    accept: Sequence[str] = (),
+    progress: Progress = silent,
 ) -> Advice:
     """Plan a table as a first release, and again with one thing changed at a time.
 
@@ -102,7 +108,7 @@ def advise(
     """
     asked = load_policy(policy)
     end = time.monotonic() + seconds
-    today = _Trial.run(table, asked, seed)
+    today = _Trial.run(table, asked, seed, accept)
     ways, untried = [], []
     changes = list(_changes(asked, today.loss))
     for place, (change, content) in enumerate(changes):
@@ -111,7 +117,7 @@ def advise(
             untried.append(change)
             continue
         try:
-            trial = _Trial.run(table, load_policy(content), seed)
+            trial = _Trial.run(table, load_policy(content), seed, accept)
         except (InputError, InfeasibleError):  # a change that the rest of the policy, or the table, does not allow
             continue
         both = [name for name in today.loss.columns if name in trial.loss.columns]
@@ -131,8 +137,8 @@ class _Trial:
     shown_in_groups: bool  # or in boxes of people, and not as they are
 
     @classmethod
-    def run(cls, table: Any, policy: Policy, seed: int) -> _Trial:
-        frame, bench = usable(table, policy, History(), policy.identifier is not None, seed)
+    def run(cls, table: Any, policy: Policy, seed: int, accept: Sequence[str]) -> _Trial:
+        _, frame, bench = usable(table, policy, History(), policy.identifier is not None, seed, accept)
         encoded = encode(frame, policy, {}, bench.known)
         if policy.identifier is not None:
             encoded = replace(encoded, persons=np.arange(encoded.rows, dtype=np.int64))  # all are new

@@ -20,13 +20,15 @@ import numpy as np
 import polars as pl
 
 from reveil.background.transitions import relation_of
+from reveil.base.doubts import DOUBTS
 from reveil.base.errors import Fault, InfeasibleError, InputError
 from reveil.base.lots import generator
 from reveil.base.progress import Progress, silent
 from reveil.base.sections import exact
 from reveil.history.recorded import history_of
+from reveil.jobs.input import usable
 from reveil.policy.policy import Policy
-from reveil.publish import Series, usable
+from reveil.publish import Series
 
 if TYPE_CHECKING:
     from reveil.jobs.release import Release
@@ -99,6 +101,7 @@ def forecast(
     arrive: object = None,
     seed: int = 0,
     new_people: bool = False,
+    accept: Sequence[str] = (),
     progress: Progress = silent,
 ) -> Forecast:
     """The next `releases` of a series, from the table that would be published now. The series itself is not touched.
@@ -119,27 +122,34 @@ def forecast(
     if not 1 <= releases <= MOST:
         raise InputError(Fault("R222", "ahead", f"{releases} is not between 1 and {MOST}", "give fewer releases"))
     pace = _pace(series, {"leave": leave, "back": back, "arrive": arrive})
-    frame, _ = usable(table, series.policy, series.history(), True, seed)
+    _, frame, _ = usable(table, series.policy, series.history(), True, seed, accept)
     with tempfile.TemporaryDirectory(prefix="reveil-") as scratch:
         home = Path(scratch) / "home"
         if series.begun:
             shutil.copytree(series.home, home)
         policy = _without_anchor(series.policy)
         steps = _tables(frame, policy, pace, seed)
-        made = tuple(_publish_all(Series(policy, home), steps, releases, seed, new_people, progress))
+        made = tuple(_publish_all(Series(policy, home), steps, releases, seed, new_people, accept, progress))
     return Forecast(pace, made)
 
 
 def _publish_all(
-    copy: Series, steps: Iterator[pl.DataFrame], releases: int, seed: int, new_people: bool, progress: Progress
+    copy: Series,
+    steps: Iterator[pl.DataFrame],
+    releases: int,
+    seed: int,
+    new_people: bool,
+    accept: Sequence[str],
+    progress: Progress,
 ) -> Iterator[Ahead]:
     head = copy.history().head
     for number in range(head + 1, head + releases + 1):
         now = next(steps)
         progress(f"release {number} of {head + releases}", (number - head - 1) / releases)
         try:
-            # Rates of return that are stated here need no second word: the draws keep to them.
-            release = copy.publish(now, seed=seed, new_people=new_people or number > head + 1)
+            # What is drawn here needs no second word: rates of return are as stated, and dates stay as they are.
+            meant = (new_people, accept) if number == head + 1 else (True, tuple(DOUBTS))
+            release = copy.publish(now, seed=seed, new_people=meant[0], accept=meant[1])
         except InfeasibleError as error:
             yield Ahead(number, now.height, refused=error.faults[0].message)
             return

@@ -10,16 +10,17 @@ from html import escape
 from typing import Any
 
 from reveil.background.loading import Background
+from reveil.base.doubts import accepted
 from reveil.base.errors import Fault, InfeasibleError, InputError, stop_if
 from reveil.base.progress import Progress, silent
 from reveil.base.words import some
 from reveil.guarantees.catalog import descriptors
 from reveil.history.history import History
+from reveil.jobs.input import usable
 from reveil.plan.loss import loss_of
 from reveil.plan.methods import method
 from reveil.policy.method import GLOBAL_SCHEMES, SCHEMES, MethodSection, scheme_faults
 from reveil.policy.policy import Policy, PolicyLike, load_policy
-from reveil.publish import usable
 from reveil.table.encode import encode
 
 COMPARED = (*SCHEMES[:3], "mondrian", SCHEMES[3])
@@ -86,6 +87,7 @@ def compare(
     schemes: Sequence[str] = COMPARED,
     seed: int = 0,
     progress: Progress = silent,
+    accept: Sequence[str] = (),
 ) -> Comparison:
     """Plan one table with several schemes. Nothing is written, and a series is not looked at.
 
@@ -100,7 +102,7 @@ def compare(
     """
     loaded = load_policy(policy)
     _refuse(loaded, schemes)
-    frame, bench = usable(table, loaded, History(), False, seed)
+    _, frame, bench = usable(table, loaded, History(), False, seed, accepted(accept))
     trials = []
     for place, scheme in enumerate(schemes):
         progress(f"planning: {scheme}", place / len(schemes))

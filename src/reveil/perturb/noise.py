@@ -34,7 +34,9 @@ def add_noise(
     True
     """
     mean = values.mean(axis=0)
-    centred = values - mean
+    spread = values.std(axis=0)
+    # In units of their own: beside a column of 1e10, one of 1 would be taken for a rounding error.
+    centred = (values - mean) / np.where(spread > 0, spread, 1.0)
     covariance = centred.T @ centred / len(values)
     noise = rng.standard_normal(values.shape)
     noise -= noise.mean(axis=0)
@@ -43,7 +45,7 @@ def add_noise(
     drawn = np.linalg.cholesky(noise.T @ noise / len(values))
     noise = noise @ np.linalg.solve(drawn.T, amount * _root(wanted))
     scale = np.sqrt(1 + amount**2) if keep_variance else 1.0
-    return np.asarray(mean + (centred + noise) / scale)
+    return np.asarray(mean + spread * (centred + noise) / scale)
 
 
 def _root(covariance: Floats) -> Floats:

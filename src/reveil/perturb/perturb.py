@@ -7,7 +7,7 @@ anyone average it away, so the report says so.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 
 import polars as pl
 
+from reveil.base.doubts import accepted
 from reveil.base.errors import Fault, GuaranteeError, InputError, stop_if
 from reveil.base.lots import KEY_FILE, KeyLike, generator, key_for, secret_of
 from reveil.base.progress import Progress, silent
@@ -27,8 +28,7 @@ from reveil.perturb.report import write_report
 from reveil.perturb.steps import Recipe
 from reveil.policy.policy import load_as
 from reveil.published.format import PRIVATE, PUBLIC, TABLE
-from reveil.table.read import declares_types, read_table
-from reveil.table.roles import options, prepare
+from reveil.table.roles import read_prepared
 from reveil.verify.comparing import Check
 from reveil.write.emit import emit
 from reveil.write.folders import copy_release, make_halves
@@ -79,11 +79,13 @@ def perturb(
     key: KeyLike | None = None,
     out: str | Path | None = None,
     progress: Progress = silent,
+    accept: Sequence[str] = (),
 ) -> Perturbed:
     """Publish a table with its values changed as the `[[perturb]]` steps of the policy say, checked from its bytes.
 
     `out` is a new or empty folder for the public and the private half; without it, nothing is left on disk. A release
     made with a `seed` keeps a key in its private half: seed and key together repeat it, and neither does so alone.
+    `accept` names doubts about the table that are right as they are (`reveil.base.doubts`).
 
     >>> people = pl.DataFrame({"name": list("abcdef"), "salary": [30, 31, 35, 60, 61, 65]})
     >>> columns = {"name": "identifier", "salary": "sensitive"}
@@ -96,7 +98,7 @@ def perturb(
     if target is not None and target.exists():
         store.new_folder(target)  # an occupied folder is refused before any work
     progress("reading", 0.0)
-    frame = _usable(table, recipe, seed)
+    frame = _usable(table, recipe, seed, accepted(accept))
     own = key_for(seed, key)
     with tempfile.TemporaryDirectory(prefix="reveil-") as scratch:
         staged = Path(scratch)
@@ -110,13 +112,13 @@ def perturb(
             raise store.refused_by_disk(error) from error
 
 
-def _usable(table: Any, recipe: Recipe, seed: int | None) -> pl.DataFrame:
+def _usable(table: Any, recipe: Recipe, seed: int | None, accept: Sequence[str]) -> pl.DataFrame:
     """The table, prepared; or every fault of table, steps and seed together."""
     faults: list[Fault] = []
     if seed is not None and seed < 0:
         faults.append(Fault("R222", "seed", f"{seed} is negative", "use 0 or a larger number, or none"))
     try:
-        frame = prepare(read_table(table, options(recipe)), recipe, declared=declares_types(table))
+        _, frame = read_prepared(table, recipe, accept=accept)
     except InputError as error:
         raise InputError([*faults, *error.faults]) from None
     stop_if(faults + faults_of(frame, recipe))

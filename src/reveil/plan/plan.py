@@ -9,7 +9,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from reveil.base.errors import Fault, InfeasibleError
 from reveil.base.progress import Progress
+from reveil.base.words import some
 from reveil.history.history import History
 from reveil.policy.policy import Policy
 from reveil.table.encode import Encoded
@@ -77,3 +79,12 @@ class Planner(Protocol):
     def __call__(
         self, encoded: Encoded, history: History, policy: Policy, *, seed: int, progress: Progress
     ) -> Plan: ...
+
+
+def refuse_nothing(plan: Plan) -> None:
+    """A release without anybody in it would be certified, and be worth nothing."""
+    if (plan.groups < 0).all():
+        reasons = "; ".join(f"{rows:,} withheld: {reason}" for reason, rows in plan.reasons.items())
+        message = f"nobody of {some(len(plan.groups), 'row')} could be published{f' ({reasons})' if reasons else ''}"
+        remedy = 'ask for a weaker promise, coarser hierarchies or merged values, or set method.infeasible = "refuse"'
+        raise InfeasibleError(Fault("R137", "release", message, remedy, len(plan.groups)))

@@ -22,7 +22,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from reveil.base.text import plain_text
+from reveil.base.text import MOST_DIGITS, far, plain_text
 from reveil.hierarchies.tree import ANY, Hierarchy
 
 Kind = Literal["value", "interval", "set", "any", "missing"]
@@ -117,9 +117,11 @@ def exact_number(text: str) -> int | Fraction | None:
     >>> exact_number("-5"), exact_number("0.1"), exact_number("2.0"), exact_number("x")
     (-5, Fraction(1, 10), 2, None)
     """
+    if len(text) > MOST_DIGITS:
+        return None  # a text of digits: no table holds such a number
     if text.isascii() and text.isdigit():
         return int(text)
-    if not _PLAIN_NUMBER.fullmatch(text):
+    if not _PLAIN_NUMBER.fullmatch(text) or far(text):
         return None
     number = Fraction(text)
     return int(number) if number.denominator == 1 else number

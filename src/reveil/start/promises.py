@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
+from reveil.base.words import some
 from reveil.guarantees import compromise_safety, k_anonymity, l_diversity, t_closeness
 from reveil.start.columns import Facts
 
@@ -86,8 +87,8 @@ def _percent(facts: Facts) -> str:
 
 def _single(sensitive: Sequence[Facts], rows: int) -> str:
     """The usual promise about one release, as far as this table can keep it when all of it is one group."""
-    k = min(K, rows) or K
-    few = "" if k == K else f"# The table has {rows} rows, so no group can be larger.\n"
+    k = max(2, min(K, rows)) if rows else K
+    few = "" if k == K else f"# The table has {some(rows, 'row')}, so no group can be larger.\n"
     size = f"{few}k = {k}                      # nobody is in a group of fewer than this many rows\n"
     if not sensitive:
         note = "# No sensitive column was found, so only being singled out is protected against.\n"

@@ -101,10 +101,16 @@ def _period(frame: pl.DataFrame, key: int, looks: Sequence[Look]) -> str | None:
     return next((pair.columns[1] for pair in pairs if pair.n_unique() == known.height), None)
 
 
-def draft_policy(suggestions: Sequence[Suggestion], name: str, hierarchies: Mapping[str, str] | None = None) -> str:
+def draft_policy(
+    suggestions: Sequence[Suggestion],
+    name: str,
+    hierarchies: Mapping[str, str] | None = None,
+    query: str | None = None,
+) -> str:
     """The text of a `reveil.toml` with a comment for every column.
 
-    `hierarchies` are files beside the table, by column (`find_hierarchies`); quasi-identifiers use theirs.
+    `hierarchies` are files beside the table, by column (`find_hierarchies`); quasi-identifiers use theirs. `query` is
+    what the table was read with from a database: the policy keeps it.
 
     >>> draft = draft_policy(suggest(pl.DataFrame({"age": [31, 35, 35], "sex": ["F", "M", "F"]})), "people")
     >>> print(draft.split("[columns]")[1].split("[values]")[0].strip())
@@ -126,7 +132,9 @@ def draft_policy(suggestions: Sequence[Suggestion], name: str, hierarchies: Mapp
         "# it, and it harms nobody) or drop. `reveil explain WORD` explains the words used here.",
         "# The comments hold reasons, counts and shares, but no values of the table.",
         *lone,
-        *("", "[series]", f"name = {inline(name or 'series')}", "", "[columns]"),
+        *("", "[series]", f"name = {inline(name or 'series')}"),
+        *(("", "[input]", f"query = {inline(query)}") if query else ()),
+        *("", "[columns]"),
     ]
     for role, title in SECTIONS.items():
         listed = by_role[role]

@@ -22,7 +22,7 @@ STEP = 16 * MEGABYTE  # of a compressed file, unpacked at a time
 def check_size(unpacked: int, options: ReadOptions, where: str) -> None:
     """Refuse what would take more memory than is allowed."""
     if unpacked > options.max_megabytes * MEGABYTE:
-        message = f"unpacks to more than {options.max_megabytes:,} MB"
+        message = f"is more than {options.max_megabytes:,} MB, unpacked"
         raise refusal("R114", where, message, "check that it is the right file, or raise max_megabytes under [input]")
 
 

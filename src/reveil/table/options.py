@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from reveil.base.errors import Fault, InputError, stop_if
 
+NAMELESS = "\0"  # while it is read, the name of a first column that has none
+
 
 @dataclass(frozen=True)
 class ReadOptions:
@@ -26,6 +28,7 @@ class ReadOptions:
     max_megabytes: int = 4_000
     max_columns: int = 10_000
     max_cell: int = 10_000_000
+    accept: tuple[str, ...] = ()  # doubts that somebody accepts (`reveil.base.doubts`), not a key of policies
 
 
 def refusal(code: str, where: str, message: str, remedy: str, rows: int | None = None) -> InputError:
@@ -33,9 +36,14 @@ def refusal(code: str, where: str, message: str, remedy: str, rows: int | None =
     return InputError(Fault(code, where, first.rstrip("."), remedy, rows))
 
 
-def checked_names(names: Iterable[str], where: str) -> list[str]:
-    """Names of columns without surrounding blanks; nameless ones and doubles are refused."""
+def checked_names(names: Iterable[str], where: str, *, index: bool = False) -> list[str]:
+    """Names of columns without surrounding blanks; nameless ones and doubles are refused.
+
+    With `index`, the first column alone may have none: it may number the rows, as its cells will tell.
+    """
     stripped = [name.strip() for name in names]
+    if index and stripped[:1] == [""] and stripped.count("") == 1:
+        stripped[0] = NAMELESS
     places = ", ".join(str(place) for place, name in enumerate(stripped, 1) if not name)
     what = f"column {places} of {len(stripped)} has no name"
     faults = [Fault("R107", where, what, "name it; write files without a row index")] if places else []

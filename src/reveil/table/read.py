@@ -22,18 +22,29 @@ from urllib.parse import unquote
 import polars as pl
 
 from reveil.base.addresses import HIDDEN, masked, several_marks
-from reveil.base.errors import Fault, InputError, stop_if
+from reveil.base.doubts import doubt
+from reveil.base.errors import Fault, InputError, brief, stop_if
 from reveil.base.text import plain_text
 from reveil.table.cells import text_series, texts
+from reveil.table.doubts import counts_rows, index_fault
 from reveil.table.limits import check_size, limit_faults
-from reveil.table.options import ReadOptions, checked_names, refusal
+from reveil.table.options import NAMELESS, ReadOptions, checked_names, refusal
 from reveil.table.text_files import read_text
 
 TEXT = (".csv", ".tsv", ".tab", ".txt")
 COLUMNAR = (".parquet", ".arrow", ".feather", ".ipc")
 STATS = {".dta": "read_dta", ".sav": "read_sav", ".sas7bdat": "read_sas7bdat"}
 PLAIN = {int, float, bool, str, Decimal, datetime.date, datetime.datetime, uuid.UUID}  # of database values
-ANYWHERE = ("decimal", "nulls", "max_megabytes", "max_columns", "max_cell")  # options that every source honours
+SHOWN_SHEETS = 5
+FETCHED = 50_000  # rows of a query at a time
+ANYWHERE = (
+    "decimal",
+    "nulls",
+    "max_megabytes",
+    "max_columns",
+    "max_cell",
+    "accept",
+)  # options that every source honours
 SUFFIXES = (*TEXT, *(s + ".gz" for s in TEXT), *COLUMNAR, ".xlsx", *STATS)
 
 
@@ -61,10 +72,21 @@ def read_table(
     else:
         frame = _from_frame(source, options)
     frame.columns = checked_names(frame.columns, "table")
+    frame = _without_nameless(frame, options, where)
     frame = frame.with_columns(pl.col(pl.Null, pl.Categorical, pl.Enum).cast(pl.String))
     frame = frame.with_columns(texts(column) for column in frame if column.dtype == pl.Object)
     stop_if(limit_faults(frame, options, where))
     return frame if options.nulls == ("",) else frame.with_columns(_known(column, options.nulls) for column in frame)
+
+
+def _without_nameless(frame: pl.DataFrame, options: ReadOptions, where: str) -> pl.DataFrame:
+    """A first column without a name that numbers the rows is asked about, and left out where that is accepted."""
+    if NAMELESS not in frame.columns:
+        return frame
+    if not counts_rows(frame[NAMELESS]):
+        checked_names(["", *frame.columns[1:]], where)
+    stop_if([] if "row-index" in options.accept else [index_fault("")])
+    return frame.drop(NAMELESS)
 
 
 def declares_types(source: Any) -> bool:
@@ -133,6 +155,7 @@ def _from_file(path: Path, where: str, options: ReadOptions, found_out: bool) ->
         raise refusal("R101", where, "a folder" if path.is_dir() else "there is no such file", "check the name")
     if kind not in SUFFIXES:
         raise refusal("R102", where, f"the suffix '{kind}' is not known", f"use one of {' '.join(SUFFIXES)}")
+    check_size(path.stat().st_size, options, where)
     text = kind.removesuffix(".gz") in TEXT
     used = ("delimiter", "encoding", "multiline") if text else ("sheet",) if kind == ".xlsx" else ()
     _refuse_unused(options, (*ANYWHERE, *used), where)
@@ -157,19 +180,23 @@ def _from_binary(path: Path, kind: str, where: str, options: ReadOptions) -> pl.
     if kind == ".xlsx":
         return _from_excel(path, where, options)
     if kind in STATS:
-        return _from_statistics(path, STATS[kind])
+        return _from_statistics(path, STATS[kind], where, options)
     data = io.BytesIO(path.read_bytes())  # not the name, which may hold glob characters
     if kind == ".parquet":
         # Repeated values take no space in the file: a small one may unpack to any size.
         known = pl.scan_parquet(data)
         check_size(8 * known.select(pl.len()).collect().item() * len(known.collect_schema()), options, where)
         frame = pl.read_parquet(data)
+    elif data.getvalue().startswith(b"ARROW1"):
+        packed = pl.scan_ipc(data)
+        check_size(8 * packed.select(pl.len()).collect().item() * len(packed.collect_schema()), options, where)
+        frame = pl.read_ipc(data)
     else:
-        frame = pl.read_ipc(data) if data.getvalue().startswith(b"ARROW1") else pl.read_ipc_stream(data)
+        frame = pl.read_ipc_stream(data)
     return frame.drop(name for name in frame.columns if re.fullmatch(r"__index_level_\d+__", name))
 
 
-def _from_statistics(path: Path, reader: str) -> pl.DataFrame:
+def _from_statistics(path: Path, reader: str, where: str, options: ReadOptions) -> pl.DataFrame:
     """Values with their labels; codes that have none stay what they are. Which codes have labels, the file states.
 
     Labels of codes that mean missing say nothing about the others, so that a number stays a number.
@@ -177,8 +204,11 @@ def _from_statistics(path: Path, reader: str) -> pl.DataFrame:
     import pyreadstat
 
     read = getattr(pyreadstat, reader)
+    known = {} if reader == "read_sas7bdat" else {"user_missing": True}
+    head = read(path, metadataonly=True, **known)[1]
+    check_size(8 * (head.number_rows or 0) * (head.number_columns or 0), options, where)
     table, facts = read(path, output_format="polars")
-    stated = {} if reader == "read_sas7bdat" else read(path, metadataonly=True, user_missing=True)[1].missing_ranges
+    stated = head.missing_ranges if known else {}
     labels = {name: _meant(known, stated.get(name, ())) for name, known in facts.variable_value_labels.items()}
     return pl.DataFrame(table).with_columns(
         texts(table[name]).replace({plain_text(code): label for code, label in known.items()})
@@ -208,13 +238,29 @@ def _from_excel(path: Path, where: str, options: ReadOptions) -> pl.DataFrame:
     book, sheet = fastexcel.read_excel(path), options.sheet
     if sheet is not None and sheet not in book.sheet_names:
         raise refusal("R106", where, f"there is no sheet '{sheet}'", f"choose one of {book.sheet_names}")
+    if sheet is None and "several-sheets" not in options.accept:
+        stop_if(_sheet_faults(book, where))
     head = pl.DataFrame(book.load_sheet(sheet or 0, header_row=None, n_rows=1, dtypes="string"))
     if not head.height:
         raise refusal("R103", where, "the sheet is empty", "give it a line of column names")
     frame = pl.DataFrame(book.load_sheet(sheet or 0, dtypes="string"))
-    frame.columns = checked_names((name or "" for name in head.row(0)), where)
+    frame.columns = checked_names((name or "" for name in head.row(0)), where, index=True)
     days = pl.all().str.replace(r"^(\d{4}-\d\d-\d\d) 00:00:00$", "${1}")  # a day has no time in a workbook
     return frame.with_columns(days)
+
+
+def _sheet_faults(book: Any, where: str) -> list[Fault]:
+    """A workbook in which several sheets hold something: the first may be a cover, or only one part of the people."""
+    filled = [
+        name
+        for name in book.sheet_names
+        if pl.DataFrame(book.load_sheet(name, header_row=None, n_rows=1, dtypes="string")).height
+    ]
+    if len(filled) < 2:
+        return []
+    message = f"has {len(filled)} sheets that are not empty: {', '.join(map(brief, filled[:SHOWN_SHEETS]))}"
+    remedy = f'name the one that is meant under [input], such as sheet = "{filled[0]}"'
+    return [doubt("several-sheets", where, message, remedy)]
 
 
 def _from_database(source: str, options: ReadOptions) -> pl.DataFrame:
@@ -259,7 +305,7 @@ def _from_database(source: str, options: ReadOptions) -> pl.DataFrame:
                 base.connection.driver_connection.set_authorizer(_only_reading)  # type: ignore[union-attr]
             result = base.exec_driver_sql(options.query)
             if result.returns_rows:
-                names, rows = checked_names(result.keys(), where), result.fetchall()
+                names, rows = checked_names(result.keys(), where), _fetched(result, options, where)
                 columns = zip(*rows, strict=True) if rows else [()] * len(names)
                 return pl.DataFrame([_series(*column) for column in zip(names, columns, strict=True)])
     except ModuleNotFoundError as error:
@@ -270,6 +316,15 @@ def _from_database(source: str, options: ReadOptions) -> pl.DataFrame:
             reason = reason.replace(secret, HIDDEN)
         raise refusal(code, where, f"{what}: {reason}", remedy) from None
     raise refusal("R112", where, "the query returns no table", "pass a SELECT")
+
+
+def _fetched(result: Any, options: ReadOptions, where: str) -> list[Any]:
+    """All rows of a query, unless they are too many."""
+    rows: list[Any] = []
+    while part := result.fetchmany(FETCHED):
+        rows += part
+        check_size(8 * len(rows) * len(part[0]), options, where)
+    return rows
 
 
 def _only_reading(action: int, first: str | None, second: str | None, *_: str | None) -> int:

@@ -8,14 +8,16 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from reveil.base.errors import Fault, stop_if
+from reveil.base.errors import Fault, InputError, stop_if
 from reveil.base.words import some
 from reveil.policy.policy import Column, ColumnType, DateOrder, Policy, Publication
 from reveil.table.cells import texts
+from reveil.table.doubts import doubtful_rows, without_index
 from reveil.table.numbers import first_rows, mark_of
 from reveil.table.options import ReadOptions
 from reveil.table.read import declares_types, read_table
@@ -25,9 +27,29 @@ RESERVED = ("group", "person", "release")  # what the columns of a series' relea
 TOO_FEW = 20  # rows from which on a column of different values tells that it names rows
 
 
-def options(policy: Publication) -> ReadOptions:
-    """How the policy wants its tables read."""
-    return ReadOptions(**{field.name: getattr(policy.input, field.name) for field in fields(ReadOptions)})
+def options(policy: Publication, accept: Sequence[str] = ()) -> ReadOptions:
+    """How the policy wants its tables read, and which doubts about them are accepted."""
+    stated = [field.name for field in fields(ReadOptions) if field.name != "accept"]
+    return ReadOptions(**{name: getattr(policy.input, name) for name in stated}, accept=tuple(accept))
+
+
+def read_prepared(
+    source: Any,
+    policy: Publication,
+    *,
+    series: bool = False,
+    types: Mapping[str, ColumnType] | None = None,
+    accept: Sequence[str] = (),
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """A table as it was read, and as `prepare` makes it; doubts and faults together, the likely cause first."""
+    raw = without_index(read_table(source, options(policy, accept)), policy, accept)
+    doubts = doubtful_rows(raw, policy, accept)
+    try:
+        frame = prepare(raw, policy, series=series, types=types, declared=declares_types(source))
+    except InputError as error:
+        raise InputError([*doubts, *error.faults]) from None
+    stop_if(doubts)
+    return raw, frame
 
 
 def prepare(

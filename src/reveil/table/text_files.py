@@ -50,6 +50,8 @@ def read_text(path: Path, where: str, options: ReadOptions, *, found_out: bool =
     check_width(len(look.names), options, where)
     if len(look.names) > 1 and data.endswith((b"\n\n", b"\n\r\n")):
         data = data.rstrip(b"\r\n") + b"\n"
+    if data.endswith(look.delimiter.encode()):
+        data += b"\n"  # of a cell too many at the very end Polars says nothing
     _check_quotes(data, where, look)
     frame = _as_strings(data, where, look.delimiter, look.names, options.nulls)
     if b'"' in data and not options.multiline:
@@ -156,7 +158,7 @@ def _dialect(data: bytes, first: bytes, where: str, options: ReadOptions) -> Dia
     if options.decimal not in (None, ".", ","):
         faults.append(Fault("R106", where, f"the decimal mark {options.decimal!r} is none", "pass . or a comma"))
     stop_if(faults)
-    return Dialect(mark, checked_names(header, where))
+    return Dialect(mark, checked_names(header, where, index=True))
 
 
 def _as_strings(data: bytes, where: str, mark: str, names: list[str], nulls: tuple[str, ...]) -> pl.DataFrame:
@@ -168,15 +170,15 @@ def _as_strings(data: bytes, where: str, mark: str, names: list[str], nulls: tup
         _explain(data, where, mark, len(names))
         raise refusal("R109", where, f"the lines cannot be parsed: {error}", "write the file again") from None
     # Polars fills up short lines in silence. They have no last value, so most files need no further look.
-    last = frame.to_series(-1)
-    if len(names) > 1 and (last.null_count() or (last == "").any()):
+    last, hollow = frame.to_series(-1), not empty or b'""' in data  # else no text is empty
+    if len(names) > 1 and (last.null_count() or (hollow and (last == "").any())):
         inside = pl.all().str.count_matches(mark, literal=True).sum()
         quoted = sum(frame.select(inside).row(0)) + "".join(names).count(mark) if b'"' in data else 0
         if data.count(mark.encode()) != (frame.height + 1) * (len(names) - 1) + quoted:
             _explain(data, where, mark, len(names))
     frame.columns = names
     # Polars keeps a quoted nothing as text.
-    filled = [pl.col(column.name) for column in frame if empty and (column == "").any()]
+    filled = [pl.col(column.name) for column in frame if empty and hollow and (column == "").any()]
     return frame.with_columns(pl.when(column != "").then(column) for column in filled)
 
 

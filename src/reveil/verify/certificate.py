@@ -39,12 +39,22 @@ class Certificate:
     versions: Mapping[str, str] = field(default_factory=dict)
     withheld: Mapping[str, int] = field(default_factory=dict)
 
+    @property
+    def undecided(self) -> bool:
+        """Whether nothing speaks against it, but it cannot be shown from what was given."""
+        failing = [verdict for verdict in self.verdicts if not verdict["holds"]]
+        sound = all(check["holds"] for check in self.checks)
+        return bool(failing) and sound and all(not verdict.get("decided", True) for verdict in failing)
+
+    @property
+    def finding(self) -> str:
+        return "holds" if self.holds else "cannot be shown from this alone" if self.undecided else "DOES NOT HOLD"
+
     def to_dict(self) -> dict[str, Any]:
         return {name: _plain(getattr(self, name)) for name in self.__dataclass_fields__}
 
     def __repr__(self) -> str:
-        verdict = "holds" if self.holds else "DOES NOT HOLD"
-        return f"Certificate({self.series!r}, release {self.release}: {verdict}; {len(self.verdicts)} verdicts)"
+        return f"Certificate({self.series!r}, release {self.release}: {self.finding}; {len(self.verdicts)} verdicts)"
 
     def _repr_html_(self) -> str:
         rows = "".join(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ from reveil.history.history import History
 from reveil.history.recorded import history_of
 from reveil.ledger.ledger import Ledger
 from reveil.policy.policy import Policy, PolicyLike, load_policy
-from reveil.published.format import GROUP, PUBLIC, public_half
+from reveil.published.format import GROUP, PACKAGE, PUBLIC, public_half
+from reveil.published.imprint import Imprint
 from reveil.verify.certificate import Certificate, certify
 from reveil.verify.comparing import Truth
 from reveil.verify.reading import grouped, published_columns, read_others
@@ -63,7 +65,12 @@ def _decoded(codes: pl.Series, book: Sequence[Any]) -> pl.Series:
 
 def check_folder(folder: Path, policy: Policy) -> Certificate:
     """Judge a folder of public files on its own, without any history."""
-    return _certificate(verify(public_half(folder), policy, History()), policy)
+    public = public_half(folder)
+    found = verify(public, policy, History())
+    imprint = Imprint.read(json.loads((public / PACKAGE).read_bytes()))
+    later = imprint is not None and imprint.release > 1 and policy.guarantee.series
+    note = "Earlier releases of this series are not known here: what is said about the series is about this one alone."
+    return _certificate(found, policy, (note,) if later else ())
 
 
 def check(published: Any, policy: PolicyLike) -> Certificate:
@@ -93,5 +100,5 @@ def check_published(published: Any, policy: Policy) -> Certificate:
     return _certificate(check_table(quasi, policy), policy)
 
 
-def _certificate(verification: Verification, policy: Policy) -> Certificate:
-    return certify(verification, policy, release=None, rows=verification.rows, reasons={}, hashes={})
+def _certificate(verification: Verification, policy: Policy, notes: tuple[str, ...] = ()) -> Certificate:
+    return certify(verification, policy, release=None, rows=verification.rows, reasons={}, hashes={}, notes=notes)

@@ -37,7 +37,9 @@ class PublishedRelease:
 
 
 def sources_of(ledger: Ledger, staged: PublishedRelease | None = None) -> list[PublishedRelease]:
-    """The releases of a series, and one that is staged on top."""
+    """The releases of a series, as they were recorded byte by byte, and one that is staged on top."""
+    if faults := ledger.check():
+        raise TamperedError(faults)
     sources = [
         PublishedRelease(
             ledger.path(record.number) / PUBLIC,
@@ -104,6 +106,8 @@ def _named(cells: pl.DataFrame, texts: dict[Any, str]) -> pl.DataFrame:
 def _counts(counts: pl.DataFrame | None, shown: pl.Series, groups: int, number: int) -> pl.DataFrame:
     """Counterfeits of each group; the release states them for all groups that it shows, and for no others."""
     stated = counts if counts is not None else pl.DataFrame(schema={GROUP: pl.Int64, COUNT: pl.Int64})
+    if not {GROUP, COUNT} <= set(stated.columns):
+        _refuse(number, 1, "table of counterfeit counts", "has other columns")
     lost = len(set(stated[GROUP]) ^ set(shown))
     _refuse(number, lost, "groups", "have no counterfeit count, or are not shown")
     fakes = np.zeros(groups, dtype=np.int64)

@@ -332,6 +332,7 @@ def unknown_members(name: str, bound: Fraction | int, view: View, details: dict[
         view.count,
         len(view.classes),
         details,
+        decided=False,
     )
 
 

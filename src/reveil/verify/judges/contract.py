@@ -55,6 +55,7 @@ class Verdict:
     violating_classes: int = 0
     violating_rows: int = 0
     details: Mapping[str, Any] = field(default_factory=dict)  # small JSON values: column, example class, distance used
+    decided: bool = True  # False: it does not hold only because the judge lacks what it needs to know
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -67,6 +68,7 @@ class Verdict:
             "violating_classes": self.violating_classes,
             "violating_rows": self.violating_rows,
             "details": dict(self.details),
+            **({} if self.decided else {"decided": False}),
         }
 
 

@@ -1,0 +1,37 @@
+"""What jobs that plan begin with: the table, and the judges that the policy asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+
+from reveil.base.errors import Fault, InputError, stop_if
+from reveil.history.history import History
+from reveil.policy.policy import Policy
+from reveil.table.identify import collision_faults
+from reveil.table.roles import order_faults, read_prepared
+from reveil.verify.verify import Bench
+
+
+def usable(
+    table: Any, policy: Policy, past: History, series: bool, seed: int | None, accept: Sequence[str] = ()
+) -> tuple[pl.DataFrame, pl.DataFrame, Bench]:
+    """The table as read and prepared, and its judges; or every fault of policy and table together, before any work."""
+    faults: list[Fault] = []
+    bench = None
+    if seed is not None and seed < 0:
+        faults.append(Fault("R222", "seed", f"{seed} is negative", "use 0 or a larger number, or none"))
+    try:
+        bench = Bench.seat(policy)
+    except InputError as error:
+        faults += error.faults
+    try:
+        raw, frame = read_prepared(table, policy, series=series, types=past.types, accept=accept)
+    except InputError as error:
+        raise InputError([*faults, *error.faults]) from None
+    spelled = collision_faults(frame[policy.identifier]) if policy.identifier and policy.normalises else []
+    stop_if(faults + order_faults(frame, policy) + spelled)
+    assert bench is not None  # or there was a fault
+    return raw, frame, bench
