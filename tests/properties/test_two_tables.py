@@ -117,9 +117,9 @@ def worst(name, steps):
     _, change, known = MODELS[name]
     series = told(steps)
     if change == "freely":
-        return max(_ever(series).values())
+        return max(_ever(series).values(), default=Fraction(0))
     if "individual" in name:
-        return max(_paths(series))
+        return max(_paths(series), default=Fraction(0))  # nobody may be shown
     found = Fraction(0)
     for part in parts(series):
         people = {p for release in part for who, _ in release for p in who}
