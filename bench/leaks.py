@@ -34,6 +34,7 @@ from reveil.base.errors import ReveilError
 from reveil.base.lots import generator
 from reveil.jobs.release import Release
 from reveil.publish import open_series
+from reveil.published.notation import Cell, parse_cell
 
 COLUMNS = {"name": "identifier", "age": "quasi", "town": "quasi", "illness": "sensitive"}
 VALUES = [f"v{number}" for number in range(9)]
@@ -68,6 +69,10 @@ class Step:
     def values(self) -> dict[int, Counter[str]]:
         """What each group shows."""
         found: dict[int, Counter[str]] = {}
+        if self.release.values is not None:
+            for group, value, count in self.release.values["illness"].iter_rows():
+                found.setdefault(group, Counter())[value] += count
+            return found
         for group, value in self.release.table.select("group", "illness").iter_rows():
             found.setdefault(group, Counter())[value] += 1
         return found
@@ -88,17 +93,23 @@ def people(names: range, rng: np.random.Generator, shares: Any = SKEWED) -> pl.D
     )
 
 
-def _policy(guarantee: dict[str, Any], **values: Any) -> dict[str, Any]:
+def _policy(guarantee: dict[str, Any], method: dict[str, Any] | None = None, **values: Any) -> dict[str, Any]:
     return {
         "columns": COLUMNS,
         "values": values or {"change": "never"},
         "guarantee": guarantee,
-        "method": {"infeasible": "withhold", "publish": "generalized"},
+        "method": {"infeasible": "withhold", "publish": "generalized", **(method or {})},
     }
 
 
-def series(tables: list[pl.DataFrame], guarantee: dict[str, Any], folder: Path, **values: Any) -> list[Step]:
-    made = open_series(_policy(guarantee, **values), home=folder / "home")
+def series(
+    tables: list[pl.DataFrame],
+    guarantee: dict[str, Any],
+    folder: Path,
+    method: dict[str, Any] | None = None,
+    **values: Any,
+) -> list[Step]:
+    made = open_series(_policy(guarantee, method, **values), home=folder / "home")
     return [Step(table, made.publish(table, seed=number)) for number, table in enumerate(tables, 1)]
 
 
@@ -406,6 +417,72 @@ def restored_anchored(rows: int, seed: int, folder: Path) -> Leak:
     return restored(rows, seed, folder, anchor=True)
 
 
+def boxes(rows: int, seed: int, folder: Path) -> Leak:
+    """Follow groups by their values and rows by their boxes; name somebody who fits all boxes of a row.
+
+    The list of people has everybody who was ever in the table, and as many who were not.
+    """
+    tables = arriving(rows, seed, 6)
+    guarantee = {"model": "compromise-safety", "m": 6, "k": 5}
+    steps = series(tables, guarantee, folder, {"publish": "anatomy"})
+    rng = np.random.default_rng([seed, 2])
+    inside = pl.concat([step.table for step in steps]).unique("name", keep="first", maintain_order=True)
+    listed = pl.concat([inside, people(range(10**6, 10**6 + inside.height), rng)])
+    known = list(listed.select("name", "age", "town").iter_rows())
+    hits = guesses = 0
+    single = []  # how likely a guess by the first box alone is right
+    for trail in followed(steps):
+        fits = [[name for name, age, town in known if a.covers(age) and t.covers(town)] for _, a, t in trail]
+        fit = sorted(set(fits[0]).intersection(*fits[1:])) or fits[0]
+        hits, guesses = hits + (str(rng.choice(fit)) in owners(steps, trail)), guesses + 1
+        single.append(1 / len(fits[0]))
+    guessing = float(np.mean(single)) if single else 0.0
+    said = any("Boxes of people are cut anew" in text for text in steps[-1].release.certificate.limits)
+    stated = "limit: boxes are cut anew, one of k = 5 in each release" if said else "nothing"
+    return Leak(hits, guesses, guessing, stated, 1 / 5 if said else None)
+
+
+Trail = list[tuple[tuple[int, int], Cell, Cell]]  # release and group, box of a row
+
+
+def followed(steps: list[Step]) -> list[Trail]:
+    """Rows of groups that alone show their values, from release to release, where one row alone fits."""
+    trails: dict[int, Trail] = {}  # by row of the newest release
+    done: list[Trail] = []
+    before: dict[tuple[str, ...], list[tuple[int, tuple[Cell, Cell]]]] = {}
+    for number, step in enumerate(steps):
+        table = step.release.table.with_row_index("row")
+        signs: dict[int, tuple[str, ...]] = {g: tuple(sorted(v.elements())) for g, v in step.values().items()}
+        once = Counter(signs.values())
+        now: dict[tuple[str, ...], list[tuple[int, tuple[Cell, Cell]]]] = {}
+        longer: dict[int, Trail] = {}
+        for row, group, age, town in table.select("row", "group", "age", "town").iter_rows():
+            if once[signs[group]] == 1:
+                box = (parse_cell(age), parse_cell(town))
+                now.setdefault(signs[group], []).append((row, box))
+                old = [last for last, other in before.get(signs[group], []) if meet(box, other)]
+                start = trails.pop(old[0], []) if len(old) == 1 else []
+                longer[row] = [*start, ((number, group), *box)]
+        done += [trail for trail in trails.values() if len(trail) > 1]
+        trails, before = longer, now
+    return done + [trail for trail in trails.values() if len(trail) > 1]
+
+
+def meet(one: tuple[Cell, Cell], other: tuple[Cell, Cell]) -> bool:
+    ages = any(one[0].covers(age) and other[0].covers(age) for age in range(18, 90))
+    return ages and any(one[1].covers(town) and other[1].covers(town) for town in "stuv")
+
+
+def owners(steps: list[Step], trail: Trail) -> set[str]:
+    """Who was in all these groups and boxes."""
+    found: list[set[str]] = []
+    for (number, group), age, town in trail:
+        table = steps[number].table.filter(pl.Series(steps[number].release.groups == group))
+        rows = table.select("name", "age", "town").iter_rows()
+        found.append({name for name, own, place in rows if age.covers(own) and town.covers(place)})
+    return set.intersection(*found)
+
+
 ATTACKS: dict[str, Callable[[int, int, Path], Leak]] = {
     "respelled": respelled,
     "withheld": withheld,
@@ -421,6 +498,7 @@ ATTACKS: dict[str, Callable[[int, int, Path], Leak]] = {
     "restored home": restored,
     "restored home, one value left": restored_certain,
     "restored home, anchored": restored_anchored,
+    "boxes of several releases": boxes,
 }
 
 

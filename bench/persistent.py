@@ -208,7 +208,7 @@ def run_speed(args: argparse.Namespace) -> dict[str, Any]:
                 plan = method(policy)(encoded, past, policy, seed=args.seed, progress=silent)
                 memory.add(encoded, plan)
                 continue
-            sorting = min(_sorting(encoded.positions) for _ in range(5))
+            sorting = min(sorting_time(encoded.positions) for _ in range(5))
             times = []
             for _ in range(5):  # processor time beside wall time: other work on the machine does not count
                 start, busy = time.perf_counter(), time.process_time()
@@ -225,7 +225,7 @@ def run_speed(args: argparse.Namespace) -> dict[str, Any]:
     return found
 
 
-def _sorting(positions: NDArray[np.int32]) -> tuple[float, float]:
+def sorting_time(positions: NDArray[np.int32]) -> tuple[float, float]:
     """Wall and processor time of sorting once per column."""
     columns = [np.ascontiguousarray(positions[:, c]) for c in range(positions.shape[1])]
     start, busy = time.perf_counter(), time.process_time()

@@ -38,7 +38,8 @@ from reveil.table.roles import prepare
 from reveil.verify.judges import posterior
 from reveil.verify.judges.contract import Background, View
 from reveil.verify.judges.registry import judges
-from reveil.write.recode import part, recode
+from reveil.write.recode import recode
+from reveil.write.two_tables import part
 
 STATES = 1 << 17  # larger groups are left undecided here, to keep the experiment short
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -174,8 +175,10 @@ def query_errors(
 ) -> dict[str, float | None]:
     """Median relative error of COUNT queries at selectivity 0.05, published as anatomy and generalised."""
     frame, rng = prepare(setting.table, policy), np.random.default_rng(1)
-    quasi, values = part(frame, plan, policy, rng)
-    parted = measure(quasi, frame, policy, values=values, queries=queries, selectivity=(0.05,), seed=2)
+    parts = part(frame, encoded, plan, policy, rng)
+    parted = measure(
+        parts.people.table, frame, policy, values=parts.values, queries=queries, selectivity=(0.05,), seed=2
+    )
     boxes = recode(frame, encoded, plan, policy, rng, group_column=True).table
     whole = measure(boxes, frame, policy, queries=queries, selectivity=(0.05,), seed=2)
     found = {"error anatomy": parted.queries[0].median_relative, "error generalized": whole.queries[0].median_relative}

@@ -26,7 +26,7 @@ from reveil.base.errors import InfeasibleError, ReveilError, TamperedError, stop
 from reveil.base.lots import generator, secret_of, token
 from reveil.base.progress import Progress, silent
 from reveil.history.history import History
-from reveil.history.memory import facts_of, memory_of, refuse_changes, signatures_of
+from reveil.history.memory import facts_of, memory_of, refuse_changes
 from reveil.history.recorded import history_of
 from reveil.history.returning import People, hashes_of, recognise
 from reveil.history.tables import Trace, doubtful_table, trace_of
@@ -42,17 +42,18 @@ from reveil.plan.methods import method
 from reveil.plan.plan import Plan, refuse_nothing
 from reveil.policy.agreement import faults_alone
 from reveil.policy.policy import Policy, PolicyLike, load_policy
-from reveil.published.format import PRIVATE, PUBLIC, QUASI, TABLE, value_tables
+from reveil.published.format import PEOPLE, PRIVATE, PUBLIC, TABLE, value_tables
 from reveil.published.imprint import Imprint
 from reveil.report.make import write_reports
 from reveil.table.encode import Encoded, encode
 from reveil.table.types import decided_types
 from reveil.verify.certificate import certify
-from reveil.verify.covering import Held
-from reveil.verify.verify import Bench, Truth, Verification, verify
+from reveil.verify.verify import Bench, Verification, verify
 from reveil.write.emit import count_counterfeits, emit, stamp
 from reveil.write.folders import copy_release, make_halves
-from reveil.write.recode import Recoded, part, recode
+from reveil.write.recode import recode
+from reveil.write.truth import truth_of
+from reveil.write.two_tables import part
 
 if TYPE_CHECKING:
     from reveil.audit.audit import Audit
@@ -123,20 +124,22 @@ def write_release(d: Draft, folder: Path, history: History, number: int | None, 
     series = number is not None
     progress("writing", 0.0)
     counterfeits = count_counterfeits(d.plan) if series else None
-    values = None
-    if d.policy.method.publish == "anatomy":
-        table, values = part(d.frame, d.plan, d.policy, d.rng)
-        names = value_tables(d.policy.named("sensitive"))
-        tables: dict[str, pl.DataFrame | Recoded] = {QUASI: table, **{names[name]: values[name] for name in values}}
+    values, boxes = None, None
+    if d.policy.method.two_tables:
+        parted = part(d.frame, d.encoded, d.plan, d.policy, d.rng)
+        names, values, boxes = value_tables(d.policy.named("sensitive")), parted.values, parted.boxes
+        table = parted.people.table
+        emit({PEOPLE: parted.people, **{names[n]: values[n] for n in values}}, None, d.policy, folder / PUBLIC)
     else:
         grouped = series or bool(d.policy.guarantee.priors)
         recoded = recode(d.frame, d.encoded, d.plan, d.policy, d.rng, group_column=grouped)
-        table, tables = recoded.table, {TABLE: recoded}
-    emit(tables, counterfeits, d.policy, folder / PUBLIC)
+        table = recoded.table
+        emit({TABLE: recoded}, counterfeits, d.policy, folder / PUBLIC)
     if d.imprint is not None:
         stamp(folder / PUBLIC, d.imprint)
     progress("verifying", 0.0)
-    verification = verify(folder / PUBLIC, d.policy, history, truth_of(d), d.bench)
+    truth = truth_of(d.frame, d.encoded, d.plan, d.policy, boxes)
+    verification = verify(folder / PUBLIC, d.policy, history, truth, d.bench)
     verification.insist()
     certificate = certify(
         verification,
@@ -153,36 +156,6 @@ def write_release(d: Draft, folder: Path, history: History, number: int | None, 
     write_reports(folder / PRIVATE, *seen, losses=history.losses)
     decided = decided_types(d.frame, d.policy.columns, history.types)
     return Release(table, d.plan.groups, counterfeits, certificate, None, number, values, decided)
-
-
-def truth_of(d: Draft) -> Truth:
-    """What was put in, for the verifier to compare with what came out."""
-    values = {
-        name: pl.DataFrame({"value": d.frame[name]}).group_by("value").len("rows").cast({"rows": pl.Int64})
-        for name in d.policy.named("sensitive")
-    }
-    members, quasi, left_out = None, None, None
-    if d.encoded.persons is not None:
-        left_out = left_out_of(d)
-        kept = np.flatnonzero(d.plan.groups >= 0)
-        everybody = len(kept) == d.encoded.rows  # then nothing need be copied
-        rows, frame = (slice(None), d.frame) if everybody else (kept, d.frame[kept])
-        held = {name: frame[name] for name in d.policy.named("sensitive")}
-        members = pl.DataFrame({"person": d.encoded.persons[rows], "group": d.plan.groups[rows], **held})
-        quasi = {
-            tree.name: Held(frame[tree.name], tree.leaves, d.encoded.positions[rows, number])
-            for number, tree in enumerate(d.encoded.quasi)
-        }
-    signatures = signatures_of(d.encoded, d.plan, d.policy)
-    return Truth(d.encoded.rows, d.plan.withheld, values, members, quasi, left_out, signatures)
-
-
-def left_out_of(d: Draft) -> pl.DataFrame:
-    """Who was there and is not shown, with their values."""
-    assert d.encoded.persons is not None
-    rows = np.flatnonzero(d.plan.groups < 0)
-    held = {name: d.frame[name][rows] for name in d.policy.named("sensitive")}
-    return pl.DataFrame({"person": d.encoded.persons[rows], "group": d.plan.groups[rows], **held})
 
 
 def anonymize(
@@ -279,11 +252,19 @@ class Series:
         """The past as planning and verification see it."""
         return history_of(self.ledger) if self.begun else History()
 
-    def draft(self, table: Any, past: History, seed: int | None, progress: Progress, **meant: Any) -> Draft:
+    def draft(
+        self,
+        table: Any,
+        past: History,
+        seed: int | None,
+        progress: Progress,
+        policy: Policy | None = None,
+        **meant: Any,
+    ) -> Draft:
         """The next release, planned. A series that has not begun has its key ready: the first lots come from it."""
         key = self.ledger.key if self.begun else self._first_key
         try:
-            return draft(table, self.policy, past, key, seed, progress, **meant)
+            return draft(table, policy or self.policy, past, key, seed, progress, **meant)
         except InfeasibleError as error:
             if past.head:
                 error.add_note(FIXED)
@@ -297,12 +278,21 @@ class Series:
         progress: Progress = silent,
         new_people: bool = False,
         accept: Sequence[str] = (),
+        forms: bool = False,
     ) -> Preview:
-        """What would be published and what it would cost. Changes nothing."""
+        """What would be published and what it would cost; with `forms`, in one table and in two. Changes nothing."""
         past = self.history()
-        d = self.draft(table, past, seed, progress, new_people=new_people, accept=accept)
+        meant: dict[str, Any] = {"new_people": new_people, "accept": accept}
+        d = self.draft(table, past, seed, progress, **meant)
         counts, decided = d.people.returning.counts(), decided_types(d.frame, self.policy.columns, past.types)
-        return Preview(past.head + 1, d.encoded.rows, d.plan, d.loss, self.policy.guarantee.model, counts, decided)
+        about = (self.policy.guarantee.model, counts, decided, self.policy.method.two_tables)
+        preview = Preview(past.head + 1, d.encoded.rows, d.plan, d.loss, *about)
+        if not forms:
+            return preview
+        from reveil.jobs.forms import forms_of
+
+        both = forms_of(d, lambda other: self.draft(table, past, seed, progress, other, **meant))
+        return replace(preview, forms=both)
 
     def publish(
         self,

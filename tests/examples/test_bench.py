@@ -22,6 +22,8 @@ GENERATED = {  # script and arguments; {out} is a folder of the test
     "leaks": "--rows 120 --times 1",
     "truth": "--series 8",
     "perturb": "300",
+    "series table": "--rows 90 --releases 2 --queries 10 --m 3 --shapes hospital",
+    "series speed": "--rows 300 --past 1 --m 3 --times 1",
     "single": "--rows 300",
     "startup": "1 30",
     "toolbox_plots": "{out}",
@@ -34,6 +36,7 @@ GENERATED = {  # script and arguments; {out} is a folder of the test
 }
 REAL = {  # these read ../shared/data
     "persistent_real meps": "--people 200",
+    "series table": "--shapes meps --rows 150 --releases 2 --queries 10 --m 3",
     "robust speed": "--rows 300",
     "robust breach": "--rows 300 --r 2 --queries 10",
     "schemes": "--rows 300 --times 1",

@@ -46,7 +46,7 @@ SINGLE: dict[str, dict[str, Any]] = {
     "cell": {"guarantee": {"k": 5}, "method": {"name": "cell"}},
     "sets": {"guarantee": {"k": 5}, "method": {"recode": "sets"}},
     "suppress": {"guarantee": {"k": 5}, "method": {"name": "cell", "recode": "suppress"}},
-    "anatomy": {"guarantee": {"model": "l-diversity", "l": 3}, "method": {"publish": "anatomy"}},
+    "anatomy": {"guarantee": {"model": "l-diversity", "l": 3}, "method": {"publish": "anatomy", "people": "exact"}},
 }
 COHORTS = {"model": "compromise-safety", "m": 4, "compromised": 1}
 JOINT = {"m": 2, "compromised": 0}
@@ -76,8 +76,16 @@ SERIES: dict[str, tuple[str, dict[str, Any]]] = {
         {
             "values": FREELY,
             "guarantee": {"model": "global", "l": 2, "strategy": "telescoping"},
-            "method": {"publish": "anatomy", **WITHHOLD},
+            "method": {"publish": "anatomy", "people": "exact", **WITHHOLD},
         },
+    ),
+    "cohorts in two tables": (
+        "never",
+        {"values": NEVER, "guarantee": {**COHORTS, "k": 5}, "method": {"publish": "anatomy", **WITHHOLD}},
+    ),
+    "m-distinct-star in two tables": (
+        "transitions",
+        {"guarantee": {"model": "m-distinct-star", **JOINT, "k": 4}, "method": {"publish": "anatomy", **WITHHOLD}},
     ),
     "m-distinct joint": ("transitions", {"guarantee": {"model": "m-distinct", **JOINT}, "method": WITHHOLD}),
     "m-distinct individual": (

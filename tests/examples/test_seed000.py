@@ -103,7 +103,7 @@ def test_greedy_leaves_nothing_for_the_second_release(tmp_path):
 
 def test_anatomy_keeps_the_same_promise(tmp_path):
     """Exact quasi-identifiers in one table, values by group in the other: the chance is that of the groups."""
-    anatomy = {**global_policy(protect=["chlamydia"]), "method": {"publish": "anatomy"}}
+    anatomy = {**global_policy(protect=["chlamydia"]), "method": {"publish": "anatomy", "people": "exact"}}
     series = reveil.open_series(anatomy, home=tmp_path)
     series.publish(FIGURE_1A)
     assert verdict(series.publish(FIGURE_1B))["worst"] == "7/16"

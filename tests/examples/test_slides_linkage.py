@@ -13,7 +13,6 @@ import reveil
 from reveil.measure.ask import ask
 from reveil.measure.link import Linked, link
 from reveil.measure.measure import measure
-from reveil.published.anatomy import pair
 
 PATIENTS = pl.DataFrame(
     [
@@ -161,12 +160,18 @@ ST = pl.DataFrame({"group": [1, 1, 2, 2], "disease": ["Hepatitis", "HIV", "Flu",
 ANATOMY = {
     "columns": {"age": "quasi", "sex": "quasi", "disease": "sensitive"},
     "guarantee": {"model": "l-diversity", "l": 2},
-    "method": {"publish": "anatomy"},
+    "method": {"publish": "anatomy", "people": "exact"},
 }
 
 
+def both_tables() -> pl.DataFrame:
+    """People beside the values of their group, in any order."""
+    values = ST.select("group", pl.col("disease").repeat_by("count")).explode("disease")
+    return QIT.sort("group").with_columns(values.sort("group")["disease"])
+
+
 def test_anatomy_of_ten_rows() -> None:
-    both = pair(QIT, {"disease": ST})
+    both = both_tables()
     assert reveil.check(both, ANATOMY).holds
     assert not reveil.check(both, {**ANATOMY, "guarantee": {"model": "l-diversity", "l": 3}}).holds
     # "The probability of linking a record to a sensitive value is 1/l = 1/2 = 50 %."
@@ -198,10 +203,10 @@ def test_counting_in_the_anatomy(where: dict[str, object], expected: Fraction, l
 
 
 def test_the_anatomy_as_files(tmp_path: Path) -> None:
-    QIT.write_csv(tmp_path / "qit.csv")
-    ST.write_csv(tmp_path / "st.csv")
+    QIT.write_csv(tmp_path / "people.csv")
+    ST.write_csv(tmp_path / "values.csv")
     assert ask(tmp_path, {"age": "30", "disease": "HIV"}).expected == Fraction(3, 2)
-    original = pair(QIT, {"disease": ST}).drop("group")
+    original = both_tables().drop("group")
     found = measure(QIT, original, ANATOMY, values={"disease": ST}, queries=200)
     assert found.ncp_mean == 0  # quasi-identifiers are exact
     assert found.classes == 2

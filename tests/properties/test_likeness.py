@@ -133,7 +133,7 @@ def test_a_loss_never_counts():
 def test_it_goes_with_anatomy_and_with_other_conditions():
     people = pl.DataFrame({"age": range(20, 44), "s": ["a", "b", "c", "d"] * 6})
     columns = {"age": "quasi", "s": "sensitive"}
-    for method in ({}, {"publish": "anatomy"}):
+    for method in ({}, {"publish": "anatomy", "people": "exact"}):
         promise = {"model": "l-diversity", "l": 2, "beta": 1}
         release = reveil.anonymize(people, {"columns": columns, "guarantee": promise, "method": method}, seed=1)
         assert [verdict["guarantee"] for verdict in release.certificate.verdicts] == ["l-diversity", "beta-likeness"]

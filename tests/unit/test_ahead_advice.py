@@ -146,3 +146,18 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "cells that say nothing" in cli("plan", *where, "--advice")[1]
     for idle in (["--leave", "0.1"], ["--advice", "--ahead", "2"], ["--advice", "--home", "x"]):
         assert cli("plan", *where, *idle)[0] == 2
+
+
+def test_two_tables_are_tried_for_a_series_in_one() -> None:
+    table = reveil.simulate(reveil.Scenario(rows=150, releases=1, values="never", seed=2)).tables[0]
+    columns = {"patient": "identifier", "age": "quasi", "sex": "quasi", "diagnosis": "sensitive"}
+    promise = {"model": "compromise-safety", "m": 4}
+    policy = {"columns": columns, "values": {"change": "never"}, "guarantee": promise}
+    advice = advise(table.select(*columns), policy)
+    parted = next(way for way in advice.ways if way.change == "two tables, k = 5")
+    assert parted.after < parted.before
+    boxed = {**policy, "guarantee": {**promise, "k": 5}, "method": {"publish": "anatomy"}}
+    again = advise(table.select(*columns), boxed)
+    assert sum(again.loss.values()) == pytest.approx(parted.after * 2, abs=1e-6)
+    exact = advise(table.select(*columns), {**policy, "method": {"publish": "anatomy", "people": "exact"}})
+    assert set(exact.nothing_said.values()) == {0}

@@ -236,7 +236,7 @@ def test_an_anatomy_as_it_is_published(tmp_path):
     policy = {
         "columns": POLICY["columns"],
         "guarantee": {"model": "l-diversity", "l": 2},
-        "method": {"publish": "anatomy"},
+        "method": {"publish": "anatomy", "people": "exact"},
     }
     made = reveil.open_series(policy, tmp_path / "home")
     made.publish(FIRST, seed=1)
@@ -374,8 +374,8 @@ def test_overlapping_groups_that_show_the_same_value_tell_it():
 def test_comparison_of_ways_to_publish(tmp_path):
     table = compare(tmp_path / "compare", 120, 2, shares=(0.04,), limit=1.0)
     last = dict(table.filter(pl.col("release") == "2").select("way", "exposed").iter_rows())
-    assert len(last) == 5
-    assert last["closed cohorts (default)"] == 0
+    assert len(last) == 6
+    assert last["closed cohorts, one table"] == last["closed cohorts, two tables (default)"] == 0
     assert last["each release l-diverse (Mondrian)"] > 20
     assert "after 2" in exposed_lines(table)
 

@@ -50,7 +50,10 @@ def test_a_scheme_that_cannot_keep_the_promise_says_why():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"method": {"publish": "anatomy"}, "guarantee": {"model": "l-diversity", "l": 2}}, "anatomy"),
+        (
+            {"method": {"publish": "anatomy", "people": "exact"}, "guarantee": {"model": "l-diversity", "l": 2}},
+            "anatomy",
+        ),
         ({"guarantee": {"model": "m-invariance", "m": 2}, "values": {"change": "never"}}, "m-invariance"),
     ],
 )

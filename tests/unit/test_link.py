@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import itertools
 import json
+from collections import Counter
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -121,7 +122,7 @@ def test_anatomy_hides_values_and_not_people() -> None:
     policy = {
         "columns": {"age": "quasi", "ill": "sensitive"},
         "guarantee": {"model": "l-diversity", "l": 4},
-        "method": {"publish": "anatomy"},
+        "method": {"publish": "anatomy", "people": "exact"},
     }
     release = reveil.anonymize(table, policy, seed=1)
     people = pl.DataFrame({"who": [f"p{i}" for i in range(20)], "age": list(range(20, 40))})
@@ -212,6 +213,44 @@ def test_answers_are_those_of_all_worlds(rows: list[tuple[int, int, str]], age: 
     assert found.deviation == pytest.approx(variance**0.5, abs=1e-9)
 
 
+@given(
+    st.lists(st.tuples(st.integers(0, 1), st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=4),
+    st.lists(st.sampled_from("xyz"), min_size=4, max_size=6),
+    st.sampled_from(["1", "[1-2]", "*", "{0,3}", ">=2"]),
+    st.sampled_from(["x", "{x,y}"]),
+)
+def test_answers_about_boxes_are_those_of_all_worlds(
+    rows: list[tuple[int, int, int]], shown: list[str], age: str, value: str
+) -> None:
+    """People may have any age of their box, and of the values of their group (more than people) any, in any order."""
+    groups = sorted({group for group, _, _ in rows})
+    boxes = [(group, low, low + width) for group, low, width in rows]
+    people = pl.DataFrame(
+        [(g, f"[{a}-{b}]" if a < b else str(a)) for g, a, b in boxes], schema=["group", "age"], orient="row"
+    )
+    counts = Counter((group, text) for group in groups for text in shown)
+    table = pl.DataFrame(
+        [(g, text, n) for (g, text), n in counts.items()], schema=["group", "ill", "count"], orient="row"
+    )
+    found = ask((people, {"ill": table}), {"age": age, "ill": value})
+    ages, values = parse_cell(age, numeric=True), parse_cell(value)
+    expected, variance, least, most = Fraction(0), 0.0, 0, 0
+    for group in groups:
+        mine = [[ages.covers(x) for x in range(a, b + 1)] for g, a, b in boxes if g == group]
+        having = [values.covers(text) for text in shown]
+        worlds = [
+            sum(a and b for a, b in zip(match, order, strict=True))
+            for match in itertools.product(*mine)
+            for order in itertools.permutations(having, len(mine))
+        ]
+        expected += Fraction(sum(worlds), len(worlds))
+        variance += float(np.var(worlds))
+        least, most = least + min(worlds), most + max(worlds)
+    assert found.expected == expected
+    assert (found.least, found.most) == (least, most)
+    assert found.deviation == pytest.approx(variance**0.5, abs=1e-9)
+
+
 def test_questions_to_a_release_on_disk(tmp_path: Path) -> None:
     table = pl.DataFrame(
         {
@@ -224,7 +263,7 @@ def test_questions_to_a_release_on_disk(tmp_path: Path) -> None:
     policy = {
         "columns": {"zip": "quasi", "age": "quasi", "ill": "sensitive", "drug": "sensitive"},
         "guarantee": {"model": "l-diversity", "l": 2},
-        "method": {"publish": "anatomy"},
+        "method": {"publish": "anatomy", "people": "exact"},
     }
     release = reveil.anonymize(table, policy, seed=1, out=tmp_path / "out")
     for published in (release, tmp_path / "out", tmp_path / "out" / "public"):
@@ -249,7 +288,7 @@ def test_questions_to_a_release_on_disk(tmp_path: Path) -> None:
     with pytest.raises(InputError) as refusal:
         ask(release, {"ill": "flu", "drug": "a", "colour": "red"})
     assert [fault.code for fault in refusal.value.faults] == ["R741", "R741"]
-    with pytest.raises(InputError, match="is not an anatomy"):
+    with pytest.raises(InputError, match="is not in two tables"):
         ask(table, {"ill": "flu"})
 
 
@@ -259,7 +298,7 @@ def test_measuring_an_anatomy_from_its_folder(tmp_path: Path, monkeypatch: pytes
     table.write_csv("table.csv")
     Path("reveil.toml").write_text(
         '[columns]\nage = "quasi"\nill = "sensitive"\n'
-        '[guarantee]\nmodel = "l-diversity"\nl = 4\n[method]\npublish = "anatomy"\n'
+        '[guarantee]\nmodel = "l-diversity"\nl = 4\n[method]\npublish = "anatomy"\npeople = "exact"\n'
     )
     release = reveil.anonymize(table, "reveil.toml", seed=1, out="out")
     run = CliRunner().invoke(app, ["measure", "out", "table.csv", "--json"])
@@ -269,18 +308,18 @@ def test_measuring_an_anatomy_from_its_folder(tmp_path: Path, monkeypatch: pytes
     assert again.ncp_mean == 0
     assert release.values is not None
     with pytest.raises(InputError) as refusal:
-        measure(release.table.head(39), table, load_policy("reveil.toml"), values=release.values)
+        measure(pl.concat([release.table] * 2), table, load_policy("reveil.toml"), values=release.values)
     assert refusal.value.faults[0].code == "R707"
 
 
 def test_an_anatomy_whose_tables_do_not_fit_is_refused(tmp_path: Path) -> None:
-    pl.DataFrame({"group": [1, 1], "age": [20, 30]}).write_csv(tmp_path / "qit.csv")
-    with pytest.raises(InputError, match="has no st"):
+    pl.DataFrame({"group": [1, 1], "age": [20, 30]}).write_csv(tmp_path / "people.csv")
+    with pytest.raises(InputError, match="has no values"):
         open_published(tmp_path)
-    pl.DataFrame({"group": [1], "ill": ["flu"], "count": [3]}).write_csv(tmp_path / "st.csv")
-    with pytest.raises(InputError, match="do not fit together"):
+    pl.DataFrame({"group": [1], "ill": ["flu"], "count": [1]}).write_csv(tmp_path / "values.csv")
+    with pytest.raises(InputError, match="a group has more people than values"):
         open_published(tmp_path)
-    pl.DataFrame({"ill": ["flu"], "count": [3]}).write_csv(tmp_path / "st.csv")
+    pl.DataFrame({"ill": ["flu"], "count": [3]}).write_csv(tmp_path / "values.csv")
     with pytest.raises(InputError, match="no column 'group'"):
         open_published(tmp_path)
     (tmp_path / "empty").mkdir()
@@ -338,7 +377,7 @@ def test_no_name_of_a_column_is_special_to_an_anatomy(name: str, role: str) -> N
     policy = {
         "columns": {quasi: "quasi", ill: "sensitive"},
         "guarantee": {"model": "l-diversity", "l": 4},
-        "method": {"publish": "anatomy"},
+        "method": {"publish": "anatomy", "people": "exact"},
     }
     release = reveil.anonymize(table, policy, seed=1)
     listed = pl.DataFrame({"who": [f"p{i}" for i in range(20)], quasi: list(range(20, 40))})
@@ -357,7 +396,7 @@ def test_rows_is_a_name_like_any_other_to_measures_and_audits(publish: str, role
     policy: dict[str, Any] = {
         "columns": {"who": "identifier", quasi: "quasi", ill: "sensitive"},
         "guarantee": {"model": "l-diversity", "l": 4},
-        "method": {"publish": "anatomy"} if publish == "anatomy" else {},
+        "method": {"publish": "anatomy", "people": "exact"} if publish == "anatomy" else {},
     }
     series = reveil.open_series(policy, home=tmp_path / "home")
     release = series.publish(table, seed=1)

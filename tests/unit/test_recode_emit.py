@@ -29,8 +29,8 @@ from reveil.publish import draft
 from reveil.published.notation import parse_cell
 from reveil.table.encode import encode, positions_of
 from reveil.table.roles import prepare
-from reveil.verify.reading import read_published
-from reveil.verify.verify import Truth, check_table, verify
+from reveil.verify.reading import Reading, read_published
+from reveil.verify.verify import Truth, check_reading, verify
 from reveil.write.emit import count_counterfeits, emit
 from reveil.write.recode import ColumnBlock, Recoded, recode
 
@@ -157,21 +157,24 @@ def test_the_verifier_finds_cells_that_are_not_true(
         assert f"cells: not true: {name!r} of" in str(refused.value)
 
 
-def test_the_verifier_finds_an_anatomy_that_is_not_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("people", ["boxes", "exact"])
+def test_the_verifier_finds_two_tables_that_are_not_true(
+    people: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     policy = load_policy(
         {
             "columns": {"id": "identifier", "age": "quasi", "ill": "sensitive"},
             "guarantee": {"model": "l-diversity", "k": 2, "l": 2},
-            "method": {"publish": "anatomy"},
+            "method": {"publish": "anatomy", "people": people},
         }
     )
     table = pl.DataFrame({"id": range(8), "age": range(8), "ill": list("abcdabcd")})
     reveil.open_series(policy, home=tmp_path / "right").publish(table)
     write = publish.emit
 
-    def exchanged(tables: dict[str, pl.DataFrame], *rest: Any) -> None:
-        quasi = tables["qit"].sort("group").with_columns(pl.col("age").reverse())
-        write({**tables, "qit": quasi}, *rest)
+    def exchanged(tables: dict[str, Any], *rest: Any) -> None:
+        shown = tables["people"].table.sort("group").with_columns(pl.col("age").reverse())
+        write({**tables, "people": shown}, *rest)
 
     monkeypatch.setattr(publish, "emit", exchanged)
     with pytest.raises(GuaranteeError, match="quasi-identifiers"):
@@ -362,7 +365,7 @@ def test_counterfeit_counts_are_stated_once_for_each_group(
 ) -> None:
     _, policy, table, truth = by_hand
     counts = pl.read_csv(f"group,count\n{stated}\n".encode(), schema={"group": pl.Int64, "count": pl.Int64})
-    found = check_table(table, counts, policy, History(), truth)
+    found = check_reading(Reading({}, table, counts), policy, History(), truth)
     assert [check.holds for check in found.checks if check.name == "counterfeit counts"] == [False]
 
 
@@ -488,14 +491,14 @@ def test_anatomy_parts_people_from_values(tmp_path: Path, form: str) -> None:
     policy = {
         **policy,
         "guarantee": {"model": "l-diversity", "l": 2},
-        "method": {"publish": "anatomy"},
+        "method": {"publish": "anatomy", "people": "exact"},
         "output": {"format": form},
     }
     release = reveil.open_series(policy, tmp_path / "home").publish(frame, seed=7)
     assert release.public is not None
     assert release.table.columns == ["group", "age", "row"]
     assert abs(correlation(release.table["row"], np.arange(400))) < 4 / np.sqrt(400)
-    tables = [path for path in release.public.iterdir() if path.stem not in ("counterfeits", "datapackage")]
+    tables = [path for path in release.public.iterdir() if path.stem not in ("datapackage")]
     assert len(tables) == 2
     stated: Counter[tuple[int, str]] = Counter()
     for path in tables:

@@ -284,9 +284,10 @@ def test_a_table_of_known_people_gets_a_promise_for_a_series() -> None:
         "compromise-safety",
         6,
         1,
-        3,
+        "never",
         "never",
     )
+    assert policy.method.boxed and policy.guarantee.stated["k"] == 5
     assert "which allows m up to 10" in draft
     for other in ('model = "global"', 'model = "m-distinct"', "is refused"):
         assert other in draft
@@ -489,7 +490,7 @@ def test_draft_quotes_no_values(numbers: list[int], form: Any) -> None:
 @pytest.mark.parametrize("shape", ["hospital", "census"])
 def test_simulated_tables_get_the_roles_they_were_made_with(shape: Any) -> None:
     made = simulate(Scenario(shape=shape, rows=500, releases=1))
-    frame, intended = made.tables[0], load_policy({**made.policy, "guarantee": {"k": 2}, "values": {}})
+    frame, intended = made.tables[0], load_policy({"columns": made.policy["columns"], "guarantee": {"k": 2}})
     policy = loaded(draft_policy(suggest(frame), shape))
     assert policy.identifier == intended.identifier
     for column in intended.named("quasi"):

@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 
 from reveil.audit.audit import Audit, adversary_for, audit
+from reveil.audit.input.boxes import crowds_of
 from reveil.audit.input.knowledge import person_priors
 from reveil.audit.input.observed import Observed
 from reveil.audit.input.series import REMEDY, PublishedRelease, left_out_of, observe_series, sources_of, truth_of
@@ -53,7 +54,7 @@ def audit_series(
     asked_by_name = None if asked is None else [name(n) for n in asked]
     effort = {f: getattr(settings, f) for f in ("draws", "promise", "limit", "samples", "worst", "seed")}
     left_out = left_out_of(sources, column, seen)
-    return audit(
+    outcome = audit(
         seen,
         policy=policy,
         adversary=who,
@@ -63,6 +64,7 @@ def audit_series(
         progress=progress,
         **effort,
     )
+    return replace(outcome, crowds=crowds_of(ledger))
 
 
 def _priors(ledger: Ledger, policy: Policy, column: str, seen: Observed) -> dict[str, dict[str, Fraction]]:

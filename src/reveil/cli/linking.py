@@ -1,4 +1,4 @@
-"""What outsiders and recipients can do with a release: link people with it, or ask an anatomy."""
+"""What outsiders and recipients can do with a release: link people with it, or ask two tables."""
 
 from pathlib import Path
 from typing import Annotated
@@ -70,13 +70,14 @@ def _cell(name: str, cell: object) -> object:
 
 @app.command()
 def ask(
-    published: Annotated[str, typer.Argument(help="The folder of an anatomy release, or its public half.")],
+    published: Annotated[str, typer.Argument(help="The folder of a release in two tables, or its public half.")],
     conditions: Annotated[
         list[str], typer.Argument(help="COLUMN=VALUE, or any notation: age=[30-39] zip=476** disease={flu,HIV}.")
     ],
+    policy: PolicyFile = POLICY,
     json: Json = False,
 ) -> None:
-    """COUNT the people of an anatomy that meet all conditions: expected value and bounds."""
+    """COUNT the people of a release in two tables that meet all conditions: expected value and bounds."""
     from reveil.cli import terminal
     from reveil.measure.ask import ask as compute
 
@@ -90,7 +91,8 @@ def ask(
     faults += [Fault("R741", f"column {name!r}", "has two conditions", "join them into one") for name in twice]
     if faults:
         raise InputError(faults)
-    answer = compute(published, {text.partition("=")[0]: text.partition("=")[2] for text in conditions})
+    given = policy if policy.exists() or policy != POLICY else None  # it says what labels of hierarchies stand for
+    answer = compute(published, {text.partition("=")[0]: text.partition("=")[2] for text in conditions}, given)
     if json:
         terminal.say_json(answer.to_dict())
     else:

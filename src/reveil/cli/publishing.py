@@ -41,6 +41,7 @@ from reveil.jobs.specs import (
 )
 
 if TYPE_CHECKING:
+    from reveil.jobs.forms import Form
     from reveil.jobs.results import HandedOver, Rechecked
     from reveil.verify.certificate import Certificate
 
@@ -126,8 +127,12 @@ def plan(
         return
     terminal.say(f"Release {preview.number} under {preview.model} would be:")
     published = preview.rows - preview.plan.withheld + preview.plan.counterfeits
+    form = f"{some(published, 'row')}"
+    if preview.two_tables:
+        people = some(published - preview.plan.counterfeits, "person", "people")
+        form = f"two tables: {people}, and {some(published, 'value')}"
     terminal.say(
-        f"  {some(published, 'row')} in {some(preview.plan.count, 'group')}, "
+        f"  {form} in {some(preview.plan.count, 'group')}, "
         f"{preview.plan.withheld:,} of {preview.rows:,} withheld, {preview.plan.counterfeits:,} counterfeit"
     )
     terminal.say(f"  {sentence(preview.people, preview.number)}")
@@ -138,8 +143,27 @@ def plan(
     terminal.say(terminal.table(("column", "NCP"), losses))
     for name, value in preview.plan.statistics.items():
         terminal.say(terminal.statistic(name, value))
+    _show_forms(preview.forms)
     show_types(preview.decided)
     terminal.say("Nothing was written. To publish: reveil publish " + masked(source))
+
+
+def _show_forms(forms: tuple["Form", ...]) -> None:
+    """The release in one table and in two, side by side, with the first rows of each."""
+    from reveil.cli import terminal
+
+    if not forms:
+        return
+    planned = [form for form in forms if form.refusal is None]
+    figures = [("chosen" if form.chosen else "", form.title, form.promise, *form.figures()) for form in planned]
+    terminal.say("  in both forms (query error: median of COUNT queries with 5 % of the people each):")
+    headings = ("", "form", "promise", "withheld", "counterfeit", "NCP", "query error")
+    terminal.say(terminal.table(headings, figures))
+    for form in forms:
+        if form.refusal is not None:
+            terminal.say(f"  {form.title}: cannot be planned: {form.refusal}")
+        for rows in form.examples:
+            terminal.say(f"  {form.title}, for example:\n{rows}")
 
 
 def _refuse_idle(

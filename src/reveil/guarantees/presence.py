@@ -35,9 +35,9 @@ class Presence(Parameters):
         faults = []
         if policy.method.recode != "sets":
             faults.append('presence needs method.recode = "sets": labels of hierarchy nodes overlap, sets do not')
-        if policy.method.publish == "anatomy":
+        if policy.method.two_tables:
             faults.append(
-                "anatomy publishes exact quasi-identifiers, so it shows who is present; presence needs generalized"
+                "two tables tell who is present by boxes of k people at best; presence needs publish = generalized"
             )
         return faults
 

@@ -40,7 +40,6 @@ class History:
 
     head: int = 0
     head_id: str = ""  # of the newest entry, which may be that of a discarded release
-    discarded: int = 0  # releases that were taken back before anybody had them
     persons: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PERSONS))
     members: pl.DataFrame = field(default_factory=pl.DataFrame)
     groups: pl.DataFrame = field(default_factory=pl.DataFrame)
@@ -52,6 +51,7 @@ class History:
     rates: Mapping[int, Fraction] = field(default_factory=dict)  # release -> share of the people before who came back
     imprint: Imprint | None = None  # what the newest public data package says of itself
     traces: Mapping[int, Trace] = field(default_factory=dict)  # release -> what is kept of its table to know it again
+    discarded: int = 0  # releases that were taken back before anybody had them
 
     def until(self, release: int) -> History:
         """The past as it was when this release was planned."""

@@ -2,7 +2,8 @@
 
 Memory of a release: `standing` (of everybody ever published: keyed hash, and where they stood last), `members` (who was
 in which group, with their true codes), `groups` (sizes), `values` (the published multiset of each group), and spans of
-these three. Facts: counts, codebook and hierarchy paths.
+these three; where people are shown in boxes, `boxes` (who was in which), for the audit. Facts: counts, codebook and
+hierarchy paths.
 """
 
 from __future__ import annotations
@@ -50,6 +51,8 @@ def memory_of(
     spans = spans_of(past, now) if policy.promises_series else {}
     signatures = signatures_of(encoded, plan, policy)
     kept = {} if signatures is None else {"signatures": signatures}
+    if plan.people is not None:
+        kept["boxes"] = pl.DataFrame({"person": members["person"], "box": plan.people}).filter(pl.col("box") >= 0)
     return {"standing": standing, **now, **spans, **kept}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -23,18 +23,21 @@ from reveil.published.format import PRIVATE, PUBLIC
 from reveil.published.reader import read_release
 from reveil.verify.certificate import Certificate
 
+if TYPE_CHECKING:
+    from reveil.jobs.forms import Form
+
 
 @dataclass(frozen=True, eq=False)
 class Release:
     """One published table and its certificate."""
 
-    table: pl.DataFrame  # as published; releases of a series carry a `group` column
+    table: pl.DataFrame  # as published (of two tables the people); releases of a series carry a `group` column
     groups: NDArray[np.int32]  # group of each input row in input order, -1 where withheld
     counterfeits: pl.DataFrame | None  # one row per group: group, count; None outside a series
     certificate: Certificate
     path: Path | None  # the folder with public/ and private/
     number: int | None  # in its series
-    values: Mapping[str, pl.DataFrame] | None = None  # anatomy: group, value, count of each sensitive column
+    values: Mapping[str, pl.DataFrame] | None = None  # two tables: group, value, count of each sensitive column
     decided: Mapping[str, str] = field(default_factory=dict)  # types that only this table has settled, by column
 
     @classmethod
@@ -90,8 +93,10 @@ class Release:
         counts = self.certificate.counts
         what = "Release" if self.number is None else f"Release {self.number} of {self.certificate.series!r}"
         verdict = "the promise holds" if self.certificate.holds else "THE PROMISE DOES NOT HOLD"
+        shown = "row" if self.values is None else "value"
+        people = "" if self.values is None else f"{some(self.table.height, 'person', 'people')}, "
         return (
-            f"<{what}: {some(counts['published rows'], 'row')} in {some(counts['groups'], 'group')}, "
+            f"<{what}: {people}{some(counts['published rows'], shown)} in {some(counts['groups'], 'group')}, "
             f"{counts['withheld rows']:,} withheld, {counts['counterfeit rows']:,} counterfeit; {verdict}>"
         )
 
@@ -110,15 +115,19 @@ class Preview:
     model: str
     people: Mapping[str, int]  # who came back
     decided: Mapping[str, str] = field(default_factory=dict)  # types that only this table has settled, by column
+    two_tables: bool = False
+    forms: tuple[Form, ...] = ()  # this release in one table and in two, where the policy allows both
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "release": self.number,
+            "two_tables": self.two_tables,
             "model": self.model,
             "input_rows": self.rows,
             "people": dict(self.people),
             "types_decided": dict(self.decided),
             "loss": self.loss.to_dict(),
+            "forms": [form.to_dict() for form in self.forms],
             **self.plan.to_dict(),
         }
 

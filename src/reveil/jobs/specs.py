@@ -70,7 +70,7 @@ class PlanSpec(Spec):
 
         series = open_series(self.policy, self.home)
         meant: dict[str, Any] = {"new_people": self.new_people, "accept": self.accept}
-        return series.plan(self.table, seed=self.seed, progress=progress, **meant)
+        return series.plan(self.table, seed=self.seed, progress=progress, forms=True, **meant)
 
 
 @dataclass(frozen=True, repr=False)

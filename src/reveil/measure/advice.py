@@ -20,6 +20,7 @@ from reveil.plan.plan import Plan
 from reveil.policy.policy import Policy, PolicyLike, load_policy
 from reveil.table.encode import Encoded, encode
 
+CROWD = 5  # people in a box of two tables, where the policy has no k
 COARSE = 0.8  # share of cells that say nothing, above which a column is called too coarse to use
 COLUMNS = 6  # whose leaving out is tried, those that lose most first
 GAIN = 0.02  # of the loss: less is not worth a line
@@ -133,6 +134,7 @@ class _Trial:
     encoded: Encoded
     plan: Plan
     loss: Loss
+    shown_in_groups: bool  # or in boxes of people, and not as they are
 
     @classmethod
     def run(cls, table: Any, policy: Policy, seed: int, accept: Sequence[str]) -> _Trial:
@@ -141,16 +143,19 @@ class _Trial:
         if policy.identifier is not None:
             encoded = replace(encoded, persons=np.arange(encoded.rows, dtype=np.int64))  # all are new
         plan = method(policy)(encoded, History(), policy, seed=seed, progress=silent)
-        return cls(encoded, plan, loss_of(encoded, plan, policy))
+        exact = policy.method.two_tables and not policy.method.boxed
+        return cls(encoded, plan, loss_of(encoded, plan, policy), not exact)
 
     def nothing_said(self) -> dict[str, float]:
         """The share of rows whose published cell covers every value of the column."""
-        shown = self.plan.groups >= 0
-        low, high = self.plan.boxes or boxes(self.plan.groups, self.encoded.positions, self.plan.count)
+        plan, alike = self.plan, self.plan.groups if self.plan.people is None else self.plan.people
+        regions = plan.boxes if plan.people is None else None  # people of two tables are in boxes of their own
+        low, high = regions or boxes(alike, self.encoded.positions, int(alike.max(initial=-1)) + 1)
         shares = {}
         for number, tree in enumerate(self.encoded.quasi):
             whole = (low[:, number] == 0) & (high[:, number] == len(tree) - 1)
-            rows = int(whole[self.plan.groups[shown]].sum()) + self.plan.withheld
+            covered = int(whole[alike[alike >= 0]].sum()) if self.shown_in_groups else 0
+            rows = covered + plan.withheld
             shares[tree.name] = rows / max(1, self.encoded.rows)
         return shares
 
@@ -166,3 +171,13 @@ def _changes(policy: Policy, loss: Loss) -> Iterator[tuple[str, dict[str, Any]]]
     for key, least in NUMBERS.items():
         if isinstance(number := promise.get(key), int) and number > least:
             yield f"{key} = {number - 1}", {**content, "guarantee": {**promise, key: number - 1}}
+    if policy.promises_series and not policy.method.two_tables:
+        parted = {**policy.method.model_dump(exclude_unset=True), "publish": "anatomy"}
+        yield (
+            f"two tables, k = {promise.get('k', CROWD)}",
+            {
+                **content,
+                "guarantee": {"k": CROWD, **promise},
+                "method": parted,
+            },
+        )

@@ -1,26 +1,34 @@
-"""Questions that a recipient of an anatomy can answer: how many people have these quasi-identifiers and this value?
+"""Questions that a recipient of two tables can answer: how many people have these quasi-identifiers and this value?
 
-Within a group nothing says who has which value. Of m matching people in a group of n, of whom c have the value,
-m c / n are expected. At least max(0, m + c - n) and at most min(m, c) have it. Groups add up.
+Within a group nothing says who has which value, and which values are counterfeits: of its s values, c the one asked
+for, every way to give them to its people counts alike. Of m people who match, m c / s are expected to have it; at least
+max(0, m + c - s) and at most min(m, c) have it. Groups add up. People in boxes match by the part of their box that a
+condition covers (`reveil.measure.overlaps`), so that m itself is expected, with a least and a most.
 """
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from math import sqrt
 from typing import Any
 
 import polars as pl
 
+from reveil.background.loading import load_hierarchies
 from reveil.base.errors import Fault, brief, stop_if
 from reveil.base.text import plain_text
 from reveil.base.words import some
+from reveil.hierarchies.tree import Hierarchy
+from reveil.measure.overlaps import NEVER, SURELY, Part, parts_of
+from reveil.policy.policy import PolicyLike, load_policy
 from reveil.published.format import COUNT, GROUP
 from reveil.published.notation import parse_cell
 from reveil.published.reader import Published, open_published
+
+CODE, TOTAL, HAVING = "\0code", "\0total", "\0having"
 
 
 @dataclass(frozen=True)
@@ -31,7 +39,8 @@ class Answer:
     deviation: float
     least: int
     most: int
-    matching: int  # people whose quasi-identifiers match; their number is exact
+    matching: Fraction  # people whose quasi-identifiers match, as expected; exact where `between` has one number
+    between: tuple[int, int]  # least and most of them
     notes: tuple[str, ...] = ()  # conditions that nothing published meets
 
     def to_dict(self) -> dict[str, Any]:
@@ -40,66 +49,139 @@ class Answer:
             "deviation": self.deviation,
             "least": self.least,
             "most": self.most,
-            "matching": self.matching,
+            "matching": float(self.matching),
+            "matching_least": self.between[0],
+            "matching_most": self.between[1],
             "notes": list(self.notes),
         }
 
     def __str__(self) -> str:
+        least, most = self.between
+        people = f"{some(least, 'person matches', 'people match')} the quasi-identifiers"
+        if least < most:
+            people = f"{float(self.matching):.4g} people ({least:,} to {most:,}) match the quasi-identifiers"
         answer = (
-            f"{float(self.expected):g} expected (typically {self.deviation:.2g} off), between {self.least:,} and"
-            f" {self.most:,}; {some(self.matching, 'person matches', 'people match')} the quasi-identifiers"
+            f"{float(self.expected):.6g} expected (typically {self.deviation:.2g} off), between {self.least:,} and"
+            f" {self.most:,}; {people}"
         )
         return "\n".join([answer, *(f"Note: {note}" for note in self.notes)])
 
 
-def ask(published: Any, where: Mapping[str, object]) -> Answer:
-    """COUNT of an anatomy. `where` names columns and what they must be: a value, or any published notation.
+def ask(published: Any, where: Mapping[str, object], policy: PolicyLike | None = None) -> Answer:
+    """COUNT of two tables. `where` names columns and what they must be: a value, or any published notation.
+
+    `policy` says what labels of hierarchies stand for, where people are shown in boxes of such labels.
 
     >>> people = pl.DataFrame({"group": [1, 1, 2, 2], "age": [30, 35, 36, 40]})
     >>> illnesses = pl.DataFrame({"group": [1, 1, 2], "ill": ["flu", "HIV", "flu"], "count": [1, 1, 2]})
-    >>> found = ask((people, {"ill": illnesses}), {"age": "[35-40]", "ill": "flu"})
-    >>> found.expected, found.least, found.most
+    >>> answer = ask((people, {"ill": illnesses}), {"age": "[35-40]", "ill": "flu"})
+    >>> answer.expected, answer.least, answer.most
     (Fraction(5, 2), 2, 3)
     """
     opened = Published(published[0], None, published[1]) if isinstance(published, tuple) else open_published(published)
     values = opened.values or {}
     stop_if(_faults(opened, where))
-    notes = tuple(filter(None, (_unmet(values.get(name, opened.table)[name], where[name]) for name in where)))
-    inside = pl.DataFrame({GROUP: opened.table[GROUP], "match": _matches(opened.table, where)})
-    groups = inside.group_by(GROUP).agg(pl.len().alias("n"), pl.col("match").sum().alias("m"))
-    named = [name for name in where if name in values]
-    if not named:
-        matching = int(groups["m"].sum())
-        return Answer(Fraction(matching), 0.0, matching, matching, matching, notes)
-    table = values[named[0]]
-    having = (
-        table.filter(_matches(table, {named[0]: where[named[0]]})).group_by(GROUP).agg(pl.col(COUNT).sum().alias("c"))
+    rules = None if policy is None else load_policy(policy)
+    trees = {} if rules is None else load_hierarchies(rules, [name for name in where if name in rules.columns])
+    notes = tuple(
+        filter(None, (_unmet(values.get(name, opened.table)[name], where[name], trees.get(name)) for name in where))
     )
-    both = groups.join(having, on=GROUP, how="left").with_columns(pl.col("c").fill_null(0)).cast(pl.Int64)
-    return replace(_added(list(both.select("n", "m", "c").iter_rows())), notes=notes)
+    people, kinds = _matching(opened.table, where, trees)
+    named = [name for name in where if name in values]
+    groups = people.group_by(GROUP).agg(pl.len().alias(TOTAL)).with_columns(pl.col(TOTAL).alias(HAVING))
+    if named:
+        table = values[named[0]]
+        kept = table[named[0]].is_in(_covered(table[named[0]], where[named[0]]).implode(), nulls_equal=True)
+        counts = pl.DataFrame({GROUP: table[GROUP], TOTAL: table[COUNT], HAVING: table[COUNT] * kept.cast(pl.Int64)})
+        groups = counts.group_by(GROUP).sum()
+    counted = people.group_by(GROUP, CODE).len("\0people").join(groups, on=GROUP, how="left")
+    lines = counted.select(GROUP, CODE, "\0people", TOTAL, HAVING).iter_rows()
+    return _added(_by_group(lines, kinds), notes)
 
 
-def _added(groups: list[tuple[int, int, int]]) -> Answer:
-    """The sum over groups of n people, m of them matching, c with the value: hypergeometric in each."""
+def _matching(
+    table: pl.DataFrame, where: Mapping[str, object], trees: Mapping[str, Hierarchy]
+) -> tuple[pl.DataFrame, list[Part]]:
+    """The group of each person, and the number of a kind of match; kinds are few, and multiply over columns."""
+    kinds: dict[Part, int] = {SURELY: 0}
+    code = pl.Series(CODE, [0]).new_from_index(0, table.height)
+    for name in (name for name in where if name in table.columns):
+        parts = parts_of(table[name], where[name], trees.get(name))
+        before, kinds = list(kinds), {}
+        texts = table[name].unique()
+        listed = [parts.get(value, NEVER) for value in texts]
+        both = ((a, b) for a in range(len(before)) for b in set(listed))
+        joined = {(a, b): kinds.setdefault(before[a].along(b), len(kinds)) for a, b in both}
+        lookup = pl.DataFrame(
+            {
+                "\0before": [a for a in range(len(before)) for _ in listed],
+                "\0value": pl.concat([texts] * len(before)),
+                CODE: [joined[a, b] for a in range(len(before)) for b in listed],
+            }
+        )
+        pairs = pl.DataFrame({"\0before": code, "\0value": table[name]})
+        code = pairs.join(lookup, on=["\0before", "\0value"], how="left", nulls_equal=True, maintain_order="left")[CODE]
+    return pl.DataFrame([table[GROUP], code.alias(CODE)]), list(kinds)
+
+
+@dataclass(frozen=True)
+class _Group:
+    """People who surely match, who may, and the chances of these; values in all, and those that are asked for."""
+
+    sure: int
+    possible: int
+    mean: Fraction
+    spread: Fraction  # sum of p (1 - p)
+    values: int
+    having: int
+
+
+def _by_group(lines: Any, kinds: list[Part]) -> list[_Group]:
+    groups: dict[Any, _Group] = {}
+    for group, code, people, total, having in lines:
+        kind, old = kinds[code], groups.get(group, _Group(0, 0, Fraction(0), Fraction(0), total, having))
+        groups[group] = _Group(
+            old.sure + people * kind.surely,
+            old.possible + people * kind.possibly,
+            old.mean + people * kind.share,
+            old.spread + people * kind.share * (1 - kind.share),
+            total,
+            having,
+        )
+    return list(groups.values())
+
+
+def _added(groups: list[_Group], notes: tuple[str, ...]) -> Answer:
+    """The sum over groups: hypergeometric in each, over a number of matching people that is itself expected."""
     expected, variance = Fraction(0), 0.0
-    for n, m, c in groups:
-        expected += Fraction(m * c, n)
-        variance += m * c * (n - c) * (n - m) / (n * n * (n - 1)) if n > 1 else 0.0
-    least = sum(max(0, m + c - n) for n, m, c in groups)
-    return Answer(expected, sqrt(variance), least, sum(min(m, c) for _, m, c in groups), sum(m for _, m, _ in groups))
+    for one in groups:
+        s, share = one.values, Fraction(one.having, one.values)
+        expected += one.mean * share
+        spread = one.mean * s - one.spread - one.mean**2  # of m (s - m)
+        apart = spread * share * (1 - share) / (s - 1) if s > 1 else Fraction(0)
+        variance += float(apart + one.spread * share**2)
+    return Answer(
+        expected,
+        sqrt(max(0.0, variance)),
+        sum(max(0, one.sure + one.having - one.values) for one in groups),
+        sum(min(one.possible, one.having) for one in groups),
+        sum((one.mean for one in groups), Fraction(0)),
+        (sum(one.sure for one in groups), sum(one.possible for one in groups)),
+        notes,
+    )
 
 
-def _covered(column: pl.Series, wanted: object) -> list[Any]:
+def _covered(column: pl.Series, wanted: object) -> pl.Series:
     """The published values that a condition is about: a text that was published is meant as it is written."""
     if isinstance(wanted, str) and column.dtype == pl.String and (column == wanted).any():
-        return [wanted]
+        return pl.Series([wanted])
     cell = parse_cell("" if wanted is None else str(wanted))
-    return [value for value in column.unique() if cell.covers(value)]
+    return pl.Series([value for value in column.unique() if cell.covers(value)], dtype=column.dtype)
 
 
-def _unmet(column: pl.Series, wanted: object) -> str | None:
+def _unmet(column: pl.Series, wanted: object, tree: Hierarchy | None) -> str | None:
     """What to say of a condition that no published value meets: it may be right, or a slip."""
-    if _covered(column, wanted):
+    if any(part.possibly for part in parts_of(column, wanted, tree).values()):
         return None
     texts = [plain_text(value) for value in column.unique() if value is not None]
     near = difflib.get_close_matches(str(wanted), texts, n=1)
@@ -107,23 +189,14 @@ def _unmet(column: pl.Series, wanted: object) -> str | None:
     return f"no published value of {column.name!r} is {brief(wanted)}, so the answer is 0{hint}"
 
 
-def _matches(table: pl.DataFrame, where: Mapping[str, object]) -> pl.Series:
-    """Which rows fit every condition on a column of this table."""
-    matching = pl.repeat(True, table.height, dtype=pl.Boolean, eager=True)
-    for name in (name for name in where if name in table.columns):
-        kept = _covered(table[name], where[name])
-        matching &= table[name].is_in(pl.Series(kept, dtype=table[name].dtype).implode(), nulls_equal=True)
-    return matching
-
-
 def _faults(opened: Published, where: Mapping[str, object]) -> list[Fault]:
     if opened.values is None:
-        remedy = "name an anatomy release (qit and st); for other releases see `reveil measure`"
-        return [Fault("R740", "published table", "is not an anatomy", remedy)]
+        remedy = "name a release in two tables (people and values); for other releases see `reveil measure`"
+        return [Fault("R740", "published table", "is not in two tables", remedy)]
     tables: list[tuple[str, pl.DataFrame, tuple[str, ...]]] = [("published table", opened.table, (GROUP,))]
     tables += [(f"table of {name!r}", table, (GROUP, name, COUNT)) for name, table in opened.values.items()]
     lost = [
-        Fault("R740", title, f"has no column {name!r}", "name an anatomy release (qit and st)")
+        Fault("R740", title, f"has no column {name!r}", "name a release in two tables (people and values)")
         for title, table, needed in tables
         for name in needed
         if name not in table.columns

@@ -122,10 +122,10 @@ def compare(
 
 def _refuse(policy: Policy, schemes: Sequence[str]) -> None:
     faults = []
-    if policy.guarantee.series or policy.guarantee.priors or policy.method.publish == "anatomy":
+    if policy.guarantee.series or policy.guarantee.priors or policy.method.two_tables:
         message = f'schemes generalise one table, and the policy asks for "{policy.guarantee.model}"'
-        if policy.method.publish == "anatomy":
-            message = "schemes generalise one table, and the policy publishes an anatomy"
+        if policy.method.two_tables:
+            message = "schemes generalise one table, and the policy publishes two (anatomy)"
         planned = [one for one in descriptors().values() if one.condition is not None]
         keys = [one.asked_by[0] for one in planned if one.kept_by is None or GLOBAL_SCHEMES[0] in one.kept_by]
         remedy = f"compare under {', '.join(keys[:-1])} or {keys[-1]}, generalised"

@@ -24,8 +24,8 @@ from reveil.guarantees.k_anonymity import KAnonymity
 from reveil.measure.axes import Classes, Floats, Read, Runs, classes_of
 from reveil.measure.queries import QueryError, Questions
 from reveil.policy.policy import Policy, PolicyLike, load_policy
-from reveil.published.anatomy import pair
-from reveil.published.format import GROUP
+from reveil.published.anatomy import counterfeits_of
+from reveil.published.format import COUNT, GROUP
 from reveil.published.reader import open_published
 from reveil.table.read import declares_types, read_table
 from reveil.table.roles import options, prepare
@@ -137,8 +137,8 @@ def measure(
     """Compare a published table with its original. `queries` are asked for each selectivity; 0 asks none.
 
     Both are paths, frames of any kind, or (`published`) the folder of a release. `counterfeits` has the columns group
-    and count. For an anatomy `published` is its table of quasi-identifiers, and `values` has the table of values of
-    each sensitive column (group, value, count). A release folder has all of these.
+    and count. Of two tables `published` is that of the people, and `values` has the table of values of each sensitive
+    column (group, value, count); their counterfeits are counts alone. A release folder has all of these.
 
     >>> original = pl.DataFrame({"age": [20, 25, 40], "ill": ["flu", "cold", "flu"]})
     >>> published = pl.DataFrame({"age": ["[20-25]", "[20-25]", "*"], "ill": ["cold", "flu", "flu"]})
@@ -153,11 +153,10 @@ def measure(
         counterfeits = opened.counterfeits if counterfeits is None else counterfeits
     if not isinstance(original, pl.DataFrame):
         original = prepare(read_table(original, options(rules)), rules, declared=declares_types(original))
-    groups = None
-    if values is not None:  # every row is found exactly; its value is any of its group's
-        paired = _paired(published, values)
-        groups, published = paired[GROUP].to_numpy(), paired.with_columns(pl.int_range(pl.len()).alias(GROUP))
-    stop_if(_faults(published, original, rules, queries, selectivity))
+    stop_if(_faults(published, original, rules, queries, selectivity, values or {}))
+    invented = None
+    if values is not None:
+        invented, counterfeits = _fakes(published, values), None  # nobody of the table of people is one
     classes = classes_of(published, original, rules, counterfeits)
     rows, kept = original.height, ~classes.starred
     if int(classes.real.sum()) > rows:
@@ -167,11 +166,11 @@ def measure(
     ncp, entropy = (_losses(classes, rows, suppressed, what) for what in ("ncp", "entropy"))
     sizes, promised = classes.sizes[kept], rules.guarantee.find(KAnonymity)
     k = None if promised is None else promised.k
-    asked = Questions(classes, published, original, rules, groups) if queries else None
+    asked = Questions(classes, published, original, rules, values) if queries else None
     utility = Utility(
         rows=rows,
         suppressed=suppressed,
-        counterfeits=int((classes.sizes - classes.real).sum()),
+        counterfeits=int((classes.sizes - classes.real).sum()) if invented is None else invented,
         classes=len(sizes),
         ncp=ncp,
         ncp_mean=float(np.mean(list(ncp.values()))),
@@ -182,21 +181,23 @@ def measure(
         c_avg=average_class(sizes) / k if k else None,
         queries=tuple(asked.error(queries, s, seed) for s in selectivity) if asked else (),
     )
-    return utility if groups is None else _by_group(utility, groups, k)
+    return utility if values is None else _of_people(utility, published, rules, k)
 
 
-def _paired(published: pl.DataFrame, values: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+def _fakes(published: pl.DataFrame, values: Mapping[str, pl.DataFrame]) -> int:
+    """How many values of two tables are nobody's."""
     try:
-        return pair(published, values)
+        return int(counterfeits_of(published, values)[COUNT].sum())
     except (ValueError, pl.exceptions.PolarsError) as error:
         reason = str(error).partition("\n")[0]
-        remedy = "pass the tables of one anatomy: group and quasi-identifiers; group, value and count"
-        raise InputError(Fault("R707", "anatomy", f"its tables do not fit together: {reason}", remedy)) from None
+        remedy = "pass the tables of one release: group and quasi-identifiers; group, value and count"
+        raise InputError(Fault("R707", "two tables", f"they do not fit together: {reason}", remedy)) from None
 
 
-def _by_group(utility: Utility, groups: NDArray[Any], k: int | None) -> Utility:
-    """The figures of an anatomy: its classes are its groups."""
-    sizes = np.unique(groups, return_counts=True)[1]
+def _of_people(utility: Utility, people: pl.DataFrame, policy: Policy, k: int | None) -> Utility:
+    """The figures of two tables: classes are boxes of people who look alike; where these are exact, groups."""
+    alike = policy.named("quasi") if policy.method.boxed else (GROUP,)
+    sizes = people.group_by(alike).len("\0people")["\0people"].to_numpy()
     return replace(
         utility,
         classes=len(sizes),
@@ -245,11 +246,12 @@ def _faults(
     policy: Policy,
     queries: int,
     selectivity: Sequence[float],
+    values: Mapping[str, pl.DataFrame],
 ) -> list[Fault]:
     faults = []
-    for which, table in (("published", published), ("original", original)):
+    for which, table, beside in (("published", published, values), ("original", original, {})):
         for name in (*policy.named("quasi"), *policy.named("sensitive")):
-            if name not in table.columns:
+            if name not in (*table.columns, *beside):
                 near = difflib.get_close_matches(name, table.columns, n=1)
                 remedy = f"rename {near[0]!r} to {name!r}" if near else "add it, or give it the role drop"
                 faults.append(Fault("R701", f"{which} table", f"has no column {name!r}", remedy))

@@ -7,6 +7,7 @@ numbers or dates have ranges of values; categories and sensitive columns have ru
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,7 @@ from reveil.background.loading import load_hierarchies
 from reveil.base.arrays import I64
 from reveil.measure.axes import Axis, Classes, Floats, Read, axis_of, read_column
 from reveil.policy.policy import Policy
+from reveil.published.format import COUNT, GROUP
 
 PLACES = 128  # a range starts at one of at most so many places, evenly over its column
 BLOCK = 4096  # classes whose estimates are added up at once, so that they stay in the processor's cache
@@ -60,17 +62,18 @@ class Questions:
         published: pl.DataFrame,
         original: pl.DataFrame,
         policy: Policy,
-        groups: NDArray[Any] | None = None,
+        values: Mapping[str, pl.DataFrame] | None = None,
     ) -> None:
-        """`groups`, for an anatomy in which each row is a class: the group whose values are shared by its rows."""
+        """`values`, where `published` are people alone: how often each of their groups has each value."""
         self.classes = classes
         self.quasi = [read.axis for read in classes.reads]
         names = policy.named("sensitive")
         trees = load_hierarchies(policy, names)
         self.sensitive = [axis_of(name, policy.columns[name], original[name], trees.get(name)) for name in names]
-        self.counts = [_value_counts(classes, axis, published[axis.name]) for axis in self.sensitive]
-        if groups is not None:
-            self.counts = [_shared(counts, classes, groups) for counts in self.counts]
+        if values is None:
+            self.counts = [_value_counts(classes, axis, published[axis.name]) for axis in self.sensitive]
+        else:
+            self.counts = [_shared(classes, axis, published[GROUP], values[axis.name]) for axis in self.sensitive]
         self.places = [axis.rows(original[axis.name], ranked=False) for axis in self.quasi]
         self.ranks = [axis.rows(original[axis.name], ranked=True) for axis in self.sensitive]
 
@@ -142,20 +145,36 @@ def _value_counts(classes: Classes, axis: Axis, values: pl.Series) -> Any:
     owner, cell = table["class"].to_numpy(), table["cell"].to_numpy()
     weight = table["rows"].to_numpy() * (classes.real / classes.sizes)[owner]
     shape = (len(classes.sizes), len(read.cells))
-    rows = coo_array((weight, (owner, cell)), shape=shape).tocsr()
+    return coo_array((weight, (owner, cell)), shape=shape).tocsr() @ _spread(axis, read)
+
+
+def _shared(classes: Classes, axis: Axis, group: pl.Series, values: pl.DataFrame) -> Any:
+    """Classes x ranks, for people and values apart: a class has its share of the values of its group.
+
+    Of the values of a group, counterfeits among them, each is a person's with the same chance.
+    """
+    from scipy.sparse import coo_array, diags_array
+
+    read, _ = read_column(axis, values[axis.name])
+    number = pl.concat([group, values[GROUP].cast(group.dtype)]).rank("dense").cast(pl.Int64).to_numpy() - 1
+    of_class, of_value = np.zeros(len(classes.sizes), dtype=np.int64), number[len(group) :]
+    of_class[classes.index] = number[: len(group)]
+    times = values[COUNT].to_numpy().astype(np.float64)
+    groups = int(number.max(initial=-1)) + 1
+    total = np.bincount(of_value, times, groups)
+    shape = (groups, len(read.cells))
+    by_group = coo_array((times / total[of_value], (of_value, read.index)), shape=shape).tocsr() @ _spread(axis, read)
+    return (diags_array(classes.real.astype(np.float64)) @ by_group[of_class]).tocsr()
+
+
+def _spread(axis: Axis, read: Read) -> Any:
+    """Cells x ranks of a sensitive column: a published set counts in equal parts."""
+    from scipy.sparse import coo_array
+
     spread = [(i, rank) for i, runs in enumerate(read.runs) for a, b in runs for rank in range(a, b + 1)]
     cell, rank = np.array(spread, dtype=np.int64).reshape(-1, 2).T
     part = 1.0 / np.maximum(np.bincount(cell, minlength=len(read.cells)), 1)
-    return rows @ coo_array((part[cell], (cell, rank)), shape=(len(read.cells), len(axis.values))).tocsr()
-
-
-def _shared(counts: Any, classes: Classes, groups: NDArray[Any]) -> Any:
-    """Every class gets the mean of the value counts of its group."""
-    from scipy.sparse import coo_array, diags_array
-
-    number, sizes = np.unique(groups, return_inverse=True, return_counts=True)[1:]
-    belongs = coo_array((np.ones(len(groups)), (number, classes.index)), shape=(len(sizes), counts.shape[0])).tocsr()
-    return (belongs.T @ (diags_array(1.0 / sizes) @ (belongs @ counts))).tocsr()
+    return coo_array((part[cell], (cell, rank)), shape=(len(read.cells), len(axis.values))).tocsr()
 
 
 def _scale(axis: Axis, ranked: bool) -> tuple[float, float, float]:

@@ -22,6 +22,7 @@ from reveil.base.errors import Fault, InputError, stop_if
 from reveil.base.sections import exact
 from reveil.measure.axes import Classes, classes_of
 from reveil.policy.policy import Policy, PolicyLike, load_policy
+from reveil.published.format import GROUP
 
 ROWS = 1 << 16  # people of the population that are held as bits at once
 
@@ -206,6 +207,8 @@ def risk(
     stop_if(_faults(rules, published=published, original=original, population=population))
     known = original.select(rules.named("quasi"))
     people = None if population is None else _alike(population.select(known.columns), known)
+    if rules.method.two_tables:  # rows of people look alike by their cells, whatever their group
+        published, counterfeits = published.drop(GROUP, strict=False), None
     classes = classes_of(published, known if people is None else pl.concat([known, people]), rules, counterfeits)
     kept = ~classes.starred
     covered = None

@@ -24,7 +24,7 @@ from reveil.base.words import agree, some
 from reveil.perturb.steps import PerturbStep, Recipe
 from reveil.published.format import PACKAGE, TABLE
 from reveil.published.reader import read_tables
-from reveil.verify.verify import Check
+from reveil.verify.comparing import Check
 
 Floats = NDArray[np.float64]
 TINY = 1e-9

@@ -29,7 +29,7 @@ from reveil.perturb.steps import Recipe
 from reveil.policy.policy import load_as
 from reveil.published.format import PRIVATE, PUBLIC, TABLE
 from reveil.table.roles import read_prepared
-from reveil.verify.verify import Check
+from reveil.verify.comparing import Check
 from reveil.write.emit import emit
 from reveil.write.folders import copy_release, make_halves
 

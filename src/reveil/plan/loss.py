@@ -41,16 +41,7 @@ def loss_of(encoded: Encoded, plan: Plan, policy: Policy) -> Loss:
     groups = plan.groups[kept]
     rows = np.bincount(groups, minlength=plan.count)
     sizes = rows + np.bincount(plan.counterfeit_groups, minlength=plan.count)
-    low, high = plan.boxes or boxes(plan.groups, encoded.positions, plan.count)
-    columns = {}
-    for number, hierarchy in enumerate(encoded.quasi):
-        if policy.method.publish == "anatomy":
-            per_group = np.zeros(plan.count)  # quasi-identifiers are published as they are
-        elif policy.method.recode == "sets" and not hierarchy.free:
-            per_group = _set_losses(hierarchy, groups, encoded.positions[kept, number], plan.count)
-        else:
-            per_group = _run_losses(hierarchy, low[:, number], high[:, number])
-        columns[hierarchy.name] = float((per_group @ rows + plan.withheld) / max(1, encoded.rows))
+    columns = _columns(encoded, plan, policy)
     distinct, counts = np.unique(sizes, return_counts=True)
     return Loss(
         columns=columns,
@@ -59,6 +50,26 @@ def loss_of(encoded: Encoded, plan: Plan, policy: Policy) -> Loss:
         average_group=float(sizes.mean()) if plan.count else 0.0,
         sizes=dict(zip(distinct.tolist(), counts.tolist(), strict=True)),
     )
+
+
+def _columns(encoded: Encoded, plan: Plan, policy: Policy) -> dict[str, float]:
+    """Mean loss of each quasi-identifier: of the groups of one table, or of the boxes of a table of people."""
+    parted = policy.method.two_tables
+    if parted and plan.people is None:  # published as they are
+        return {hierarchy.name: plan.withheld / max(1, encoded.rows) for hierarchy in encoded.quasi}
+    alike = plan.people if parted and plan.people is not None else plan.groups
+    count = int(alike.max(initial=-1)) + 1
+    kept = alike >= 0
+    rows = np.bincount(alike[kept], minlength=count)
+    low, high = (None if parted else plan.boxes) or boxes(alike, encoded.positions, count)
+    columns = {}
+    for number, hierarchy in enumerate(encoded.quasi):
+        if policy.method.recode == "sets" and not hierarchy.free:
+            per_group = _set_losses(hierarchy, alike[kept], encoded.positions[kept, number], count)
+        else:
+            per_group = _run_losses(hierarchy, low[:, number], high[:, number])
+        columns[hierarchy.name] = float((per_group @ rows + plan.withheld) / max(1, encoded.rows))
+    return columns
 
 
 def _set_losses(hierarchy: Hierarchy, groups: NDArray[Any], positions: NDArray[Any], count: int) -> NDArray[np.float64]:

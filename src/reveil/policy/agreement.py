@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from reveil.base.errors import Fault
 from reveil.guarantees.catalog import descriptors
-from reveil.guarantees.descriptor import ONE_RELEASE
 from reveil.policy.method import scheme_faults
+from reveil.policy.two_tables import two_table_faults
 
 if TYPE_CHECKING:
     from reveil.policy.policy import Policy
@@ -27,7 +27,7 @@ def disagreements(policy: Policy) -> list[str]:
     faults += _one_step(policy) if policy.values.closure == "one-step" else []
     faults += [text for condition in policy.guarantee.conditions for text in condition.disagreements(policy)]
     faults += scheme_faults(policy.method, policy.guarantee)
-    faults += _anatomy_policy(policy) if policy.method.publish == "anatomy" else []
+    faults += two_table_faults(policy)
     return faults
 
 
@@ -47,26 +47,6 @@ def _one_step(policy: Policy) -> list[str]:
         f'values.closure = "one-step" does nothing with model "{policy.guarantee.model}": only {able} can do without '
         'transitive changes; use "transitive", or leave it out'
     ]
-
-
-def _anatomy_policy(policy: Policy) -> list[str]:
-    """What can be promised when exact quasi-identifiers are published apart from the values."""
-    promise, faults = policy.guarantee.descriptor, []
-    if promise.hides_people:
-        able = [one.name for one in descriptors().values() if one.family is ONE_RELEASE and one.sensitive == "some"]
-        faults.append(
-            f"anatomy publishes exact quasi-identifiers, so {promise.name} hides nobody: it only hides which value is "
-            f"whose; promise that, with {', '.join(able[:-1])} or {able[-1]}"
-        )
-    if promise.counterfeits:
-        faults.append(f'anatomy cannot keep "{promise.name}": a counterfeit row has no exact quasi-identifiers to show')
-    if not policy.named("sensitive"):
-        faults.append("anatomy parts quasi-identifiers from sensitive values, and no column is sensitive")
-    if "recode" in policy.method.model_fields_set:
-        faults.append("method.recode does nothing with anatomy: nothing is generalised")
-    taken = [name for name in ("group", "count") if name in policy.columns]
-    faults += [f"anatomy needs the column name `{name}` for itself; rename yours" for name in taken]
-    return faults
 
 
 def _series_policy(policy: Policy) -> list[str]:

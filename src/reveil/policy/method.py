@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
+
+from pydantic import SerializerFunctionWrapHandler, model_serializer
 
 from reveil.base.sections import Section, Share
 from reveil.guarantees.catalog import descriptors
@@ -13,6 +15,7 @@ from reveil.policy.guarantee import Guarantee
 # Generalisation schemes beside "mondrian" (multidimensional); all publish nodes of the hierarchies.
 SCHEMES = CUTTING[1:]
 GLOBAL_SCHEMES = SCHEMES[:3]  # these recode every instance of a value alike
+TWO_TABLES = ("people", "insensitive")  # keys that are about two tables
 
 
 class MethodSection(Section):
@@ -38,8 +41,26 @@ class MethodSection(Section):
     recode: Literal["nodes", "sets", "suppress"] = "nodes"
     loss: Literal["ncp", "geometric", "precision"] = "ncp"
     publish: Literal["generalized", "anatomy"] = "generalized"
+    people: Literal["boxes", "exact"] = "boxes"  # of two tables: in boxes of k people, or as they are
+    insensitive: Literal["dealt", "own"] = "dealt"  # of two tables in a series: among the people of a group, or not
     infeasible: Literal["refuse", "withhold"] = "refuse"
     suppress: Share = Fraction(0)
+
+    @model_serializer(mode="wrap")
+    def _written(self, written: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without the keys that do nothing for one table: earlier series keep the form of their policy."""
+        content: dict[str, Any] = written(self)
+        return {key: value for key, value in content.items() if self.two_tables or key not in TWO_TABLES}
+
+    @property
+    def two_tables(self) -> bool:
+        """Whether people and values are published apart (anatomy)."""
+        return self.publish == "anatomy"
+
+    @property
+    def boxed(self) -> bool:
+        """Whether the people of two tables are shown in boxes of their own."""
+        return self.two_tables and self.people == "boxes"
 
 
 def scheme_faults(method: MethodSection, guarantee: Guarantee) -> list[str]:
@@ -57,7 +78,7 @@ def scheme_faults(method: MethodSection, guarantee: Guarantee) -> list[str]:
     if method.recode == "sets":
         faults.append(f'method "{scheme}" publishes hierarchy nodes; recode = "sets" needs method "mondrian"')
     if method.publish == "anatomy":
-        faults.append(f'method "{scheme}" generalises, and anatomy does not; use method "mondrian"')
+        faults.append(f'method "{scheme}" generalises one table; two tables (anatomy) need method "mondrian"')
     if method.cuts != "relaxed":
         faults.append(f'method.cuts does nothing with method "{scheme}"')
     return faults

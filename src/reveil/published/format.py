@@ -2,8 +2,10 @@
 
     public/datapackage.json     which tables there are, and of which type their columns are
     public/table.csv            one table; releases of a series number its groups
-    public/qit.csv, st.csv      or two (anatomy): people with their group, and how often a group has each value
-    public/counterfeits.csv     how many rows of each group are invented
+    public/counterfeits.csv     how many of its rows are invented, by group
+
+    public/people.csv           or two: people, each with their group,
+    public/values.csv           and how often a group has each value; what it has beyond its people is invented
 
 Whoever writes or reads a release takes the names from here. The verifier shares nothing else with them.
 """
@@ -16,8 +18,9 @@ from pathlib import Path
 PUBLIC, PRIVATE = "public", "private"  # the halves of a release folder
 PACKAGE = "datapackage.json"
 TABLE = "table"
-QUASI = "qit"  # anatomy: the table of quasi-identifiers
-VALUES = "st"  # anatomy: the table of sensitive values, or what the names of several begin with
+PEOPLE = "people"  # two tables: the quasi-identifiers of people, with their group
+VALUES = "values"  # two tables: the values by group, or what the names of several such tables begin with
+FORMER = ("qit", "st")  # what these were called before a series could have them
 COUNTERFEITS = "counterfeits"
 GROUP, COUNT = "group", "count"  # columns
 INTEGER, NUMBER, DATE, TEXT = "integer", "number", "date", "string"  # types of columns, in the data package
@@ -33,7 +36,7 @@ def value_tables(names: Sequence[str]) -> dict[str, str]:
     """The name of the value table of each sensitive column.
 
     >>> value_tables(("disease",)), value_tables(("disease", "drug"))
-    ({'disease': 'st'}, {'disease': 'st-1', 'drug': 'st-2'})
+    ({'disease': 'values'}, {'disease': 'values-1', 'drug': 'values-2'})
     """
     if len(names) == 1:
         return {names[0]: VALUES}
@@ -43,7 +46,7 @@ def value_tables(names: Sequence[str]) -> dict[str, str]:
 def is_value_table(name: str) -> bool:
     """Whether a table of this name holds values by group.
 
-    >>> is_value_table("st"), is_value_table("st-2"), is_value_table("staff")
+    >>> is_value_table("values"), is_value_table("values-2"), is_value_table("valuess")
     (True, True, False)
     """
     return name == VALUES or name.startswith(f"{VALUES}-")
@@ -51,7 +54,7 @@ def is_value_table(name: str) -> bool:
 
 def is_table(name: str) -> bool:
     """Whether a release may have a table of this name."""
-    return name in (TABLE, QUASI, COUNTERFEITS) or is_value_table(name)
+    return name in (TABLE, PEOPLE, COUNTERFEITS, *FORMER) or is_value_table(name)
 
 
 def public_half(folder: Path) -> Path:

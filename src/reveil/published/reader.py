@@ -19,18 +19,19 @@ import polars as pl
 
 from reveil.base.errors import Fault, InputError, stop_if
 from reveil.policy.policy import Policy
-from reveil.published.anatomy import pair
+from reveil.published.anatomy import counterfeits_of
 from reveil.published.format import (
     COUNT,
     COUNTERFEITS,
     DATE,
     ESCAPED,
+    FORMER,
     FORMULAS,
     GROUP,
     INTEGER,
     NUMBER,
     PACKAGE,
-    QUASI,
+    PEOPLE,
     SUFFIXES,
     TABLE,
     TEXT,
@@ -48,7 +49,10 @@ UNREADABLE = (OSError, ValueError, LookupError, TypeError, pl.exceptions.PolarsE
 
 @dataclass(frozen=True, eq=False)
 class Published:
-    """A published table. An anatomy has `values`: for each sensitive column, group, value and count."""
+    """A published table; of two tables that of the people, and `values`: by sensitive column, group, value and count.
+
+    The counterfeits of two tables follow from them: a group has so many values beyond its people.
+    """
 
     table: pl.DataFrame
     counterfeits: pl.DataFrame | None = None  # group, count
@@ -59,32 +63,36 @@ class Published:
 def open_published(source: Any, policy: Policy | None = None) -> Published:
     """A file, a frame, a release folder (or its public half, or the table in it), or a `Release`.
 
-    The tables of an anatomy must fit together: as many people as values in each group.
+    Two tables must fit together: the same groups, and no group with fewer values than people.
 
     >>> open_published(pl.DataFrame({"age": ["[20-29]"]})).table.height
     1
     """
-    published = read_published(source, policy)
-    if published.values is not None:
-        try:
-            pair(published.table, published.values)
-        except (ValueError, pl.exceptions.PolarsError) as error:
-            message = f"its tables do not fit together: {str(error).partition(chr(10))[0]}"
-            where = f"folder {source}" if isinstance(source, str | Path) else "anatomy"
-            raise InputError(Fault("R603", where, message, "restore them from a backup")) from None
-    return published
+    where = f"folder {source}" if isinstance(source, str | Path) else "two tables"
+    return _fitted(read_published(source, policy), where)
+
+
+def _fitted(published: Published, where: str) -> Published:
+    """Two tables with the counterfeits that follow from them, or a refusal."""
+    if published.values is None or published.counterfeits is not None:
+        return published
+    try:
+        return replace(published, counterfeits=counterfeits_of(published.table, published.values))
+    except (ValueError, pl.exceptions.PolarsError) as error:
+        message = f"its tables do not fit together: {str(error).partition(chr(10))[0]}"
+        raise InputError(Fault("R603", where, message, "restore them from a backup")) from None
 
 
 def read_published(source: Any, policy: Policy | None = None) -> Published:
-    """The same without a look at whether the tables of an anatomy fit together; also (people, values) of an anatomy."""
+    """The same where two tables need not fit together; a pair of tables is (people, values)."""
     if hasattr(source, "certificate") and hasattr(source, "table"):  # a Release
         return Published(source.table, source.counterfeits, source.values, ours=True)
     if isinstance(source, tuple):
-        return _anatomy("anatomy", {QUASI: read_cells(source[0], policy), VALUES: read_cells(source[1], policy)})
+        return _two_tables("two tables", {PEOPLE: read_cells(source[0], policy), VALUES: read_cells(source[1], policy)})
     if not isinstance(source, str | Path):
         return Published(read_table(source))
     path = Path(source).parent if _in_release(Path(source)) else Path(source)
-    return read_release(public_half(path), policy) if path.is_dir() else Published(read_cells(source, policy))
+    return _read_folder(public_half(path), policy) if path.is_dir() else Published(read_cells(source, policy))
 
 
 def read_cells(source: Any, policy: Policy | None = None) -> pl.DataFrame:
@@ -94,16 +102,24 @@ def read_cells(source: Any, policy: Policy | None = None) -> pl.DataFrame:
 
 def read_release(public: Path, policy: Policy | None = None) -> Published:
     """The tables of a public folder: of the types that its data package states, or of those of the policy."""
+    return _fitted(_read_folder(public, policy), f"folder {public}")
+
+
+def _read_folder(public: Path, policy: Policy | None) -> Published:
     tables = read_tables(public)
     if not _has_package(public):
         tables = {name: _as_stated(table, policy) for name, table in tables.items()}
-    fakes, ours = tables.get(COUNTERFEITS), _has_package(public)
-    if QUASI in tables:
-        return replace(_anatomy(f"folder {public}", tables), counterfeits=fakes, ours=ours)
+    if former := [name for name in FORMER if name in tables]:
+        message = f"has the form of an earlier version: tables {' and '.join(former)}, now {PEOPLE} and {VALUES}"
+        remedy = "publish it anew; or rename its files, and the names, paths and `group` in its data package"
+        raise InputError(Fault("R680", f"folder {public}", message, remedy))
+    ours = _has_package(public)
+    if PEOPLE in tables:
+        return replace(_two_tables(f"folder {public}", tables), ours=ours)
     if TABLE not in tables:
         fault = Fault("R603", f"folder {public}", "holds no published table", "name a release folder or a file")
         raise InputError(fault)
-    return Published(tables[TABLE], fakes, ours=ours)
+    return Published(tables[TABLE], tables.get(COUNTERFEITS), ours=ours)
 
 
 def read_tables(public: Path) -> dict[str, pl.DataFrame]:
@@ -186,7 +202,7 @@ def _converted(column: pl.Series, kind: str) -> pl.Series:
 def _in_release(file: Path) -> bool:
     """Whether a file is the table of people in a public folder, where its counterfeits or values lie beside it."""
     package = file.parent / PACKAGE
-    if file.stem not in (TABLE, QUASI) or not (file.is_file() and package.is_file()):
+    if file.stem not in (TABLE, PEOPLE) or not (file.is_file() and package.is_file()):
         return False
     try:
         return file.name in {resource["path"] for resource in json.loads(package.read_bytes())["resources"]}
@@ -194,23 +210,23 @@ def _in_release(file: Path) -> bool:
         return False
 
 
-def _anatomy(where: str, tables: Mapping[str, pl.DataFrame]) -> Published:
-    """The two or more tables of an anatomy, with one way of writing groups."""
+def _two_tables(where: str, tables: Mapping[str, pl.DataFrame]) -> Published:
+    """People and values by group (a table for each sensitive column), with one way of writing groups."""
     named = {name: table.rename(_group_name(table)) for name, table in tables.items()}
     stated = [name for name in named if is_value_table(name)]
     if not stated:
-        raise InputError(Fault("R603", where, f"has no {VALUES}", "name an anatomy release"))
+        raise InputError(Fault("R603", where, f"has no {VALUES}", "name a release in two tables"))
     stop_if(
         [
-            Fault("R603", f"table {name}", f"has no column {GROUP!r}", "name an anatomy release")
-            for name in (QUASI, *stated)
+            Fault("R603", f"table {name}", f"has no column {GROUP!r}", "name a release in two tables")
+            for name in (PEOPLE, *stated)
             if GROUP not in named[name].columns
         ]
     )
     try:
         shown = [_counted(named[name]) for name in stated]
-        quasi, *shown = _alike_groups([named[QUASI], *shown])
-        return Published(quasi, None, {_value_column(table): table for table in shown})
+        people, *shown = _alike_groups([named[PEOPLE], *shown])
+        return Published(people, None, {_value_column(table): table for table in shown})
     except (ValueError, pl.exceptions.PolarsError) as error:
         message = f"its tables do not fit together: {str(error).partition(chr(10))[0]}"
         raise InputError(Fault("R603", where, message, "restore them from a backup")) from None

@@ -27,9 +27,9 @@ from reveil.verify.certificate import LINKABLE, Certificate
 from reveil.verify.judges.contract import Verdict
 from reveil.verify.verify import Verification
 
-ANATOMY = (
-    "Anatomy publishes the quasi-identifiers as they are. Whoever knows them finds a person's row and sees that the "
-    "person is in the table; only which value of the group is theirs stays open."
+EXACT_PEOPLE = (
+    "People are published with their quasi-identifiers as they are. Whoever knows these finds a person's row and sees "
+    "that the person is in the table; only which value of the group is theirs stays open."
 )
 LONGEST_POLICY = 20_000  # characters of a policy that are printed; hierarchies inside a policy may be huge
 
@@ -127,9 +127,9 @@ class ReportSource:
 
 def contents(source: ReportSource) -> tuple[Content, Content]:
     """The internal and the external content; what is costly is computed once."""
-    exposed = exposure(
-        source.frame, source.verification.sizes, source.plan, source.policy, source.background.population
-    )
+    verified = source.verification
+    sizes = verified.boxes if source.policy.method.boxed else verified.sizes
+    exposed = exposure(source.frame, sizes, source.plan, source.policy, source.background.population)
     trend = trend_of(source)
     return _internal(source, exposed, trend), _external(source, exposed, trend)
 
@@ -254,7 +254,8 @@ def _sorted_limits(limits: Sequence[str], policy: Policy) -> tuple[tuple[str, ..
     """Those that name the promised model come with this choice and are shown as warnings, as is linkability."""
     named = tuple(limit for limit in limits if policy.guarantee.model in limit or limit == LINKABLE)
     rest = tuple(limit for limit in limits if limit not in named)
-    return (*named, ANATOMY) if policy.method.publish == "anatomy" else named, rest
+    exact = policy.method.two_tables and not policy.method.boxed
+    return (*named, EXACT_PEOPLE) if exact else named, rest
 
 
 def _columns(source: ReportSource, names: Sequence[str], *, internal: bool) -> tuple[ColumnLine, ...]:

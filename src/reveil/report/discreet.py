@@ -21,10 +21,11 @@ from reveil.policy.policy import Column, Policy
 
 PUBLISHED = ("quasi", "sensitive", "insensitive")
 WAYS = ("hierarchy", "widths", "cuts", "prefixes", "levels", "order")
-ANATOMY = {
-    "quasi": "published as it is, apart from the sensitive values (anatomy)",
-    "sensitive": "published as it is, counted per group in a table of its own (anatomy)",
+TWO_TABLES = {
+    "quasi": "published as it is, in a table of people apart from the sensitive values",
+    "sensitive": "published as it is, counted per group in a table of its own",
 }
+BOXED = "in boxes of people, in a table apart from the sensitive values"
 LISTED = 12  # entries of a list in the policy that are printed in one line
 SHORTEST = 3  # letters of a value that is looked for in sentences; shorter ones are found only in quotes
 
@@ -114,10 +115,11 @@ def _written(value: Any) -> str:
 
 def technique(spec: Column, dtype: pl.DataType | None, policy: Policy, *, internal: bool) -> str:
     """How a column was treated, in the words of the trade and in plain ones."""
-    anatomy = policy.method.publish == "anatomy"
-    if anatomy and spec.role in ANATOMY:
-        return ANATOMY[spec.role]
-    lent = "dealt out anew within each group" if policy.promises_series and not anatomy else "as it is"
+    method = policy.method
+    if method.two_tables and spec.role in TWO_TABLES and not (method.boxed and spec.role == "quasi"):
+        return TWO_TABLES[spec.role]
+    dealt = policy.promises_series and method.insensitive == "dealt"
+    lent = "dealt out anew within each group" if dealt else "as it is"
     fixed = {
         "identifier": "removed; remembered only as a keyed hash",
         "drop": "removed",
@@ -127,7 +129,7 @@ def technique(spec: Column, dtype: pl.DataType | None, policy: Policy, *, intern
     if spec.role in fixed:
         return fixed[spec.role]
     way = next((way for way in WAYS if getattr(spec, way) is not None), None)
-    text = _generalised(spec, way, dtype, policy.method)
+    text = _generalised(spec, way, dtype, method) + (f", {BOXED}" if method.boxed else "")
     if internal and way not in (None, "levels") and not isinstance(getattr(spec, way), dict):
         return f"{text} ({way} {_written(getattr(spec, way))})"
     return text

@@ -42,13 +42,13 @@ class Exposure:
 def exposure(
     frame: pl.DataFrame, sizes: Iterable[int], plan: Plan, policy: Policy, people: pl.DataFrame | None
 ) -> Exposure:
-    """`frame` is the prepared input; `sizes` are those of the published groups, as the verifier counted them; `people`
-    are the population, where the policy has one.
+    """`frame` is the prepared input; `sizes` are those of the published groups, or boxes of people, as the verifier
+    counted them; `people` are the population, where the policy has one.
 
-    Anatomy publishes exact quasi-identifiers: its rows are found as in the input, whatever the sizes of its groups.
+    People who are shown as they are (two tables) are found as in the input, whatever the sizes of their groups.
     """
     known = frame.select(policy.named("quasi"))
-    if policy.method.publish == "anatomy":
+    if policy.method.two_tables and not policy.method.boxed:
         after_sizes = exact_sizes(known.filter(pl.Series(plan.groups >= 0)))
     else:
         after_sizes = np.fromiter(sizes, dtype=np.int64)

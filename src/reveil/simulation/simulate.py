@@ -35,28 +35,40 @@ change = "{change}"   # how a person's sensitive value changes from release to r
 GUARANTEES = {  # what fits each way in which values change
     "never": """model = "compromise-safety"   # people are grouped once and stay together
 m = 6             # every group shows 6 different sensitive values
-compromised = 1   # even if any 1 person's value is known, nobody else's can be guessed with much certainty
-refill = 3        # places that people leave are filled 3 or more at a time
+compromised = 1   # even if any 1 person's value is known, nobody else's is guessed with more than 1/5
+refill = "never"  # places that people leave stay theirs
+{k}
+[method]
+{two_tables}infeasible = "withhold"   # people of too frequent values are left out and counted
 """,
     "freely": """model = "global"
 l = 2                         # over all releases: at most 1/2 that a person was ever linked to a value
 strategy = "constant-ratio"   # the budget is spent in equal parts
 horizon = {horizon}                   # over this many releases
-{protect}""",
+{protect}{k}
+[method]
+{two_tables}""",
     "transitions": """model = "m-distinct-star"   # people of a group have values that can never become the same
 m = 3             # every group shows 3 such values
 compromised = 1   # even if any 1 person's values are known, nobody else's can be guessed with more than 1/2
-refill = 2        # places that people leave are filled 2 or more at a time
-
+refill = "never"  # places that people leave stay theirs
+{k}
 [method]
-infeasible = "withhold"   # people for whom there is no group now are left out and counted
+{two_tables}infeasible = "withhold"   # people for whom there is no group now are left out and counted
 """,
     "mixing": """model = "m-distinct"   # where too many values can become each other for m-distinct-star
 m = 3
 compromised = 1
-
+{k}
 [method]
-infeasible = "withhold"   # people for whom there is no group now are left out and counted
+{two_tables}infeasible = "withhold"   # people for whom there is no group now are left out and counted
+""",
+}
+
+
+SHARED = {  # of all of them
+    "k": "k = 5             # at least 5 people of a release share a box\n",
+    "two_tables": """publish = "anatomy"   # two tables: people in boxes, and the values of each group; or "generalized"
 """,
 }
 
@@ -176,7 +188,8 @@ def _policy_text(s: Scenario) -> str:
     columns = SHAPES[s.shape].columns
     protect = 'protect = ["Epilepsy", "Huntington disease", "Obesity"]   # values that must not stick to anyone\n'
     kind = "mixing" if s.values == "transitions" and len(s.blocks) < 3 else s.values
-    guarantee = GUARANTEES[kind].format(horizon=s.releases, protect=protect if s.shape == "hospital" else "")
+    guarded = protect if s.shape == "hospital" else ""
+    guarantee = GUARANTEES[kind].format(horizon=s.releases, protect=guarded, **SHARED)
     return POLICY.format(shape=s.shape, columns=columns, change=s.values, transitions=relation, guarantee=guarantee)
 
 

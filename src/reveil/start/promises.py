@@ -36,9 +36,12 @@ COHORTS = """# All releases together are protected: people are grouped once and 
 model = "{model}"
 m = {m}                      # every group shows at least this many different sensitive values
 compromised = 1            # even if any one person's value is known, no other's is certain
-refill = 3                 # places that people leave are filled this many at a time, or more
+refill = "never"           # places that people leave stay theirs, so that nobody waits for one
+k = {k}                      # in each release at least this many people share a box
 
 [method]
+publish = "anatomy"        # two tables: people, and the values of each group; or "generalized": one
+people = "boxes"           # or "exact": people as they are, where it is no secret who is in the table
 infeasible = "withhold"    # people of too frequent values are left out, and counted; or "refuse"
 """
 REFUSE = """
@@ -74,7 +77,8 @@ def promise(sensitive: Sequence[Facts], rows: int, *, known_again: bool, changin
         f"# The most frequent sensitive value stands in {_percent(sensitive[0])} of rows, which allows m up to {most}"
     )
     values = CHANGES.format(hint=HINT if changing else "")
-    return f"{values}[guarantee]\n{frequent}{room}.\n{COHORTS.format(m=m, model=compromise_safety.DESCRIPTOR.name)}"
+    cohorts = COHORTS.format(m=m, k=min(K, rows) or K, model=compromise_safety.DESCRIPTOR.name)
+    return f"{values}[guarantee]\n{frequent}{room}.\n{cohorts}"
 
 
 def _percent(facts: Facts) -> str:

@@ -112,6 +112,7 @@ def certify(
             "groups": verification.classes,
             "smallest group": verification.sizes[0] if verification.sizes else 0,
             "largest group": verification.sizes[-1] if verification.sizes else 0,
+            **_crowds(verification, policy),
             **(people or {}),
         },
         verdicts=tuple(verdict.to_dict() for verdict in verification.verdicts),
@@ -123,6 +124,14 @@ def certify(
         withheld=dict(reasons),
         promise=promise_text(policy),
     )
+
+
+def _crowds(verification: Verification, policy: Policy) -> dict[str, int]:
+    """Of two tables: people beside the values, and how many of them look alike at least."""
+    if not policy.method.two_tables:
+        return {}
+    least = {"smallest box": verification.boxes[0]} if verification.boxes and policy.method.boxed else {}
+    return {"people shown": sum(verification.boxes), **least}
 
 
 def _versions() -> dict[str, str]:
@@ -140,7 +149,7 @@ def assumptions(policy: Policy) -> list[str]:
         "A missing value is a value of its own.",
     ]
     insensitive = policy.named("insensitive")
-    if insensitive and policy.promises_series and policy.method.publish != "anatomy":
+    if insensitive and policy.promises_series and policy.method.insensitive == "dealt":
         sentences.append(f"Published, but dealt out anew within each group: {', '.join(insensitive)}.")
     elif insensitive:
         sentences.append(f"Published unchanged, because they tell nobody anything: {', '.join(insensitive)}.")
@@ -163,10 +172,21 @@ def limits(policy: Policy, release: int | None, alone: int = 0) -> list[str]:
     """What the guarantees do not give; `alone` groups have one real row besides counterfeits."""
     sentences = ["Nothing here protects people against those who learn their values in another way."]
     model = policy.guarantee.model
-    if policy.method.publish == "anatomy":
+    if policy.method.boxed:
+        sentences.append(
+            "Boxes of people are cut anew in each release. Groups can be followed from release to release by their "
+            "values, and the boxes of a person in several releases can fit fewer people than any of them alone: that "
+            "somebody is in the table is hidden among k people in each release by itself (`reveil audit` counts it)."
+        )
+    elif policy.method.two_tables:
         sentences.append(
             "Exact quasi-identifiers are published: everybody can see who is in the table and find their row. Only "
             "which value of its group a row has is hidden."
+        )
+    if policy.method.insensitive == "own":
+        sentences.append(
+            f"Insensitive cells stay with their person ({', '.join(policy.named('insensitive'))}): people can be known "
+            "again by them from release to release, and told apart within their box."
         )
     if isinstance(getattr(policy.guarantee.headline, "refill", None), int):
         sentences.append(
@@ -186,7 +206,7 @@ def limits(policy: Policy, release: int | None, alone: int = 0) -> list[str]:
             "the newest id in a second place. Two releases that follow the same one can tell a newcomer's value with a "
             "chance of 1, where their two groups show one value in common."
         )
-    if alone and policy.method.publish != "anatomy":
+    if alone and not policy.method.two_tables:
         sentences.append(
             f"In {some(alone, 'group')} one person is left beside counterfeits, whose number is published: the "
             "generalised cells of such a group are that person's own. Their value stays hidden."

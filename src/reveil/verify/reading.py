@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +21,31 @@ from reveil.published.format import (
     COUNTERFEITS,
     DATE,
     ESCAPED,
+    FORMER,
     FORMULAS,
     GROUP,
     INTEGER,
     NUMBER,
     PACKAGE,
-    QUASI,
+    PEOPLE,
     TABLE,
+    VALUES,
     value_tables,
 )
 from reveil.table.read import read_table
 from reveil.table.types import looked
+
+MOST = 1_000  # values for each person that two tables may have; beyond it nobody made them so
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """The data package, the table and the counterfeit counts; or values row by row (with their group), and people."""
+
+    package: Mapping[str, Any]
+    table: pl.DataFrame
+    counterfeits: pl.DataFrame | None = None
+    people: pl.DataFrame | None = None
 
 
 def published_columns(policy: Policy) -> list[str]:
@@ -42,18 +57,19 @@ def grouped(table: pl.DataFrame, policy: Policy) -> bool:
     return GROUP in table.columns and GROUP not in published_columns(policy)
 
 
-def read_release(public: Path, policy: Policy) -> tuple[dict[str, Any], pl.DataFrame, pl.DataFrame | None]:
-    """The data package, the table (the two of an anatomy paired by group), and the counterfeit counts."""
+def read_release(public: Path, policy: Policy) -> Reading:
+    """The public files of a release, in the form that the policy publishes."""
     package = json.loads((public / PACKAGE).read_text(encoding="utf-8"))
     names = {resource["name"]: public / resource["path"] for resource in package["resources"]}
-    if policy.method.publish == "anatomy":
-        table = _paired({name: typed(read_published(path), package, name) for name, path in names.items()}, policy)
-    else:
-        table = typed(read_published(names[TABLE]), package)
+    if policy.method.two_tables:
+        if former := [name for name in FORMER if name in names]:
+            raise ValueError(f"{' and '.join(former)} are tables of an earlier version, now {PEOPLE} and {VALUES}")
+        tables = {name: typed(read_published(path), package, name) for name, path in names.items()}
+        return Reading(package, _spread(tables, policy), None, tables[PEOPLE])
+    table = typed(read_published(names[TABLE]), package)
     if COUNTERFEITS not in names:
-        return package, table, None
-    counts = read_published(names[COUNTERFEITS]).select(pl.col(GROUP, COUNT).cast(pl.Int64))
-    return package, table, counts
+        return Reading(package, table)
+    return Reading(package, table, read_published(names[COUNTERFEITS]).select(pl.col(GROUP, COUNT).cast(pl.Int64)))
 
 
 def read_published(path: Path) -> pl.DataFrame:
@@ -95,18 +111,22 @@ def _plain_cells(name: str) -> pl.Expr:
     return pl.when(marked).then(cell.str.slice(1)).otherwise(cell).alias(name)
 
 
-def _paired(tables: Mapping[str, pl.DataFrame], policy: Policy) -> pl.DataFrame:
-    """People beside as many values as their group has, in the order of the policy; within a group any order will do."""
-    table = tables[QUASI].sort(GROUP)
+def _spread(tables: Mapping[str, pl.DataFrame], policy: Policy) -> pl.DataFrame:
+    """Each value as often as its group has it, columns side by side; within a group any order will do."""
+    most, spread = MOST * (tables[PEOPLE].height + 10), pl.DataFrame()
     for column, name in value_tables(policy.named("sensitive")).items():
         stated = tables[name]
-        if not (stated[COUNT] > 0).all() or stated[COUNT].null_count() or stated[COUNT].sum() != table.height:
-            raise ValueError(f"the groups of the two tables differ in size for {column!r}")
+        if stated.columns != [GROUP, column, COUNT]:
+            raise ValueError(f"table {name!r} has other columns than {GROUP}, {column}, {COUNT}")
+        if not (stated[COUNT] > 0).all() or stated[COUNT].null_count():
+            raise ValueError(f"a count of {column!r} is not positive")
+        if (stated[COUNT] > most).any() or stated[COUNT].sum() > most:  # before memory is taken for them
+            raise ValueError(f"the counts of {column!r} are out of proportion to the people")
         values = stated.select(GROUP, column, pl.int_ranges(COUNT).alias("\0each")).explode("\0each").sort(GROUP)
-        if not values[GROUP].equals(table[GROUP], check_names=False):
-            raise ValueError(f"the groups of the two tables differ in size for {column!r}")
-        table = table.with_columns(values[column])
-    return table.select(GROUP, *(name for name in policy.columns if name in table.columns))
+        if spread.width and not values[GROUP].equals(spread[GROUP]):
+            raise ValueError(f"the groups of the tables of values differ in size for {column!r}")
+        spread = spread.with_columns(values[column]) if spread.width else values.select(GROUP, column)
+    return spread
 
 
 def read_others(published: Any, policy: Policy) -> pl.DataFrame:

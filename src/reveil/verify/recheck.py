@@ -17,8 +17,9 @@ from reveil.policy.policy import Policy, PolicyLike, load_policy
 from reveil.published.format import GROUP, PACKAGE, PUBLIC, public_half
 from reveil.published.imprint import Imprint
 from reveil.verify.certificate import Certificate, certify
+from reveil.verify.comparing import Truth
 from reveil.verify.reading import grouped, published_columns, read_others
-from reveil.verify.verify import Truth, Verification, check_table, verify
+from reveil.verify.verify import Verification, check_table, verify
 
 
 def recheck(ledger: Ledger, policy: Policy, number: int | None) -> Mapping[int, Verification | ReveilError]:
@@ -96,7 +97,7 @@ def check_published(published: Any, policy: Policy) -> Certificate:
     if grouped(table, policy) and not table[GROUP].dtype.is_integer():  # others may call their groups A and B
         table = table.with_columns(pl.col(GROUP).rank("dense"))
     quasi = table.with_columns(pl.col(name).cast(pl.String) for name in policy.named("quasi"))
-    return _certificate(check_table(quasi, None, policy, History()), policy)
+    return _certificate(check_table(quasi, policy), policy)
 
 
 def _certificate(verification: Verification, policy: Policy, notes: tuple[str, ...] = ()) -> Certificate:

@@ -7,7 +7,7 @@ the worst case that it is known who is in which group.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,21 +17,20 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from reveil.background.loading import Background, load_background, text_hierarchies
+from reveil.background.loading import Background, load_background
 from reveil.background.prior import load
 from reveil.base.errors import Fault, GuaranteeError, InputError
 from reveil.base.words import agree, some
-from reveil.hierarchies.tree import Hierarchy
 from reveil.history.history import History
 from reveil.policy.policy import Policy
 from reveil.published.format import COUNT, GROUP, PACKAGE
 from reveil.verify.changes import odd_changes
-from reveil.verify.covering import Held, uncovered
+from reveil.verify.comparing import Check, Truth, compare, covered
 from reveil.verify.judges.contract import Judge, Verdict, View
-from reveil.verify.judges.counts import among, beyond, count_values
+from reveil.verify.judges.counts import among
 from reveil.verify.judges.registry import judges
 from reveil.verify.leaks import measured_limits
-from reveil.verify.reading import grouped, published_columns, read_release
+from reveil.verify.reading import Reading, grouped, published_columns, read_release
 from reveil.verify.waiting import Waiting, who_waits
 
 
@@ -49,31 +48,6 @@ class Bench:
 
 
 @dataclass(frozen=True)
-class Truth:
-    """What the publisher says about a release, to be compared with its bytes."""
-
-    rows: int  # of the input
-    withheld: int
-    values: Mapping[str, pl.DataFrame] = field(default_factory=dict)  # sensitive column -> value, rows in the input
-    members: pl.DataFrame | None = None  # series: person, group (>= 0) and, by sensitive column, their value
-    quasi: Mapping[str, Held] | None = None  # the quasi-identifiers of the members
-    left_out: pl.DataFrame | None = None  # series: person, group (-1) and value of those who were there and not shown
-    signatures: pl.DataFrame | None = None  # priors: group (>= 0) and, by prior, the signature of each person
-
-
-@dataclass(frozen=True)
-class Check:
-    """One thing that was looked at besides the guarantees."""
-
-    name: str
-    holds: bool
-    finding: str
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"name": self.name, "holds": self.holds, "finding": self.finding}
-
-
-@dataclass(frozen=True)
 class Verification:
     """What the verifier found in one folder of public files."""
 
@@ -88,6 +62,7 @@ class Verification:
     labels: Mapping[str, int] = field(default_factory=dict, repr=False)  # different cells of each quasi-identifier
     waiting: Waiting = field(default_factory=Waiting)  # what being left out tells
     limits: tuple[str, ...] = ()  # where what is assumed does not agree with what the series has seen
+    boxes: tuple[int, ...] = field(default=(), repr=False)  # two tables: people who show the same cells, ascending
 
     @property
     def holds(self) -> bool:
@@ -129,38 +104,46 @@ def verify(
     try:
         with ThreadPoolExecutor(1) as beside:  # bytes are hashed while they are parsed
             hashing = beside.submit(_hashes, public)
-            package, table, counterfeits = read_release(public, policy)
+            reading = read_release(public, policy)
         hashes = hashing.result()
     except (OSError, ValueError, LookupError, TypeError, pl.exceptions.PolarsError) as error:
         remedy = "name a release of this policy, or restore it from a backup"
         fault = Fault("R603", f"release in {public}", _unreadable(error), remedy)
         raise InputError(fault) from None
-    checks = [_files(hashes, package), _columns(table, policy)]
+    checks = [_files(hashes, reading.package), _columns(reading, policy)]
     if not all(check.holds for check in checks):
-        return Verification(tuple(checks), (), table.height, 0, 0, (), hashes=hashes)
-    return replace(check_table(table, counterfeits, policy, history, truth, checks, bench), hashes=hashes)
+        return Verification(tuple(checks), (), reading.table.height, 0, 0, (), hashes=hashes)
+    return replace(check_reading(reading, policy, history, truth, checks, bench), hashes=hashes)
 
 
-def check_table(
-    table: pl.DataFrame,
-    counterfeits: pl.DataFrame | None,
+def check_table(table: pl.DataFrame, policy: Policy) -> Verification:
+    """Judge a table that others have published, by itself; people and values may be side by side in it."""
+    people, values = None, table
+    if policy.method.two_tables and grouped(table, policy):
+        sensitive = [name for name in policy.named("sensitive") if name in table.columns]
+        people, values = table.drop(sensitive), table.select(GROUP, *sensitive)
+    return check_reading(Reading({}, values, None, people), policy, History(), checks=[_strangers(table, policy)])
+
+
+def check_reading(
+    reading: Reading,
     policy: Policy,
     history: History,
     truth: Truth | None = None,
-    checks: list[Check] | None = None,
+    checks: Sequence[Check] = (),
     bench: Bench | None = None,
 ) -> Verification:
-    """Judge a published table that has been read already."""
-    findings = [_strangers(table, policy)] if checks is None else list(checks)
-    groups, view = _view(table, counterfeits, policy, truth)
-    findings.append(_uniform(table, view, policy))
-    if counterfeits is not None:
-        findings.append(_counterfeits(groups, view, counterfeits))
+    """Judge a release that has been read already."""
+    table, findings = reading.table, list(checks)
+    groups, view = _view(reading, policy, truth)
+    findings.append(_uniform(table, view, policy) if view.people is None else _parted(view, policy))
+    if reading.counterfeits is not None:
+        findings.append(_counterfeits(groups, view, reading.counterfeits))
     seated = bench or Bench.seat(policy)
-    shown = view.quasi if policy.method.publish == "anatomy" else _by_class(view)
+    shown = _by_class(view) if view.people is None else view.quasi
     if truth is not None:
-        findings += _compare(table, view, truth)
-        findings += _covered(view, shown, truth, policy, seated.known.hierarchies)
+        findings += compare(table, view, truth)
+        findings += covered(view, shown, truth, policy, seated.known.hierarchies)
     waiting, limits = Waiting(), list[str]()
     if truth is not None and truth.members is not None and truth.left_out is not None:
         everybody = pl.concat([truth.members, truth.left_out], how="diagonal_relaxed")
@@ -173,8 +156,20 @@ def check_table(
     alone = int(np.count_nonzero((fakes > 0) & (sizes - fakes == 1)))
     counts = (table.height, view.count, int(fakes.sum()), tuple(np.sort(sizes).tolist()))
     return Verification(
-        tuple(findings), tuple(verdicts), *counts, alone, labels=_labels(shown), waiting=waiting, limits=tuple(limits)
+        tuple(findings),
+        tuple(verdicts),
+        *counts,
+        alone,
+        labels=_labels(shown),
+        waiting=waiting,
+        limits=tuple(limits),
+        boxes=() if view.people is None else _box_sizes(view.quasi),
     )
+
+
+def _box_sizes(people: pl.DataFrame) -> tuple[int, ...]:
+    """How many people show the same cells, ascending."""
+    return tuple(people.group_by(people.columns).len("\0people")["\0people"].sort().to_list())
 
 
 def _waited(waiting: Waiting) -> list[Check]:
@@ -221,17 +216,16 @@ def _strangers(table: pl.DataFrame, policy: Policy) -> Check:
     return Check("published columns", not more, finding)
 
 
-def _columns(table: pl.DataFrame, policy: Policy) -> Check:
+def _columns(reading: Reading, policy: Policy) -> Check:
     wanted = published_columns(policy)
-    columns = [name for name in table.columns if name in wanted or name != GROUP]
+    everything = [*([] if reading.people is None else reading.people.columns), *reading.table.columns]
+    columns = [name for name in everything if name in wanted or name != GROUP]
     if sorted(columns) != sorted(wanted):  # a policy does not fix their order
         return Check("published columns", False, f"columns are {columns}, the policy publishes {wanted}")
     return Check("published columns", True, "exactly those the policy publishes; no identifier, no dropped column")
 
 
 def _uniform(table: pl.DataFrame, view: View, policy: Policy) -> Check:
-    if policy.method.publish == "anatomy":
-        return Check("two tables", True, "every group has as many rows in one table as values in the other")
     if not grouped(table, policy):
         return Check("one generalisation per group", True, "groups are the rows that share all generalised cells")
     shown = view.quasi.hash_rows().to_numpy()  # 64 bits: two combinations that look like one are not met
@@ -243,6 +237,21 @@ def _uniform(table: pl.DataFrame, view: View, policy: Policy) -> Check:
         "one combination of cells"
     )
     return Check("one generalisation per group", uneven == 0, finding)
+
+
+def _parted(view: View, policy: Policy) -> Check:
+    """Everybody's group has values, and at least as many as people; more only where counterfeits are allowed."""
+    assert view.people is not None
+    lost, fakes = int((view.people < 0).sum()), view.counterfeits
+    real = view.sizes() - fakes
+    few, empty, more = int((fakes < 0).sum()), int((real == 0).sum()), int(fakes.clip(0).sum())
+    allowed = policy.guarantee.descriptor.counterfeits
+    finding = f"{some(len(view.people), 'person', 'people')} and {some(len(view.classes), 'value')} by group"
+    if lost or few or empty or (more and not allowed):
+        finding += f"; {lost:,} people of groups without values, {few:,} groups with too few, {empty:,} without people"
+        finding += f"; {more:,} values are nobody's" if not allowed else ""
+        return Check("two tables", False, finding)
+    return Check("two tables", True, f"{finding}; {more:,} of the values are counterfeits")
 
 
 def _numbered(groups: pl.Series) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -257,12 +266,11 @@ def _classes_of(wanted: pl.Series, groups: NDArray[np.int64]) -> NDArray[np.int6
     return among(wanted.cast(pl.Int64).fill_null(-1).to_numpy(), groups)
 
 
-def _view(
-    table: pl.DataFrame, counterfeits: pl.DataFrame | None, policy: Policy, truth: Truth | None
-) -> tuple[NDArray[np.int64], View]:
+def _view(reading: Reading, policy: Policy, truth: Truth | None) -> tuple[NDArray[np.int64], View]:
     """The numbers of groups that occur, ascending (none where the table has no groups), and what the judges look at."""
-    quasi = table.select(policy.named("quasi"))
-    members, signatures, groups = None, None, np.empty(0, dtype=np.int64)
+    table, counterfeits, parted = reading.table, reading.counterfeits, reading.people
+    quasi = (table if parted is None else parted).select(policy.named("quasi"))
+    members, signatures, people, groups = None, None, None, np.empty(0, dtype=np.int64)
     if not grouped(table, policy):
         kinds = quasi.unique(maintain_order=True).with_row_index("\0class")
         joined = quasi.join(kinds, on=quasi.columns, how="left", nulls_equal=True, maintain_order="left")
@@ -274,18 +282,22 @@ def _view(
             of_class = _classes_of(counterfeits[GROUP], groups)
             stated = counterfeits[COUNT].fill_null(0).to_numpy()[of_class >= 0]
             np.add.at(invented, of_class[of_class >= 0], stated)
+        if parted is not None:
+            people = _classes_of(parted[GROUP], groups)
+            real = np.bincount(people[people >= 0], minlength=len(groups))
+            invented = np.bincount(classes, minlength=len(groups)) - real
         if truth is not None and truth.members is not None:
             members = truth.members.select("person").with_columns(
                 pl.Series("class", _classes_of(truth.members[GROUP], groups))
             )
-        if policy.method.publish == "anatomy" and policy.guarantee.priors:
-            columns = {prior.name: prior.match(table) for prior in load(policy)}
-            signatures = pl.DataFrame({"class": classes, **columns})
+        if parted is not None and policy.guarantee.priors:  # people are shown as they are
+            columns = {prior.name: prior.match(parted) for prior in load(policy)}
+            signatures = pl.DataFrame({"class": people, **columns})
         elif truth is not None and truth.signatures is not None:
             of_class = _classes_of(truth.signatures[GROUP], groups)
             signatures = truth.signatures.drop(GROUP).insert_column(0, pl.Series("class", of_class))
     sensitive = {name: table[name] for name in policy.named("sensitive")}
-    return groups, View(classes, quasi, sensitive, invented, members, signatures)
+    return groups, View(classes, quasi, sensitive, invented, members, signatures, people)
 
 
 def _counterfeits(groups: NDArray[np.int64], view: View, counterfeits: pl.DataFrame) -> Check:
@@ -300,68 +312,3 @@ def _counterfeits(groups: NDArray[np.int64], view: View, counterfeits: pl.DataFr
     else:
         finding += "but not once for each published group"
     return Check("counterfeit counts", each and fits, finding)
-
-
-def _compare(table: pl.DataFrame, view: View, truth: Truth) -> list[Check]:
-    invented = int(view.counterfeits.sum())
-    expected = truth.rows - truth.withheld + invented
-    checks = [
-        Check(
-            "rows",
-            table.height == expected,
-            f"{some(table.height, 'row')} published, {expected:,} {agree(expected, 'was', 'were')} to be",
-        ),
-    ]
-    for name, counts in truth.values.items():
-        seen = pl.DataFrame({"value": table[name]}).group_by("value").len("published").cast({"published": pl.Int64})
-        known = counts.cast({"value": table.schema[name]})  # whole numbers may be published among others
-        both = seen.join(known, on="value", how="full", nulls_equal=True, coalesce=True)
-        surplus = int((both["published"].fill_null(0) - both["rows"].fill_null(0)).clip(0).sum())
-        finding = (
-            f"{some(surplus, 'value')} published beyond those of the input; "
-            f"{some(invented, 'row is a counterfeit', 'rows are counterfeits')}"
-        )
-        checks.append(Check(f"values of {name!r}", surplus <= invented, finding))
-    if view.signatures is not None:
-        people = np.bincount(view.signatures["class"].to_numpy() + 1, minlength=view.count + 1)
-        same = people[0] == 0 and bool((people[1:] == view.sizes()).all())
-        checks.append(Check("people", same, "every group has as many rows as people whose odds are weighed"))
-    if view.members is not None:
-        real = np.bincount(view.members["class"].to_numpy() + 1, minlength=view.count + 1)
-        same = real[0] == 0 and bool((real[1:] == view.sizes() - view.counterfeits).all())
-        checks.append(Check("members", same, "every group has as many real rows as people were put into it"))
-        checks += [_held(table, view, truth, name) for name in view.sensitive if name in _columns_of(truth.members)]
-    return checks
-
-
-def _columns_of(members: pl.DataFrame | None) -> list[str]:
-    return [] if members is None else members.columns
-
-
-def _held(table: pl.DataFrame, view: View, truth: Truth, name: str) -> Check:
-    """Later releases are judged by what each group showed, so every member's value must be shown by their own group."""
-    assert truth.members is not None and view.members is not None
-    values = truth.members[name].cast(table.schema[name], strict=False)
-    lacking = beyond(count_values(view, name), view.members["class"].to_numpy(), values)
-    finding = (
-        f"{some(lacking, 'value')} of members {agree(lacking, 'is', 'are')} not among those that their group shows"
-    )
-    return Check(f"values of {name!r} by group", lacking == 0, finding)
-
-
-def _covered(
-    view: View, shown: pl.DataFrame, truth: Truth, policy: Policy, stated: Mapping[str, Hierarchy]
-) -> list[Check]:
-    """Cells must be true: behind those of a group are the values of its members. An anatomy shows them as they are."""
-    if not truth.quasi or view.members is None or view.members["class"].min() == -1:  # a wrong number of members
-        return []
-    classes, people = view.members["class"], pl.DataFrame([held.values for held in truth.quasi.values()])
-    if policy.method.publish == "anatomy":
-        given = people.select(shown.columns).cast(shown.schema).with_columns(classes.alias(GROUP))
-        rows = shown.with_columns(pl.Series(GROUP, view.classes)).hash_rows().sort()
-        same = rows.equals(given.hash_rows().sort())
-        return [Check("quasi-identifiers", same, "each group shows those of its members")]
-    wrong = uncovered(shown, classes.to_numpy(), truth.quasi, {**text_hierarchies(policy, people), **stated})
-    untrue = ", ".join(f"{name!r} of {some(rows, 'member')}" for name, rows in wrong.items() if rows)
-    finding = f"not true: {untrue}" if untrue else "each covers the values of its group's members"
-    return [Check("cells", not untrue, finding)]

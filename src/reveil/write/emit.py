@@ -1,4 +1,4 @@
-"""Published columns become files: the table, the counterfeit counts, and a Frictionless data package. Nothing else.
+"""Published columns become files: the tables, the counterfeit counts, and a Frictionless data package. Nothing else.
 
 The files carry no index, no order of the input, no writer metadata beyond the name of the format's library, and no
 statistics of row groups.
@@ -29,7 +29,9 @@ from reveil.published.format import (
     INTEGER,
     NUMBER,
     PACKAGE,
+    PEOPLE,
     TEXT,
+    is_value_table,
 )
 from reveil.published.imprint import Imprint
 from reveil.table.cells import texts
@@ -42,11 +44,15 @@ TYPES = {pl.Int64: INTEGER, pl.Float64: NUMBER, pl.Date: DATE, pl.String: TEXT, 
 def emit(
     tables: Mapping[str, pl.DataFrame | Recoded], counterfeits: pl.DataFrame | None, policy: Publication, folder: Path
 ) -> None:
-    """Write the public half of a release into an existing folder: one table, or several (anatomy), by name."""
+    """Write the public half of a release into an existing folder: one table, or people and values, by name."""
     resources = []
+    keys = [name for name in tables if is_value_table(name)]
     for name, table in tables.items():
         path = folder / f"{name}.{policy.output.format}"
-        resources.append(_resource(path, write_table(table, path), policy))
+        resource = _resource(path, write_table(table, path), policy)
+        if name == PEOPLE:
+            resource["schema"]["foreignKeys"] = [_foreign_key(key) for key in keys]
+        resources.append(resource)
     if counterfeits is not None:
         path = folder / f"{COUNTERFEITS}.csv"
         counterfeits.write_csv(path)
@@ -149,6 +155,11 @@ def _resource(path: Path, table: pl.DataFrame, policy: Publication) -> dict[str,
             "missingValues": [""],
         },
     }
+
+
+def _foreign_key(resource: str) -> dict[str, Any]:
+    """The group of a person is one of those that a table of values counts."""
+    return {"fields": GROUP, "reference": {"resource": resource, "fields": GROUP}}
 
 
 def _field(column: pl.Series, policy: Publication) -> dict[str, str]:

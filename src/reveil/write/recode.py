@@ -7,6 +7,7 @@ the sensitive value of their row: rows could be known again by them in the next 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,7 +21,6 @@ from reveil.hierarchies.tree import Hierarchy
 from reveil.plan.cutting.boxes import boxes, distinct_runs
 from reveil.plan.plan import Plan
 from reveil.policy.policy import Policy
-from reveil.published.anatomy import count
 from reveil.published.format import GROUP
 from reveil.published.sets import format_set, split_set
 from reveil.table.encode import Codes, Encoded, Sensitive
@@ -58,7 +58,7 @@ def recode(
     groups = np.concatenate([plan.groups[kept], plan.counterfeit_groups])[shuffled]
     lent = sources[shuffled]
     if policy.promises_series and policy.named("insensitive"):
-        lent = _dealt(lent, groups, rng)
+        lent = dealt(lent, groups, rng)
     labels = group_labels(encoded, plan, policy)
     shown = [pl.Series(GROUP, np.arange(plan.count))] if group_column else []
     parts = []
@@ -70,23 +70,12 @@ def recode(
             shown = []
         if spec.role == "sensitive":
             number = [column.name for column in encoded.sensitive].index(name)
-            codes = np.concatenate([encoded.codes[kept, number], _fake_codes(plan, number)])[shuffled]
+            codes = np.concatenate([encoded.codes[kept, number], fake_codes(plan, number)])[shuffled]
             parts.append(decode(encoded.sensitive[number], codes, frame[name].dtype))
         elif spec.role == "insensitive":
             parts.append(ColumnBlock(frame.select(name), lent))
     parts += [ColumnBlock(pl.DataFrame(shown), groups)] if shown else []
     return Recoded(tuple(parts))
-
-
-def part(
-    frame: pl.DataFrame, plan: Plan, policy: Policy, rng: np.random.Generator
-) -> tuple[pl.DataFrame, dict[str, pl.DataFrame]]:
-    """Anatomy: exact quasi-identifiers with their group, rows shuffled; and per sensitive column, values by group."""
-    kept = np.flatnonzero(plan.groups >= 0)
-    rows = frame[kept].with_columns(pl.Series(GROUP, plan.groups[kept], dtype=pl.Int64))
-    shown = [name for name, spec in policy.columns.items() if spec.role in ("quasi", "insensitive")]
-    values = {name: count(rows, name) for name in policy.named("sensitive")}
-    return rows.select(GROUP, *shown)[rng.permutation(len(kept))], values
 
 
 def decode(column: Sensitive, codes: NDArray[np.int32], dtype: pl.DataType) -> ColumnBlock:
@@ -103,16 +92,16 @@ def decode(column: Sensitive, codes: NDArray[np.int32], dtype: pl.DataType) -> C
     return ColumnBlock(pl.DataFrame([pl.Series(column.name, values, dtype=dtype, strict=False)]), place[codes])
 
 
-def _fake_codes(plan: Plan, number: int) -> Codes:
+def fake_codes(plan: Plan, number: int) -> Codes:
     return plan.counterfeit_codes[:, number] if plan.counterfeits else np.empty(0, dtype=np.int32)
 
 
-def _dealt(sources: NDArray[np.int64], groups: Codes, rng: np.random.Generator) -> NDArray[np.int64]:
+def dealt(sources: NDArray[np.int64], groups: Codes, rng: np.random.Generator) -> NDArray[np.int64]:
     """The sources of each group, dealt out anew among its rows."""
     order = rng.permutation(len(sources))
-    dealt = np.empty_like(sources)
-    dealt[np.argsort(groups, kind="stable")] = sources[order[np.argsort(groups[order], kind="stable")]]
-    return dealt
+    anew = np.empty_like(sources)
+    anew[np.argsort(groups, kind="stable")] = sources[order[np.argsort(groups[order], kind="stable")]]
+    return anew
 
 
 def _model_rows(kept: NDArray[np.int64], plan: Plan, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -133,15 +122,22 @@ def group_labels(encoded: Encoded, plan: Plan, policy: Policy) -> dict[str, pl.S
     if plan.population_groups is not None and encoded.population is not None:
         groups = np.concatenate([groups, plan.population_groups])
         positions = np.concatenate([positions, encoded.population])
-    low, high = plan.boxes or boxes(groups, positions, plan.count)
+    return labels_of(encoded.quasi, groups, positions, plan.boxes or boxes(groups, positions, plan.count), policy)
+
+
+def labels_of(
+    quasi: Sequence[Hierarchy], groups: Codes, positions: Codes, regions: tuple[Codes, Codes], policy: Policy
+) -> dict[str, pl.Series]:
+    """What rows that are shown alike show in each quasi-identifier, by the number of their group (-1: none)."""
+    low, high = regions
     labels = {}
     kept, sets = groups >= 0, policy.method.recode == "sets"
-    for number, hierarchy in enumerate(encoded.quasi):
+    for number, hierarchy in enumerate(quasi):
         run = low[:, number], high[:, number]
         if sets and not hierarchy.free:
             labels[hierarchy.name] = _set_labels(hierarchy, groups[kept], positions[kept, number])
         elif sets and hierarchy.has_missing:
-            known = _known_low(groups[kept], positions[kept, number], plan.count)
+            known = _known_low(groups[kept], positions[kept, number], len(low))
             labels[hierarchy.name] = _run_labels(hierarchy, *run, known)
         else:
             labels[hierarchy.name] = _run_labels(hierarchy, *run)

@@ -88,7 +88,7 @@ def _kept(members: pl.DataFrame) -> pl.DataFrame:
 
 
 def _values(published: Published, column: str) -> pl.DataFrame:
-    """Values by group (group, rows, value), from one table or from those of an anatomy."""
+    """Values by group (group, rows, value), from one table or from the one that counts them."""
     if published.values is None:
         counts = published.table.group_by(GROUP, column).len(COUNT)
     else:

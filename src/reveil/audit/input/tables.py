@@ -1,12 +1,13 @@
 """Released tables, whoever made them, matched with a population: who may be in which group.
 
 Generalised cells are read in all common notations. A table with a `group` column is grouped by it, others by equal
-cells. A pair of tables is an anatomy: exact quasi-identifiers with a group number, and values by group number.
+cells. A pair of tables is (people, values): quasi-identifiers with a group number, and values by group number.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -25,6 +26,7 @@ from reveil.base.text import plain_text
 from reveil.base.words import agree, some
 from reveil.hierarchies.tree import Hierarchy
 from reveil.policy.policy import Policy
+from reveil.published.anatomy import counterfeits_of
 from reveil.published.format import COUNT, GROUP
 from reveil.published.notation import as_written, parse_column
 from reveil.published.reader import Published, read_cells, read_published
@@ -154,6 +156,9 @@ def _columns(
 
 def _fakes(published: Published, given: Any) -> pl.DataFrame:
     counterfeits = read_cells(given) if given is not None else published.counterfeits
+    if counterfeits is None and published.values is not None:
+        with suppress(ValueError, pl.exceptions.PolarsError):  # what does not fit is refused below, with the reason
+            counterfeits = counterfeits_of(published.table, published.values)
     if counterfeits is None:
         return pl.DataFrame(schema={GROUP: pl.String, COUNT: pl.Int64})
     return counterfeits.select(
@@ -180,12 +185,12 @@ def _released(published: Published, columns: Columns, fakes: pl.DataFrame) -> Re
 
 
 def _refuse_valueless(quasi: pl.DataFrame, shown: pl.DataFrame) -> None:
-    """People of an anatomy whose group has no values."""
+    """People whose group has no values."""
     lost = quasi.join(shown, on=GROUP, how="anti")
     if lost.height:
         labels = ", ".join(lost[GROUP].fill_null("without a number").unique().sort()[:3])
         message = f"its table of values has none for {agree(lost[GROUP].n_unique(), 'group', 'groups')} {labels}"
-        raise InputError(Fault("R723", "anatomy", message, "give both tables of one release", lost.height))
+        raise InputError(Fault("R723", "two tables", message, "give both tables of one release", lost.height))
 
 
 def _refuse_misfits(fakes: pl.DataFrame, shown: pl.DataFrame) -> None:

@@ -72,6 +72,8 @@ def lines(audit: Audit, *, external: bool = False) -> str:
     if audit.outside:
         out += ["", f"  {OUTSIDE}:"]
         out += [fill(text, WIDTH, initial_indent="  - ", subsequent_indent="    ") for text in audit.outside]
+    if audit.crowds is not None:
+        out += ["", fill(audit.crowds.sentence(), WIDTH, initial_indent="  ", subsequent_indent="  ")]
     out += ["", *_attack_lines(audit)]
     if audit.classes:
         out += ["", "  exposed because"]
@@ -216,6 +218,8 @@ def _sections(audit: Audit, external: bool) -> list[Markup]:
     if s["undecided"]:
         note = f"{some_people(s['undecided'])}. {UNDECIDED}"
         sections.append(Markup('<div class="warning" role="note"><b>Not settled</b><p>{}</p></div>').format(note))
+    if audit.crowds is not None:
+        sections.append(Markup("<h2>Being in the table</h2><p>{}</p>").format(audit.crowds.sentence()))
     if len(s["trend"]) > 1:
         labels = [f"release {row['release']}" for row in s["trend"]]
         plot = line("People exposed after each release", [row["exposed"] for row in s["trend"]], labels)

@@ -14,6 +14,7 @@ import polars as pl
 
 from reveil.audit.infer.infer import Inference
 from reveil.audit.infer.sample import Sampled
+from reveil.audit.input.boxes import Crowds
 from reveil.audit.input.knowledge import Adversary
 from reveil.audit.input.left_out import Telling
 from reveil.audit.input.observed import Observed
@@ -47,6 +48,7 @@ class Audit:
     asked: tuple[int, ...] = ()  # people who were asked about, by number
     allowed: int | None = None  # people who may be known in the terms of the promise; None: it has no terms
     telling: Telling | None = None  # what being left out tells, where it is known who was put in
+    crowds: Crowds | None = None  # own series in boxes of people: what these tell over all releases
 
     @property
     def certain(self) -> pl.DataFrame:
@@ -179,6 +181,7 @@ class Audit:
             "components": dict(self.inference.methods),
             "certain_by_draw": list(self.draws),
             "trend": list(self.trend),
+            **({} if self.crowds is None else {"presence": self.crowds.to_dict()}),
         }
 
     def _ever(self) -> dict[str, Any]:

@@ -26,11 +26,12 @@ class View:
     """One release as anyone can see it. Classes are numbered from 0; a class is a group of indistinguishable rows."""
 
     classes: NDArray[np.int64]  # of each published row
-    quasi: pl.DataFrame  # the generalised cells, as published (text; null is a missing value)
+    quasi: pl.DataFrame  # the cells of the quasi-identifiers, as published (text; null is a missing value)
     sensitive: Mapping[str, pl.Series]  # as published: text, or numbers where the column is numeric; null is a value
     counterfeits: NDArray[np.int64]  # per class
     members: pl.DataFrame | None = None  # series only, worst case: who is known to be where (person, class)
     signatures: pl.DataFrame | None = None  # where priors are given: class and, by prior, the signature of each person
+    people: NDArray[np.int64] | None = None  # two tables: the class of each row of `quasi`; rows above are values then
     counted: dict[str, Any] = field(default_factory=dict, repr=False)  # `counts.count_values` by column, counted once
 
     @property

@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from reveil.base.words import some
+from reveil.base.words import agree, some
 from reveil.guarantees.alpha_k import AlphaK
 from reveil.guarantees.k_anonymity import KAnonymity
 from reveil.guarantees.l_diversity import LDiversity
@@ -43,7 +43,7 @@ class KAnonymityJudge:
     """
 
     k: int
-    parted: bool = False  # anatomy: quasi-identifiers are exact, only values are hidden among the rows of a group
+    parted: bool = False  # two tables: people are shown as they are, only values are hidden among those of a group
     name: str = "k-anonymity"
 
     def judge(self, view: View, history: History) -> list[Verdict]:
@@ -84,6 +84,54 @@ class KAnonymityJudge:
                 worst=Fraction(smallest),
                 bound=self.k,
                 details=details,
+            )
+        ]
+
+
+@dataclass
+class BoxJudge:
+    """Two tables: at least k people show the same cells, whatever their groups.
+
+    >>> import polars as pl
+    >>> cells = pl.DataFrame({"age": ["2*", "2*", "3*"]})
+    >>> view = View(np.array([0, 0, 1, 1]), cells, {}, np.array([0, 1]), people=np.array([0, 1, 0]))
+    >>> verdict, = BoxJudge(2).judge(view, History())
+    >>> verdict.holds, verdict.statement
+    (False, '1 of 2 boxes has fewer than 2 people; the smallest has 1')
+    """
+
+    k: int
+    name: str = "k-anonymity"
+
+    def judge(self, view: View, history: History) -> list[Verdict]:
+        cells = view.quasi
+        sizes = cells.group_by(cells.columns).len("\0people")["\0people"].to_numpy().astype(np.int64)
+        if not len(sizes):
+            return [empty(self.name, self.k, {})]
+        bad, smallest = sizes < self.k, int(sizes.min())
+        if bad.any():
+            few = int(bad.sum())
+            boxes = agree(len(sizes), "box", "boxes")
+            statement = (
+                f"{few:,} of {len(sizes):,} {boxes} {agree(few, 'has', 'have')} fewer than "
+                f"{some(self.k, 'person', 'people')}; the smallest has {smallest}"
+            )
+        else:
+            statement = f"every box has at least {some(self.k, 'person', 'people')}; the smallest has {smallest}"
+        plain = (
+            f"In the table of people, everybody looks the same as at least {smallest - 1:,} others in the columns by "
+            "which people could be known. This is about each release by itself."
+        )
+        return [
+            verdict(
+                self.name,
+                statement,
+                plain,
+                bad,
+                sizes,
+                worst=Fraction(smallest),
+                bound=self.k,
+                details={"box_people": smallest, "boxes": len(sizes)},
             )
         ]
 
@@ -311,7 +359,9 @@ def empty(name: str, bound: Fraction | int | None, details: Mapping[str, Any]) -
 
 
 def build_k(asked: KAnonymity, policy: Policy, background: Background) -> list[Judge]:
-    return [KAnonymityJudge(asked.k, parted=policy.method.publish == "anatomy")]
+    if policy.method.boxed:
+        return [BoxJudge(asked.k)]
+    return [KAnonymityJudge(asked.k, parted=policy.method.two_tables)]
 
 
 def build_l(asked: LDiversity, policy: Policy, background: Background) -> list[Judge]:

@@ -1,0 +1,47 @@
+"""What was put in, for the verifier to compare with what came out."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from reveil.history.memory import signatures_of
+from reveil.plan.plan import Plan
+from reveil.policy.policy import Policy
+from reveil.table.encode import Encoded
+from reveil.verify.comparing import Crowds, Truth
+from reveil.verify.covering import Held
+
+Rows = slice | NDArray[np.int64]
+
+
+def truth_of(
+    frame: pl.DataFrame, encoded: Encoded, plan: Plan, policy: Policy, boxes: pl.DataFrame | None = None
+) -> Truth:
+    """What the publisher says of a planned release; `boxes`: what each box of people shows."""
+    values = {
+        name: pl.DataFrame({"value": frame[name]}).group_by("value").len("rows").cast({"rows": pl.Int64})
+        for name in policy.named("sensitive")
+    }
+    members, quasi, left_out = None, None, None
+    if encoded.persons is not None:
+        left_out = _of_rows(frame, encoded, plan, policy, np.flatnonzero(plan.groups < 0))
+        kept = np.flatnonzero(plan.groups >= 0)
+        everybody = len(kept) == encoded.rows  # then nothing need be copied
+        rows, shown = (slice(None), frame) if everybody else (kept, frame[kept])
+        members = _of_rows(frame, encoded, plan, policy, rows)
+        quasi = {
+            tree.name: Held(shown[tree.name], tree.leaves, encoded.positions[rows, number])
+            for number, tree in enumerate(encoded.quasi)
+        }
+    crowds = None if boxes is None or plan.people is None else Crowds(boxes, plan.people[plan.groups >= 0])
+    signatures = signatures_of(encoded, plan, policy)
+    return Truth(encoded.rows, plan.withheld, values, members, quasi, left_out, signatures, crowds)
+
+
+def _of_rows(frame: pl.DataFrame, encoded: Encoded, plan: Plan, policy: Policy, rows: Rows) -> pl.DataFrame:
+    """Person, group (-1: not shown) and values of these rows."""
+    assert encoded.persons is not None
+    held = {name: frame[name] if isinstance(rows, slice) else frame[name][rows] for name in policy.named("sensitive")}
+    return pl.DataFrame({"person": encoded.persons[rows], "group": plan.groups[rows], **held})

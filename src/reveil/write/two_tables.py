@@ -1,0 +1,72 @@
+"""A plan becomes two tables: people, each with their group, and how often each group has each value.
+
+Real people alone have a row. They show their quasi-identifiers in boxes of their own, or as they are. A counterfeit is
+one more value of its group, and nothing else. In a series, insensitive cells are dealt out anew among the people of a
+group, so that nobody is known again by them; a policy may leave them with their person instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from reveil.plan.cutting.boxes import boxes
+from reveil.plan.plan import Plan
+from reveil.policy.policy import Policy
+from reveil.published.format import COUNT, GROUP
+from reveil.table.encode import Encoded
+from reveil.write.recode import ColumnBlock, Recoded, dealt, decode, fake_codes, labels_of
+
+
+@dataclass(frozen=True, eq=False)
+class Parted:
+    """Both tables (values: one for each sensitive column), and what each box shows, where people are in boxes."""
+
+    people: Recoded
+    values: Mapping[str, pl.DataFrame]
+    boxes: pl.DataFrame | None
+
+
+def part(frame: pl.DataFrame, encoded: Encoded, plan: Plan, policy: Policy, rng: np.random.Generator) -> Parted:
+    """Rows of people are shuffled; values are sorted, so that no order tells anything."""
+    rows = rng.permutation(np.flatnonzero(plan.groups >= 0))
+    groups, lent = plan.groups[rows], rows
+    if policy.promises_series and policy.named("insensitive") and policy.method.insensitive == "dealt":
+        lent = dealt(rows, groups, rng)
+    shown = _boxes(encoded, plan, policy)
+    parts = [ColumnBlock(pl.DataFrame({GROUP: np.arange(plan.count, dtype=np.int64)}), groups)]
+    for name, spec in policy.columns.items():
+        if spec.role == "insensitive":
+            parts.append(ColumnBlock(frame.select(name), lent))
+        elif spec.role == "quasi" and shown is not None:
+            assert plan.people is not None  # or there were no boxes
+            parts.append(ColumnBlock(shown.select(name), plan.people[rows]))
+        elif spec.role == "quasi":
+            parts.append(ColumnBlock(frame.select(name), rows))
+    values = {column.name: _counts(frame, encoded, plan, number) for number, column in enumerate(encoded.sensitive)}
+    return Parted(Recoded(tuple(parts)), values, shown)
+
+
+def _boxes(encoded: Encoded, plan: Plan, policy: Policy) -> pl.DataFrame | None:
+    if plan.people is None:
+        return None
+    count = int(plan.people.max(initial=-1)) + 1
+    regions = boxes(plan.people, encoded.positions, count)
+    labels = labels_of(encoded.quasi, plan.people, encoded.positions, regions, policy)
+    return pl.DataFrame([column.alias(name) for name, column in labels.items()])
+
+
+def _counts(frame: pl.DataFrame, encoded: Encoded, plan: Plan, number: int) -> pl.DataFrame:
+    """How often each group has each value of a sensitive column, counterfeits among them."""
+    column = encoded.sensitive[number]
+    kept = plan.groups >= 0
+    groups = np.concatenate([plan.groups[kept], plan.counterfeit_groups]).astype(np.int64)
+    codes = np.concatenate([encoded.codes[kept, number], fake_codes(plan, number)])
+    width = max(1, len(column.values))
+    keys, times = np.unique(groups * width + codes, return_counts=True)
+    named = decode(column, (keys % width).astype(np.int32), frame[column.name].dtype).rows()[0]
+    counted = pl.DataFrame([pl.Series(GROUP, keys // width), named, pl.Series(COUNT, times.astype(np.int64))])
+    return counted.sort(GROUP, column.name, nulls_last=False)
