@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from reveil.jobs.release import Release
     from reveil.measure.ask import ask
     from reveil.measure.compare import Comparison, compare
+    from reveil.measure.expand import expand
     from reveil.measure.link import link
     from reveil.measure.measure import measure
     from reveil.perturb.perturb import perturb
@@ -52,6 +53,7 @@ _WHERE = {
     "check": "verify.recheck",
     "compare": "measure.compare",
     "count": "dp.count",
+    "expand": "measure.expand",
     "link": "measure.link",
     "load_policy": "policy.policy",
     "measure": "measure.measure",
@@ -79,6 +81,7 @@ __all__ = [
     "check",
     "compare",
     "count",
+    "expand",
     "link",
     "load_policy",
     "measure",

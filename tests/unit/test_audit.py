@@ -32,6 +32,7 @@ from reveil.base.errors import GuaranteeError, InputError
 from reveil.cli import terminal
 from reveil.cli.app import app
 from reveil.start.demo import compare, exposed_lines
+from reveil.start.picture import write_picture
 
 POLICY = {
     "columns": {"name": "identifier", "age": "quasi", "illness": "sensitive"},
@@ -378,6 +379,12 @@ def test_comparison_of_ways_to_publish(tmp_path):
     assert last["closed cohorts, one table"] == last["closed cohorts, two tables (default)"] == 0
     assert last["each release l-diverse (Mondrian)"] > 20
     assert "after 2" in exposed_lines(table)
+    errors = dict(table.select("way", "query error").unique().iter_rows())
+    assert len(errors) == 6
+    assert all(0 < error < 1 for error in errors.values())
+    drawn = write_picture(table, tmp_path / "compared.html").read_text()
+    assert drawn.count("<svg") == 2
+    assert "two tables (default)" in drawn
 
 
 def test_evolving_values_of_a_series_by_the_policys_relation(tmp_path):

@@ -32,6 +32,7 @@ COMMANDS = {  # as they are needed: the module of each, and its line in `reveil 
     "explain": ("using", "An error code, a guarantee or a word, in plain words."),
     "link": ("linking", "Sweeney's attack: who of these people can be re-identified?"),
     "ask": ("linking", "COUNT people of two tables: expected value and bounds."),
+    "expand": ("linking", "Two tables as one weighted table, for ordinary tools."),
     "prior": ("risks", "What others may know beforehand: odds of sensitive values."),
     "perturb": ("perturbing", "One release with noise, swapped or synthetic values."),
     "count": ("counts", "One more release of noisy counts, within a budget."),

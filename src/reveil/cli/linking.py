@@ -1,4 +1,4 @@
-"""What outsiders and recipients can do with a release: link people with it, or ask two tables."""
+"""What outsiders and recipients can do with a release: link people with it, ask two tables, or make one of them."""
 
 from pathlib import Path
 from typing import Annotated
@@ -97,3 +97,25 @@ def ask(
         terminal.say_json(answer.to_dict())
     else:
         terminal.say(str(answer))
+
+
+@app.command()
+def expand(
+    published: Annotated[str, typer.Argument(help="The folder of a release in two tables, or its public half.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="New or empty folder for the long table and its README.")],
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write two tables as one: a line for each person and possible value, with a weight, for ordinary tools."""
+    from reveil.cli import terminal
+    from reveil.measure.expand import expand as compute
+    from reveil.measure.expand import write_expanded
+
+    made = compute(published)
+    files = write_expanded(made, out)
+    if json:
+        terminal.say_json({**made.to_dict(), "files": [str(file) for file in files]})
+    elif not quiet:
+        for name, table in made.tables.items():
+            terminal.say(f"{name!r}: {some(table.height, 'line')} for {some(made.people, 'person', 'people')}.")
+        terminal.say(f"Count with the column weight, never the lines: {files[1]} says how, in Python and in R.")

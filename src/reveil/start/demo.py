@@ -18,6 +18,7 @@ from reveil.plan.cutting import mondrian
 from reveil.publish import open_series
 from reveil.simulation.scenario import Scenario
 from reveil.simulation.simulate import write
+from reveil.start.picture import write_picture
 
 MARK = ".reveil-demo"  # only a folder that a demo made is ever removed
 
@@ -74,17 +75,19 @@ def _run(folder: Path, hospital: Scenario) -> None:
     with terminal.progress(False) as show:
         found_by = series.audit(share="0.04", worst=0, limit=5.0, progress=show)
         say(f"  {found_by!r}")
-        for text in found_by.verdict:
+        for text in found_by.within:
             say(f"  {text}")
         say(
             "\nThe same kind of people published in three ways; people exposed after each release, with nobody known to"
         )
-        say("the adversary, and with 4 % of the people known:")
-        exposed = compare(folder / "compare", 300, 4, shares=(0.0, 0.04), limit=2.0, ways=SHOWN, progress=show)
-    say(exposed_lines(exposed))
+        say("the adversary, and with 4 % of the people known; and how far off COUNT queries are in the end:")
+        compared = compare(folder / "compare", 600, 4, shares=(0.0, 0.04), limit=2.0, ways=SHOWN, progress=show)
+    say(exposed_lines(compared))
+    drawn = write_picture(compared, folder / "compared.html")
     say("\nWhere to look:")
     say(f"  the releases        {folder / 'home' / 'releases'}")
     say(f"  a report to read    {folder / 'home' / 'releases' / '0003' / 'private' / 'report.html'}")
+    say(f"  the ways compared   {drawn}")
     say(f"  the policy          {folder / 'input' / 'reveil.toml'}")
     say("  with your own table reveil init TABLE.csv, then reveil plan and reveil publish")
 
@@ -117,7 +120,8 @@ WAYS: dict[str, dict[str, Any]] = {
         "method": {"publish": "anatomy", "infeasible": "withhold"},
     },
 }
-SHOWN = tuple(list(WAYS)[number] for number in (1, 3, 5))  # in the demo
+QUERIES, SELECTED = 500, 0.05  # COUNT queries, and the share of people that each selects
+SHOWN = tuple(list(WAYS)[number] for number in (1, 4, 5))  # in the demo: naive, one table, two tables
 
 
 def compare(
@@ -132,7 +136,8 @@ def compare(
     progress: Progress = silent,
 ) -> pl.DataFrame:
     """The same people published in several ways, each attacked with some of the people known: way, known, release,
-    people, exposed, undecided (at the end). Everything is written below `folder`, which must be new or empty.
+    people, exposed, undecided and query error (at the end). Everything is written below `folder`, which must be new or
+    empty. The query error is the median of COUNT queries that a twentieth of the people answer, in the last release.
 
     `limit` bounds the seconds of one attack; `ways` are some of WAYS.
     """
@@ -142,29 +147,31 @@ def compare(
         if "release" in p.name
     ]
     lines: list[dict[str, Any]] = []
-    for number, (way, share, audit) in enumerate(_attacked(folder, tables, shares, limit, seed, ways)):
+    for number, (way, share, audit, error) in enumerate(_attacked(folder, tables, shares, limit, seed, ways)):
         progress("comparing", number / (len(ways) * len(shares)))
         s = audit.summary
-        lines += [{"way": way, "known": share, **row, "undecided": s["undecided"]} for row in s["trend"]]
-    return pl.DataFrame(lines)
+        end = {"undecided": s["undecided"], "query error": error}
+        lines += [{"way": way, "known": share, **row, **end} for row in s["trend"]]
+    return pl.DataFrame(lines, infer_schema_length=None)
 
 
 def exposed_lines(table: pl.DataFrame) -> str:
-    """People exposed after each release, a line for each way and share."""
+    """People exposed after each release and the query error in the end, a line for each way and share."""
     rows = [
-        (str(way), f"{known:.0%} known", *part["exposed"].to_list())
+        (str(way), f"{known:.0%} known", *part["exposed"].to_list(), f"{part['query error'][-1]:.1%}")
         for (way, known), part in table.group_by("way", "known", maintain_order=True)
     ]
     releases = table["release"].unique(maintain_order=True)
-    return terminal.table(("published", "", *(f"after {r}" for r in releases)), rows)
+    return terminal.table(("published", "", *(f"after {r}" for r in releases), "query error"), rows)
 
 
 def _attacked(
     folder: Path, tables: Sequence[Path], shares: Sequence[float], limit: float, seed: int, ways: Sequence[str]
-) -> Iterator[tuple[str, float, Any]]:
-    """Every way of publishing, attacked with every share of known people."""
+) -> Iterator[tuple[str, float, Any, float]]:
+    """Every way of publishing, attacked with every share of known people, and the query error of its last release."""
     import tomllib
 
+    from reveil.measure.measure import measure
     from reveil.policy.policy import load_policy
 
     base = tomllib.loads((folder / "input" / "reveil.toml").read_text(encoding="utf-8"))
@@ -173,4 +180,7 @@ def _attacked(
         series = open_series(policy, folder / f"way-{number}")
         for table in tables:
             series.publish(str(table), seed=seed)
-        yield from ((way, share, series.audit(share=share, limit=limit, seed=seed, worst=0)) for share in shares)
+        usable = measure(series.releases[-1], str(tables[-1]), policy, queries=QUERIES, selectivity=[SELECTED])
+        error = usable.queries[0].median_relative or 0.0
+        for share in shares:
+            yield way, share, series.audit(share=share, limit=limit, seed=seed, worst=0), error
