@@ -75,7 +75,7 @@ def _run(folder: Path, hospital: Scenario) -> None:
     with terminal.progress(False) as show:
         found_by = series.audit(share="0.04", worst=0, limit=5.0, progress=show)
         say(f"  {found_by!r}")
-        for text in found_by.within:
+        for text in found_by.verdict:
             say(f"  {text}")
         say(
             "\nThe same kind of people published in three ways; people exposed after each release, with nobody known to"
