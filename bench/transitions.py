@@ -25,7 +25,7 @@ import polars as pl
 sys.path[:0] = [str(Path(__file__).resolve().parent)]
 
 import reveil  # noqa: E402
-from persistent import Memory, _sorting, view_of  # noqa: E402
+from persistent import Memory, sorting_time, view_of  # noqa: E402
 from reveil.background.transitions import relation_of  # noqa: E402
 from reveil.background.update_graph import walk_all  # noqa: E402
 from reveil.base.errors import InputError  # noqa: E402
@@ -230,7 +230,7 @@ def _timed(encoded: Encoded, past: History, plan: Plan, policy: Policy, args: ar
         wall, busy = time.perf_counter(), time.process_time()
         method(policy)(encoded, past, policy, seed=args.seed, progress=silent)
         times.append((time.process_time() - busy, time.perf_counter() - wall))
-    sorting = min(_sorting(encoded.positions)[1] for _ in range(5))
+    sorting = min(sorting_time(encoded.positions)[1] for _ in range(5))
     busy = time.process_time()
     (verdict,) = next(iter(judges(policy, Background()))).judge(view_of(encoded, plan), past)
     judged = time.process_time() - busy

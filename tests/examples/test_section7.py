@@ -55,7 +55,7 @@ def test_presence_counts_whom_a_cell_stands_for(kind: str, tmp_path: Path) -> No
     pl.DataFrame({"code": codes * 3}).write_csv(tmp_path / "people.csv")
     policy = {
         "columns": {"code": column},
-        "guarantee": {"k": 1, "population": str(tmp_path / "people.csv"), "delta_min": 0, "delta_max": "1"},
+        "guarantee": {"k": 2, "population": str(tmp_path / "people.csv"), "delta_min": 0, "delta_max": "0.99"},
         "method": {"recode": "sets"},
     }
     for cell, people in cells.items():

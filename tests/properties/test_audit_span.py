@@ -96,7 +96,7 @@ def closed(state):
         label = state.components()
         closure = equalities(state, label, label >= 0, 10.0)
         assert not len(closure.left)
-        changed = state.equate(closure.found).any()
+        changed = state.equate(closure.equalities).any()
 
 
 @MANY

@@ -119,7 +119,11 @@ def test_values_of_a_series_are_what_is_written(held, form):
     folder = Path(tempfile.mkdtemp())
     try:
         series = reveil.open_series(policy, folder / "home")
-        release = series.publish(table, seed=1)
+        try:
+            release = series.publish(table, seed=1)
+        except InfeasibleError:  # of one value alone, nobody can be shown
+            assert len(set(held)) == 1
+            return
         shown = Counter(value for value, group in zip(held, release.groups, strict=True) if group >= 0)
         if not shown:
             return

@@ -15,7 +15,7 @@ child.STEPS = {
     "read": lambda: child.die_after(count, "read"),
     "laid out": lambda: child.die_after(store, "lay_out"),
     "key": lambda: child.die_after(store, "make_key"),
-    "founded": lambda: child.die_after(ledger, "_found"),
+    "founded": lambda: child.die_after(ledger, "found_series"),
     "stage": lambda: child.die_after(Ledger, "stage"),
     "noise": lambda: child.die_after(mechanism, "noisy"),
     "emit": lambda: child.die_after(count, "emit"),

@@ -67,7 +67,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("words", [["history"], ["publish", "table.csv"]], ids=lambda words: words[0])
+COMMANDS = (["history"], ["publish", "table.csv", "--accept", "same-table"])
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
 def test_a_command_loads_what_it_uses(words: list[str], place: Path) -> None:
     command = [sys.executable, "-c", RUN.format(heavy=HEAVY), *words]
     done = subprocess.run(command, cwd=place, capture_output=True, text=True, check=True)

@@ -87,6 +87,7 @@ class UnmatchedError(ReveilError):
     """An answer was given, and it does not speak of everybody who was asked about."""
 
     title = "Not everybody was looked at"
+    exit_code = 1
 
 
 class UndecidedError(ReveilError):

@@ -248,7 +248,8 @@ def _parted(view: View, policy: Policy) -> Check:
     allowed = policy.guarantee.descriptor.counterfeits
     finding = f"{some(len(view.people), 'person', 'people')} and {some(len(view.classes), 'value')} by group"
     if lost or few or empty or (more and not allowed):
-        finding += f"; {lost:,} people of groups without values, {few:,} groups with too few, {empty:,} without people"
+        finding += f"; {some(lost, 'person', 'people')} of groups without values"
+        finding += f", {some(few, 'group')} with too few, {empty:,} with nobody"
         finding += f"; {more:,} values are nobody's" if not allowed else ""
         return Check("two tables", False, finding)
     return Check("two tables", True, f"{finding}; {more:,} of the values are counterfeits")

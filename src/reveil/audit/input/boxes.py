@@ -46,8 +46,8 @@ class Crowds:
         """What the boxes of all releases together tell of presence."""
         counts = self.to_dict()
         return (
-            f"Presence: in each release at least {self.least:,} people share a box. Whoever could follow every row "
-            f"from release to release would find boxes that fit fewer than {self.least:,} people for "
+            f"Presence: in each release at least {some_people(self.least)} share a box. Whoever could follow every row "
+            f"from release to release would find boxes that fit fewer than {some_people(self.least)} for "
             f"{counts['fewer_than_a_box']:,} of {some_people(counts['people'])}, and nobody else for "
             f"{counts['alone']:,}; the median is {counts['median']:g}."
         )

@@ -66,12 +66,9 @@ def lines(audit: Audit, *, external: bool = False) -> str:
     if s["trend"]:
         out += ["", "  after release  people  exposed"]
         out += [f"  {row['release']:>13}  {row['people']:>6,}  {row['exposed']:>7,}" for row in s["trend"]]
-    if limits := not_given(audit):
-        out += ["", "  What this does not give:"]
-        out += [fill(text, WIDTH, initial_indent="  - ", subsequent_indent="    ") for text in limits]
-    if audit.outside:
-        out += ["", f"  {OUTSIDE}:"]
-        out += [fill(text, WIDTH, initial_indent="  - ", subsequent_indent="    ") for text in audit.outside]
+    for title, texts in (("What this does not give", not_given(audit)), (OUTSIDE, audit.outside)):
+        out += ["", f"  {title}:"] if texts else []
+        out += [fill(text, WIDTH, initial_indent="  - ", subsequent_indent="    ") for text in texts]
     if audit.crowds is not None:
         out += ["", fill(audit.crowds.sentence(), WIDTH, initial_indent="  ", subsequent_indent="  ")]
     out += ["", *_attack_lines(audit)]
