@@ -52,5 +52,5 @@ def accepted(names: str | Iterable[str]) -> tuple[str, ...]:
 def doubts_of(error: ReveilError) -> tuple[str, ...]:
     """The names that would accept everything that was refused; none where something else is wrong besides."""
     names = {code: name for name, code in DOUBTS.items()}
-    found = dict.fromkeys(names.get(fault.code, "") for fault in error.faults)
-    return () if "" in found else tuple(found)
+    doubted = dict.fromkeys(names.get(fault.code, "") for fault in error.faults)
+    return () if "" in doubted else tuple(doubted)

@@ -55,7 +55,7 @@ def trace_of(prepared: pl.DataFrame, raw: pl.DataFrame, key: bytes) -> Trace:
     said = f"{prepared.schema} {prepared.height}".encode() + both.tobytes()
     columns = [prepared[name] if name in prepared.columns else raw[name] for name in raw.columns]
     days = [(column.name, _days(column)) for column in columns]
-    late = {name: _late(found) for name, found in days if found is not None and len(found)}
+    late = {name: _late(dates) for name, dates in days if dates is not None and len(dates)}
     return Trace(hmac.digest(key, said, "sha256").hex(), late)
 
 
@@ -93,8 +93,8 @@ def _days(column: pl.Series) -> pl.Series | None:
         return column.dt.date().drop_nulls()
     if column.dtype != pl.String or days_by_look(column.head(SAMPLE).drop_nulls()).null_count():
         return None
-    found = days_by_look(column.drop_nulls())
-    return None if found.null_count() else found
+    dates = days_by_look(column.drop_nulls())
+    return None if dates.null_count() else dates
 
 
 def _late(days: pl.Series) -> tuple[date, ...]:

@@ -45,8 +45,8 @@ def doubtful_rows(frame: pl.DataFrame, policy: Publication, accept: Iterable[str
     >>> [fault.places for fault in doubtful_rows(table, policy, ())]
     [(3,)]
     """
-    found = {"repeated-header": _headers(frame), "total-rows": _sums(frame, policy.identifier)}
-    faults = [fault for name, fault in found.items() if fault is not None and name not in accept]
+    noticed = {"repeated-header": _headers(frame), "total-rows": _sums(frame, policy.identifier)}
+    faults = [fault for name, fault in noticed.items() if fault is not None and name not in accept]
     index = _index(frame, policy)
     return faults if index is None or "row-index" in accept else [*faults, index]
 
@@ -107,14 +107,14 @@ def _sums(frame: pl.DataFrame, identifier: str | None) -> Fault | None:
     who = frame[identifier] if identifier is not None and identifier in frame.columns else None
     rows = _suspects(frame, who)
     added = _Sums(frame, rows)
-    found = [row for row in rows if _is_sum(frame, who, row, rows, added)]
-    if not found:
+    sums = [row for row in rows if _is_sum(frame, who, row, rows, added)]
+    if not sums:
         return None
-    cells = dict.fromkeys(brief(cell) for row in found for cell in frame.row(row) if _is_word(cell))
+    cells = dict.fromkeys(brief(cell) for row in sums for cell in frame.row(row) if _is_word(cell))
     said = f" ({', '.join(list(cells)[:SHOWN])})" if cells else ", by their numbers and blank cells"
-    message = f"{some(len(found), 'row looks', 'rows look')} like {agree(len(found), 'a sum', 'sums')}{said}"
+    message = f"{some(len(sums), 'row looks', 'rows look')} like {agree(len(sums), 'a sum', 'sums')}{said}"
     remedy = "remove sums from the table: they are no people"
-    return doubt("total-rows", "table", message, remedy, len(found), tuple(row + 1 for row in found[:SHOWN]))
+    return doubt("total-rows", "table", message, remedy, len(sums), tuple(row + 1 for row in sums[:SHOWN]))
 
 
 def _is_word(cell: object) -> bool:

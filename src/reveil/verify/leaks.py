@@ -39,10 +39,10 @@ class Turn:
 
     @cached_property
     def people(self) -> dict[int, set[int]]:
-        found: dict[int, set[int]] = {}
+        members: dict[int, set[int]] = {}
         for person, group in self.group.items():
-            found.setdefault(group, set()).add(person)
-        return found
+            members.setdefault(group, set()).add(person)
+        return members
 
 
 def measured_limits(
@@ -61,11 +61,11 @@ def measured_limits(
         return []
     (column,) = policy.named("sensitive")
     members, shown = lines_of(history, everybody, table, column, 1 if refilled else history.head)
-    found = _refills(members, shown) if refilled else []
+    limits = _refills(members, shown) if refilled else []
     if evolving:
         before, now = (_turn(members, shown, release) for release in (history.head, history.head + 1))
-        found += (_leavers(before, now, policy) if odd else []) + _ended(before, now, policy)
-    return found
+        limits += (_leavers(before, now, policy) if odd else []) + _ended(before, now, policy)
+    return limits
 
 
 def lines_of(

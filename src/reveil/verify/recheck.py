@@ -66,11 +66,11 @@ def _decoded(codes: pl.Series, book: Sequence[Any]) -> pl.Series:
 def check_folder(folder: Path, policy: Policy) -> Certificate:
     """Judge a folder of public files on its own, without any history."""
     public = public_half(folder)
-    found = verify(public, policy, History())
+    verification = verify(public, policy, History())
     imprint = Imprint.read(json.loads((public / PACKAGE).read_bytes()))
     later = imprint is not None and imprint.release > 1 and policy.guarantee.series
     note = "Earlier releases of this series are not known here: what is said about the series is about this one alone."
-    return _certificate(found, policy, (note,) if later else ())
+    return _certificate(verification, policy, (note,) if later else ())
 
 
 def check(published: Any, policy: PolicyLike) -> Certificate:

@@ -36,8 +36,8 @@ def cohorts_with_repeats(o: Observed) -> Bools:
     for a, b in zip(before[same].tolist(), after[same].tolist(), strict=True):
         if good[label[a]] and often[label[a]]:
             good[label[a]] = _shown(o, a) == _shown(o, b)
-    found: Bools = (good & often)[label]
-    return found
+    repeated: Bools = (good & often)[label]
+    return repeated
 
 
 def _shown(o: Observed, group: int) -> list[tuple[int, int]]:
@@ -45,28 +45,28 @@ def _shown(o: Observed, group: int) -> list[tuple[int, int]]:
     return list(zip(o.cell_value[cells].tolist(), o.cell_rows[cells].tolist(), strict=True))
 
 
-def weigh_places(found: Inference, people: Sequence[int] | None = None, **how: Any) -> Inference:
+def weigh_places(inference: Inference, people: Sequence[int] | None = None, **how: Any) -> Inference:
     """The inference with beliefs that know of places. Values never change, and everybody's group is known."""
-    m, o = found.model, found.model.observed
+    m, o = inference.model, inference.model.observed
     cohorts = cohorts_with_repeats(o)
     mine = cohorts[o.cand_group]
     asked = np.unique(o.app_person[mine])
     asked = asked if people is None else np.intersect1d(asked, people)
     if not len(asked):
-        return found
+        return inference
     wide, base = _one_row_each(m, cohorts)
     placed = infer(wide, people=asked.tolist(), **how)
     copies = np.where(m.by_option(mine), m.cell_cap[m.opt_cell], 1)
     theirs = m.by_option(mine & np.isin(o.app_person, asked))
     added = np.add.reduceat(placed.share, offsets_of(copies)[:-1])
-    found.share = np.where(theirs, added, found.share)
-    exact = {key: chance for key, chance in found.posterior.items() if not mine[key[0]]}
+    inference.share = np.where(theirs, added, inference.share)
+    exact = {key: chance for key, chance in inference.posterior.items() if not mine[key[0]]}
     for (app, value), chance in placed.posterior.items():
         if mine[app]:
             key = app, int(base[value])
             exact[key] = exact.get(key, 0) + chance
-    found.posterior = exact
-    return found
+    inference.posterior = exact
+    return inference
 
 
 def _one_row_each(m: Model, cohorts: Bools) -> tuple[Model, I64]:

@@ -130,13 +130,13 @@ def asked_texts(audit: Audit) -> list[str]:
     return [*map(standing_text, audit.standings), *ever, *left_out_texts(audit)]
 
 
-def left_out_texts(found: Audit) -> list[str]:
+def left_out_texts(audit: Audit) -> list[str]:
     """What is known of those asked about where they were put in and are not shown."""
-    told, o = found.telling, found.observed
+    told, o = audit.telling, audit.observed
     if told is None:
         return []
     texts = []
-    for place in np.flatnonzero(np.isin(told.left.person, found.asked)).tolist():
+    for place in np.flatnonzero(np.isin(told.left.person, audit.asked)).tolist():
         who, when = o.persons[int(told.left.person[place])], o.releases[int(told.left.release[place])]
         text = f"{who}, release {when}: was in the table and is not shown"
         guess = f", because of their value. Best guess: {o.values[told.named[place]]}" if told.by_value[place] else ""
@@ -289,12 +289,12 @@ def _amber(attack: Attack) -> bool:
     return attack.targets > 0 and attack.rate >= NEARLY_ALL
 
 
-def not_given(found: Audit) -> list[str]:
+def not_given(audit: Audit) -> list[str]:
     """What is found out of nearly everybody though the promise holds, because it does not speak of it."""
     return [
         f"{a.name.capitalize()}: {a.meaning}; this succeeds for {a.rate:.0%} of {a.targets:,}."
-        for a in found.attacks
-        if a.name in CRITERIA and _amber(a) and found.holds
+        for a in audit.attacks
+        if a.name in CRITERIA and _amber(a) and audit.holds
     ]
 
 
