@@ -9,6 +9,7 @@ from reveil.base.addresses import masked
 from reveil.base.doubts import accepted
 from reveil.base.errors import Fault, GuaranteeError, InputError, TamperedError, UndecidedError, stop_if
 from reveil.base.words import some
+from reveil.cli.planning import refuse_idle, show_advice, show_ahead, show_comparison, show_forms
 from reveil.cli.shared import (
     POLICY,
     Accept,
@@ -21,6 +22,7 @@ from reveil.cli.shared import (
     Seed,
     Source,
     app,
+    command,
     load_kernels,
     prepare_to_publish,
     run_asking,
@@ -41,7 +43,6 @@ from reveil.jobs.specs import (
 )
 
 if TYPE_CHECKING:
-    from reveil.jobs.forms import Form
     from reveil.jobs.results import HandedOver, Rechecked
     from reveil.verify.certificate import Certificate
 
@@ -63,13 +64,16 @@ def init(
     """Look at the columns, suggest roles and hierarchies with reasons, and write a policy to edit."""
     from reveil.cli import terminal
     from reveil.start.suggest import draft_policy, find_hierarchies, suggest
+    from reveil.table.doubts import no_people
     from reveil.table.options import ReadOptions
     from reveil.table.read import read_table
     from reveil.table.types import looked
 
     if policy.exists():
         raise InputError(Fault("R219", f"policy {policy}", "exists already", "remove it, or pass --policy NEW-FILE"))
-    frame = looked(read_table(source, ReadOptions(query=query, accept=accepted(accept))))
+    raw = read_table(source, ReadOptions(query=query, accept=accepted(accept)))
+    stop_if(no_people(raw, accepted(accept)))
+    frame = looked(raw)
     folder = Path(source).parent if Path(source).exists() else Path()
     suggestions = suggest(frame)
     hierarchies = find_hierarchies(folder, frame.columns) if folder == policy.parent else {}
@@ -84,7 +88,7 @@ def init(
             f"\nWrote {policy}. Read it and correct it: only you know what others can know about these people."
         )
         known_again = any(suggestion.role == "identifier" for suggestion in suggestions)
-        terminal.say(f"Then: reveil {'plan' if known_again else 'anonymize --out NEW-FOLDER'} {masked(source)}")
+        terminal.say(f"Then: {command('plan' if known_again else 'anonymize --out NEW-FOLDER', source, policy)}")
 
 
 @app.command()
@@ -108,17 +112,17 @@ def plan(
     from reveil.cli import terminal
     from reveil.history.returning import sentence
 
-    _refuse_idle(compare=compare, ahead=ahead, advice=advice, home=home, rates=(leave, back, arrive))
+    refuse_idle(compare=compare, ahead=ahead, advice=advice, home=home, rates=(leave, back, arrive))
     if ahead is not None:
         rates = (leave, back, arrive)
         spec = AheadSpec(source, policy, ahead, home, *rates, seed or 0, new_people, accepted(accept))
-        _show_ahead(spec, policy, home, json, quiet)
+        show_ahead(spec, policy, home, json, quiet)
         return
     if advice:
-        _show_advice(AdviceSpec(source, policy, seed=seed or 0, accept=accepted(accept)), json, quiet)
+        show_advice(AdviceSpec(source, policy, seed=seed or 0, accept=accepted(accept)), json, quiet)
         return
     if compare:
-        _compare(CompareSpec(source, policy, seed or 0, accepted(accept)), json, quiet)
+        show_comparison(CompareSpec(source, policy, seed or 0, accepted(accept)), json, quiet)
         return
     prepare_to_publish(policy, home, quiet)
     preview = run_asking(PlanSpec(source, policy, home, seed, new_people, accepted(accept)), quiet, json)
@@ -143,89 +147,9 @@ def plan(
     terminal.say(terminal.table(("column", "NCP"), losses))
     for name, value in preview.plan.statistics.items():
         terminal.say(terminal.statistic(name, value))
-    _show_forms(preview.forms)
+    show_forms(preview.forms)
     show_types(preview.decided)
-    terminal.say("Nothing was written. To publish: reveil publish " + masked(source))
-
-
-def _show_forms(forms: tuple["Form", ...]) -> None:
-    """The release in one table and in two, side by side, with the first rows of each."""
-    from reveil.cli import terminal
-
-    if not forms:
-        return
-    planned = [form for form in forms if form.refusal is None]
-    figures = [("chosen" if form.chosen else "", form.title, form.promise, *form.figures()) for form in planned]
-    terminal.say("  in both forms (query error: median of COUNT queries with 5 % of the people each):")
-    headings = ("", "form", "promise", "withheld", "counterfeit", "NCP", "query error")
-    terminal.say(terminal.table(headings, figures))
-    for form in forms:
-        if form.refusal is not None:
-            terminal.say(f"  {form.title}: cannot be planned: {form.refusal}")
-        for rows in form.examples:
-            terminal.say(f"  {form.title}, for example:\n{rows}")
-
-
-def _refuse_idle(
-    *, compare: bool, ahead: int | None, advice: bool, home: Path | None, rates: tuple[str | None, ...]
-) -> None:
-    """Each of --compare, --ahead and --advice answers a question of its own."""
-    asked = [name for name, given in (("--compare", compare), ("--ahead", ahead), ("--advice", advice)) if given]
-    faults = []
-    if len(asked) > 1:
-        faults.append(Fault("R790", asked[1], f"answers another question than {asked[0]}", "ask for one at a time"))
-    if home is not None and (compare or advice):
-        message = f"does nothing with {asked[0]}: no series is looked at"
-        faults.append(Fault("R790", "--home", message, "leave it out"))
-    if ahead is None and any(rate is not None for rate in rates):
-        names = [n for n, rate in zip(("--leave", "--back", "--arrive"), rates, strict=True) if rate is not None]
-        faults += [Fault("R790", name, "does nothing without --ahead", "leave it out") for name in names]
-    stop_if(faults)
-
-
-def _show_ahead(spec: AheadSpec, policy: Path, home: Path | None, json: bool, quiet: bool) -> None:
-    from reveil.cli import terminal
-
-    prepare_to_publish(policy, home, quiet)
-    forecast = run_asking(spec, quiet, json)
-    if json:
-        terminal.say_json(forecast.to_dict())
-        return
-    p = forecast.pace
-    terminal.say(
-        f"From one release to the next {float(p.leave):.1%} leave, {float(p.back):.1%} of those away return, and "
-        f"{float(p.arrive):.1%} arrive ({p.source}). Made in a copy of the series, and deleted:"
-    )
-    terminal.say(terminal.table(*forecast.table()))
-
-
-def _show_advice(spec: AdviceSpec, json: bool, quiet: bool) -> None:
-    from reveil.cli import terminal
-
-    load_kernels()
-    advice = run_asking(spec, quiet, json)
-    if json:
-        terminal.say_json(advice.to_dict())
-        return
-    rows = [(name, f"{advice.loss[name]:.4f}", f"{share:.0%}") for name, share in advice.nothing_said.items()]
-    terminal.say("As a first release:")
-    terminal.say(terminal.table(("column", "NCP", "cells that say nothing"), rows))
-    for line in advice.lines():
-        terminal.say(f"  {line}")
-    terminal.say("Each was tried on this table. A series that has begun keeps its promise and its columns.")
-
-
-def _compare(spec: CompareSpec, json: bool, quiet: bool) -> None:
-    from reveil.cli import terminal
-
-    comparison = run_asking(spec, quiet, json)
-    if json:
-        terminal.say_json(comparison.to_dict())
-        return
-    terminal.say(
-        f"{some(comparison.rows, 'row')}; information lost (NCP; 0 exact, 1 nothing said) per cell, by method.name:"
-    )
-    terminal.say(terminal.table(*comparison.table()))
+    terminal.say(f"Nothing was written. To publish: {command('publish', source, policy, home)}")
 
 
 @app.command()
@@ -271,6 +195,9 @@ def history(policy: PolicyFile = POLICY, home: Home = None, json: Json = False, 
         terminal.say(f"Series {past.series!r} in {past.home}: {some(count, 'release')}.")
         if rows:
             terminal.say(terminal.table(("no", "made (UTC)", *COUNTS, *PEOPLE, "NCP", "state", "id"), rows))
+        for e in past.events:
+            more = "".join(f", {name} {e[name]!r}" for name in ("recipient", "reason") if name in e)
+            terminal.say(f"Release {e['release']} was {e['action']} on {e['at'][:16]} by {e['by']}{more}.")
         for note in past.notes:
             terminal.say(f"Note: {note}")
     if past.faults and json:

@@ -64,6 +64,21 @@ def load_kernels() -> None:
             del sys.modules["scipy.linalg"]
 
 
+def command(words: str, source: str, policy: Path, home: Path | None = None) -> str:
+    """A command that can be pasted into a shell as it is.
+
+    >>> command("plan", "Quartal 1.csv", Path("mein plan.toml"))
+    "reveil plan 'Quartal 1.csv' -p 'mein plan.toml'"
+    """
+    from shlex import quote
+
+    from reveil.base.addresses import masked
+
+    given = f"reveil {words} {quote(masked(source))}"
+    given += "" if policy == POLICY else f" -p {quote(str(policy))}"
+    return given if home is None else f"{given} --home {quote(str(home))}"
+
+
 def run_asking(spec: "Spec", quiet: bool, json: bool) -> Any:
     """Run a job; what it doubts is asked about on a terminal, and refused elsewhere."""
     from reveil.base.doubts import doubts_of

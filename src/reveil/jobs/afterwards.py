@@ -10,6 +10,7 @@ from typing import Any
 from reveil.base.errors import Fault, InputError, TamperedError
 from reveil.jobs.past import ledger_of
 from reveil.ledger import store
+from reveil.ledger.events import refuse_discard
 from reveil.ledger.ledger import Ledger
 from reveil.ledger.record import Event, Record
 from reveil.policy.policy import PolicyLike
@@ -55,6 +56,7 @@ def discard(policy: PolicyLike, home: str | Path | None, number: int, reason: st
     """Take back the newest release, which nobody has: `no_copy_left` is the steward's word for that."""
     ledger, settled = ledger_of(policy, home)
     record = _record(ledger, number)
+    refuse_discard(ledger.snapshot(), record)
     if not no_copy_left:
         message = "can be discarded only if no copy of it has left your hands, which Reveil cannot know"
         remedy = "if that is so, say it: --yes-no-copy-left. If not, publish the corrected table as the next release"

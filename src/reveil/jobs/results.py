@@ -31,10 +31,12 @@ class SeriesHistory:
     faults: tuple[Fault, ...]
     notes: tuple[str, ...]  # what the promise does not give
     past: Past  # under which policy it was read, and what had to be settled first
+    events: tuple[Mapping[str, Any], ...] = ()  # hand-overs and discards: release, action, at, by, recipient or reason
 
     def to_dict(self) -> dict[str, Any]:
         listed = [{name: value for name, value in one.items() if name != "NCP"} for one in self.releases]
-        return {"series": self.series, "releases": listed, "faults": [fault.to_dict() for fault in self.faults]}
+        faults = [fault.to_dict() for fault in self.faults]
+        return {"series": self.series, "releases": listed, "events": list(self.events), "faults": faults}
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class Rechecked:
 def _rechecked(result: Verification | ReveilError, promise: str) -> dict[str, Any]:
     """One release; where its files are not those that were recorded, nothing can be said of the promise."""
     if isinstance(result, ReveilError):
-        verdict = verdict_text(promise, False)
+        verdict = f"Its files are not as they were recorded: nothing can be said of the promise. Promised: {promise}."
         return {"holds": False, "verdict": verdict, "faults": [fault.to_dict() for fault in result.faults]}
     return {
         "holds": result.holds,
@@ -73,6 +75,7 @@ def history_of(past: Past) -> SeriesHistory:
     ledger, notes = past.ledger, tuple(limits(past.policy, 1)[1:])
     faults = tuple(ledger.check())
     try:
+        now = ledger.snapshot()
         releases = tuple(
             {
                 "number": r.number,
@@ -82,11 +85,16 @@ def history_of(past: Past) -> SeriesHistory:
                 **r.facts["counts"],
                 "NCP": r.facts["loss"]["mean_ncp"],
             }
-            for r in ledger.snapshot().chain
+            for r in now.chain
+        )
+        numbers = {r.id: r.number for r in now.chain}
+        events = tuple(
+            {"release": numbers[e.release], "action": e.action, "at": e.at, "by": e.actor, **e.details}
+            for e in now.events
         )
     except (KeyError, TypeError):  # edited facts: there is nothing to list, only to name
         raise TamperedError(faults) from None
-    return SeriesHistory(ledger.series, ledger.home, releases, faults, notes, past)
+    return SeriesHistory(ledger.series, ledger.home, releases, faults, notes, past, events)
 
 
 def release_of(past: Past, number: int | None) -> Release:

@@ -11,9 +11,10 @@ import numpy as np
 
 from reveil.base.errors import InfeasibleError, InputError
 from reveil.base.progress import Progress, silent
+from reveil.hierarchies.tree import ANY
 from reveil.history.history import History
 from reveil.jobs.input import usable
-from reveil.plan.cutting.boxes import boxes
+from reveil.plan.cutting.boxes import boxes, distinct_runs
 from reveil.plan.loss import Loss, loss_of
 from reveil.plan.methods import method
 from reveil.plan.plan import Plan
@@ -124,7 +125,8 @@ def advise(
         before, after = (float(np.mean([one.loss.columns[name] for name in both])) for one in (today, trial))
         figures = (today.loss.mean, trial.loss.mean, (before, after), trial.plan.withheld, trial.plan.counterfeits)
         ways.append(Way(change, *figures))
-    helps = (way for way in ways if way.others[0] - way.others[1] > GAIN * way.others[0])  # also those who stay
+    # It must help the columns that stay, and the release as a whole.
+    helps = (way for way in ways if way.gain > 0 and way.others[0] - way.others[1] > GAIN * way.others[0])
     worth = sorted(helps, key=lambda way: -way.gain)
     return Advice(today.loss.columns, today.nothing_said(), tuple(worth), tuple(untried))
 
@@ -153,7 +155,8 @@ class _Trial:
         low, high = regions or boxes(alike, self.encoded.positions, int(alike.max(initial=-1)) + 1)
         shares = {}
         for number, tree in enumerate(self.encoded.quasi):
-            whole = (low[:, number] == 0) & (high[:, number] == len(tree) - 1)
+            runs, index = distinct_runs(low[:, number], high[:, number], len(tree))
+            whole = np.array([tree.label(*run) == ANY or run == (0, len(tree) - 1) for run in runs], dtype=bool)[index]
             covered = int(whole[alike[alike >= 0]].sum()) if self.shown_in_groups else 0
             rows = covered + plan.withheld
             shares[tree.name] = rows / max(1, self.encoded.rows)

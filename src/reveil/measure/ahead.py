@@ -21,7 +21,7 @@ import polars as pl
 
 from reveil.background.transitions import relation_of
 from reveil.base.doubts import DOUBTS
-from reveil.base.errors import Fault, InfeasibleError, InputError
+from reveil.base.errors import Fault, InfeasibleError, InputError, stop_if
 from reveil.base.lots import generator
 from reveil.base.progress import Progress, silent
 from reveil.base.sections import exact
@@ -120,7 +120,7 @@ def forecast(
         message = "people are not known again without an identifier, so nobody can be seen coming and going"
         raise InputError(Fault("R462", "policy", message, "give a column the role identifier"))
     if not 1 <= releases <= MOST:
-        raise InputError(Fault("R222", "ahead", f"{releases} is not between 1 and {MOST}", "give fewer releases"))
+        raise InputError(Fault("R222", "ahead", f"{releases} is not between 1 and {MOST}", "give a number in between"))
     pace = _pace(series, {"leave": leave, "back": back, "arrive": arrive})
     _, frame, _ = usable(table, series.policy, series.history(), True, seed, accept)
     with tempfile.TemporaryDirectory(prefix="reveil-") as scratch:
@@ -171,11 +171,19 @@ def _without_anchor(policy: Policy) -> Policy:
 
 
 def _pace(series: Series, stated: Mapping[str, object]) -> Pace:
-    given = {name: exact(value) for name, value in stated.items() if value is not None}
-    wrong = [name for name, rate in given.items() if not 0 <= rate <= 1]
-    if wrong:
-        faults = [Fault("R222", name, f"{stated[name]} is not between 0 and 1", "give a share") for name in wrong]
-        raise InputError(faults)
+    given: dict[str, Fraction] = {}
+    faults: list[Fault] = []
+    for name, value in stated.items():
+        if value is None:
+            continue
+        try:
+            given[name] = exact(value)
+        except ValueError:
+            given[name] = Fraction(-1)
+        if not 0 <= given[name] <= 1:
+            message = f"{value!r} is not a share between 0 and 1"
+            faults.append(Fault("R222", name, message, "write a number such as 0.1, or a fraction such as 1/10"))
+    stop_if(faults)
     observed = _observed(series)
     if observed is None:
         leave = given.get("leave", USUAL)

@@ -28,6 +28,8 @@ from reveil.published.format import COUNT, GROUP
 from reveil.published.notation import parse_cell
 from reveil.published.reader import Published, open_published
 
+ANY, MANY = "*", 0.2  # a share of cells that say nothing, above which an answer says so
+GUESSED = "what is expected of them is what the others show, and may be far off; go by the bounds"
 CODE, TOTAL, HAVING = "\0code", "\0total", "\0having"
 
 
@@ -181,8 +183,15 @@ def _covered(column: pl.Series, wanted: object) -> pl.Series:
 
 def _unmet(column: pl.Series, wanted: object, tree: Hierarchy | None) -> str | None:
     """What to say of a condition that no published value meets: it may be right, or a slip."""
-    if any(part.possibly for part in parts_of(column, wanted, tree).values()):
-        return None
+    parts = parts_of(column, wanted, tree)
+    silent = int((column.cast(pl.String) == ANY).sum())
+    if any(part.possibly for value, part in parts.items() if plain_text(value) != ANY):
+        few = silent > MANY * len(column)
+        return f"{silent:,} of {len(column):,} cells of {column.name!r} say nothing (*): {GUESSED}" if few else None
+    if silent:
+        return (
+            f"nothing but * of {column.name!r} may be {brief(wanted)} ({silent:,} of {len(column):,} cells): {GUESSED}"
+        )
     texts = [plain_text(value) for value in column.unique() if value is not None]
     near = difflib.get_close_matches(str(wanted), texts, n=1)
     hint = f"; did you mean {brief(near[0])}" if near else ""

@@ -7,6 +7,7 @@ its column do on average. A prefix is one in ten of a shorter one by a digit: wh
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,6 +19,7 @@ from reveil.hierarchies.tree import Hierarchy
 from reveil.published.notation import Cell, End, parse_cell
 
 DIGITS = 10
+YEAR = re.compile(r"[12]\d{3}")
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,9 @@ def parts_of(column: pl.Series, wanted: object, tree: Hierarchy | None = None) -
     texts = column.unique().to_list()
     condition = parse_cell(_text(wanted), tree)
     cells = {text: parse_cell(_text(text), tree) for text in texts}
+    if any(map(_of_days, cells.values())):  # 2023 is a year there, and no number
+        condition = _year(condition)
+        cells = {text: _year(cell) for text, cell in cells.items()}
     parts = {text: _part(cells[text], condition, text) for text in texts}
     if isinstance(wanted, str) and column.dtype == pl.String and wanted in cells:  # it is meant as it is written
         others = [text for text in texts if _single(condition) and _single(cells[text])]
@@ -53,6 +58,16 @@ def parts_of(column: pl.Series, wanted: object, tree: Hierarchy | None = None) -
     known = {text: part for text, part in parts.items() if part is not None}
     usual = _usual(column, known) if len(known) < len(texts) else NEVER
     return {text: known.get(text, usual) for text in texts}
+
+
+def _of_days(cell: Cell) -> bool:
+    return isinstance(cell.low, datetime.date) or any(isinstance(value, datetime.date) for value in cell.values)
+
+
+def _year(cell: Cell) -> Cell:
+    """A cell of four digits, read as the days of that year."""
+    year = cell.text.strip()
+    return parse_cell(f"[{year}-01-01-{year}-12-31]") if YEAR.fullmatch(year) else cell
 
 
 def _single(cell: Cell) -> bool:

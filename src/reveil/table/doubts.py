@@ -51,6 +51,12 @@ def doubtful_rows(frame: pl.DataFrame, policy: Publication, accept: Iterable[str
     return faults if index is None or "row-index" in accept else [*faults, index]
 
 
+def no_people(frame: pl.DataFrame, accept: Iterable[str]) -> list[Fault]:
+    """Rows that are probably nobody, of a table that has no policy yet; without what is accepted."""
+    noticed = {"repeated-header": _headers(frame), "total-rows": _sums(frame, None)}
+    return [fault for name, fault in noticed.items() if fault is not None and name not in accept]
+
+
 def without_index(frame: pl.DataFrame, policy: Publication, accept: Iterable[str]) -> pl.DataFrame:
     """The table without a row index to which the policy gives no role, where that is accepted."""
     if "row-index" in accept and _index(frame, policy) is not None and frame.columns[0] not in policy.columns:
