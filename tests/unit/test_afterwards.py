@@ -147,6 +147,27 @@ def test_a_stop_between_discarding_and_deleting_is_settled(tmp_path: Path, monke
     assert fresh.publish(table(2), seed=1).number == 1
 
 
+def test_a_late_settling_leaves_the_release_that_took_the_number(tmp_path: Path) -> None:
+    series = reveil.open_series(POLICY, tmp_path / "home")
+    series.publish(table(1), seed=1)
+    series.discard(1, no_copy_left=True)
+    late = Ledger.open(tmp_path / "home")
+    stale = late.checked()
+    series.publish(table(2), seed=1)
+    assert late.settle(stale) == []
+    assert Ledger.open(tmp_path / "home").check() == []
+
+
+def test_revealing_late_takes_nothing_back(tmp_path: Path) -> None:
+    series = reveil.open_series(POLICY, tmp_path / "home")
+    series.publish(table(1), seed=1)
+    ledger = Ledger.open(tmp_path / "home")
+    ledger.snapshot()
+    series.hand_over(tmp_path / "out")
+    ledger._catalog.set_state(1, ReleaseState.REVEALED)
+    assert Ledger.open(tmp_path / "home").check() == []
+
+
 def test_a_discarded_count_stays_spent(tmp_path: Path) -> None:
     people = pl.DataFrame({"who": ["a", "b", "c"], "sex": ["F", "F", "M"]})
     dp = {"epsilon": 3, "bins": {"sex": ["F", "M"]}, "counts": [{"name": "by-sex", "by": ["sex"], "spend": 2}]}

@@ -12,6 +12,7 @@ import pytest
 
 import reveil
 from reveil.base.errors import InputError
+from reveil.guarantees.selection import Selection
 from reveil.policy.policy import load_policy, recorded_policy
 
 TREE = {"infectious": {"viral": ["flu", "HIV"], "bacterial": ["TB"]}, "other": ["none", "asthma", "burn"]}
@@ -72,6 +73,31 @@ def test_a_name_that_looks_like_a_range_is_a_name() -> None:
     protects = load_policy(policy(terms, "freely")).guarantee.headline.protects
     assert protects(">50K")
     assert not protects("<=50K")
+
+
+def test_what_a_label_stands_for_is_fixed_with_the_first_release(tmp_path: Path) -> None:
+    tree = tmp_path / "tree.csv"
+    tree.write_text("flu;rest\nHIV;viral\nTB;viral\nnone;rest\n")
+    terms = {"model": "compromise-safety", "m": 2, "compromised": 0, "harmless": ["rest"]}
+    asked = policy(terms, hierarchy=str(tree))
+    table = people(["flu", "HIV", "TB", "none"], 40)
+    reveil.open_series(asked, tmp_path / "home").publish(table, seed=1)
+    tree.write_text("flu;rest\nHIV;rest\nTB;rest\nnone;rest\n")
+    with pytest.raises(InputError, match=r"R502.*labels\.rest"):
+        reveil.open_series(asked, tmp_path / "home").publish(table.head(30), seed=1)
+
+
+@pytest.mark.parametrize(("entry", "inside"), [("<= 0.1", 0.1), (">= 0.3", 0.3), ("0.1 to 0.3", 0.3)])
+def test_limits_are_decimal(entry: str, inside: float) -> None:
+    assert Selection([entry]).selects(inside)
+    assert not Selection(["< 0.3", "> 0.3"]).selects(0.3)
+
+
+@pytest.mark.parametrize("entry", ["20 to 10", "> 5"])
+def test_ranges_that_mean_nothing_are_refused(tmp_path: Path, entry: str) -> None:
+    terms = {"model": "global", "l": 2, "strategy": "greedy", "protect": [entry]}
+    with pytest.raises(InputError, match="R461"):
+        reveil.open_series(policy(terms, "freely", type="category"), tmp_path / "home").plan(people(["flu", "none"]))
 
 
 def test_what_nobody_has_heard_of_is_refused(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ NOTHING = Selection()
 def is_range(entry: str) -> bool:
     """Whether an entry can stand for a range.
 
-    >>> [is_range(entry) for entry in ("> 0", "10 to 20", "2020-01-01 to 2020-12-31", ">50K", "to")]
+    >>> [is_range(entry) for entry in ("> 0", "10 to 20", "2020-01-01 to 2020-12-31", ">50K", "20 to 10")]
     [True, True, True, False, False]
     """
     return bool(_limits(entry))
@@ -75,7 +75,10 @@ def _limits(entry: str) -> list[tuple[str, Amount]]:
     elif match := _BETWEEN.fullmatch(entry.strip()):
         pairs = [(">=", match[1]), ("<=", match[2])]
     limits = [(sign, limit) for sign, text in pairs if (limit := _amount(text)) is not None]
-    return limits if len(limits) == len(pairs) else []
+    if len({isinstance(limit, date) for _, limit in limits}) > 1 or len(limits) < len(pairs):
+        return []
+    empty = len(limits) == 2 and limits[0][1] > limits[1][1]  # type: ignore[operator]
+    return [] if empty else limits
 
 
 def _amount(text: str) -> Amount | None:
@@ -90,4 +93,4 @@ def _amount_of(value: object) -> Amount | None:
         return None
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
         return None
-    return value if isinstance(value, date) else Fraction(value)
+    return value if isinstance(value, date) else Fraction(plain_text(value))  # 0.1 is one tenth, as it is written

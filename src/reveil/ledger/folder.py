@@ -129,11 +129,14 @@ class Folders:
             self.let_go(record.token)
 
     def remove(self, record: Record) -> bool:
-        folder = self._release(record)
-        if not folder.is_dir():
+        folder, aside = self._release(record), self._staging / f"{record.token}-discarded"
+        difference = _compare(folder, record.manifest) if folder.is_dir() else None
+        if difference is None or difference.changed or difference.extra:  # another release has its number by now
             return False
-        shutil.rmtree(folder)
+        self._staging.mkdir(mode=0o700, exist_ok=True)
+        folder.rename(aside)
         sync(folder.parent)
+        shutil.rmtree(aside)
         return True
 
     def place_of(self, record: Record) -> Path:

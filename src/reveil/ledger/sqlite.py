@@ -167,8 +167,9 @@ class SqliteCatalog:
         with self._writing() as connection:
             entry = self._entry(connection)
             key = "" if entry is None else entry[0]
-            change = "UPDATE releases SET state = ? WHERE series = ? AND number = ? AND state != ?"
-            connection.execute(change, (state, key, number, ReleaseState.DISCARDED))
+            # Whatever was done to it meanwhile, by another process that had revealed it, stays.
+            change = "UPDATE releases SET state = ? WHERE series = ? AND number = ? AND state = ?"
+            connection.execute(change, (state, key, number, ReleaseState.RECORDED))
             connection.execute("COMMIT")
 
     def happen(self, event: Event, state: ReleaseState) -> None:

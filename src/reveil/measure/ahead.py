@@ -167,7 +167,8 @@ def _ahead(release: Release, rows: int, loss: float) -> Ahead:
 def _without_anchor(policy: Policy) -> Policy:
     """The copy must not write into the anchor of the series, nor run its gate again and again."""
     output = policy.output.model_copy(update={"anchor": None})
-    return policy.model_copy(update={"output": output})
+    audit = policy.audit.model_copy(update={"gate": False})
+    return policy.model_copy(update={"output": output, "audit": audit})
 
 
 def _pace(series: Series, stated: Mapping[str, object]) -> Pace:

@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from reveil.base.errors import InputError
 
 if TYPE_CHECKING:
+    from reveil.guarantees.descriptor import Parameters
     from reveil.policy.policy import Policy
 
 
-def take_in_labels(policy: Policy) -> Policy:
-    """The policy, whose promise now knows what labels stand for. A file that cannot be read is reported with others."""
-    lists = [one for one in policy.guarantee.conditions if getattr(one, "protect", None) or one.harmless_values]
-    if lists:
-        labels = {name: frozenset(values) for name, values in _labels(policy).items()}
+def take_in_labels(policy: Policy, recorded: Mapping[str, Iterable[str]] | None = None) -> Policy:
+    """The policy, whose promise now knows what labels stand for: as its files say, or as it was recorded.
+
+    A file that cannot be read is reported later, with all others.
+    """
+    if lists := _lists(policy):
+        stated = _labels(policy) if recorded is None else recorded
         for one in lists:
-            one.under(labels)
+            one.under({name: frozenset(values) for name, values in stated.items()})
     return policy
+
+
+def used_labels(policy: Policy) -> dict[str, frozenset[str]]:
+    """The labels that the lists of the promise name, and the values below each."""
+    entries = [
+        entry for one in _lists(policy) for entry in (*one.harmless_values, *(getattr(one, "protect", ()) or ()))
+    ]
+    return {entry: one.labels[entry] for one in _lists(policy) for entry in entries if entry in one.labels}
+
+
+def _lists(policy: Policy) -> list[Parameters]:
+    return [one for one in policy.guarantee.conditions if getattr(one, "protect", None) or one.harmless_values]
 
 
 def _labels(policy: Policy) -> dict[str, set[str]]:

@@ -20,7 +20,7 @@ from reveil.base.errors import Fault, InputError
 from reveil.base.sections import MARK, TABLE, TEXT, ContradictionError, Exact, Section, Share, one_of
 from reveil.policy.agreement import disagreements
 from reveil.policy.guarantee import RECORDED, USUAL, Guarantee, Values, form
-from reveil.policy.labels import take_in_labels
+from reveil.policy.labels import take_in_labels, used_labels
 from reveil.policy.method import MethodSection
 
 Role = Literal["identifier", "quasi", "sensitive", "insensitive", "drop"]
@@ -214,6 +214,8 @@ class Policy(SeriesPublication):
         fixed["method"].pop("infeasible")  # whether to refuse or to leave people out may be decided each time
         if self.normalises:  # only then, so that earlier series keep the form of their policy
             fixed["input"] = {"identifiers": self.input.identifiers}
+        if labels := used_labels(self):  # what they stand for is part of the promise, and lies in a file
+            fixed["labels"] = {name: sorted(values) for name, values in labels.items()}
         return fixed
 
     @property
@@ -321,7 +323,8 @@ def recorded_policy(fixed: Mapping[str, Any], given: Policy) -> Policy:
         **given.input.model_dump(exclude_unset=True, exclude={"identifiers"}),
         **fixed.get("input", {}),
     }
-    return take_in_labels(_validate(Policy, {**content, **open_keys}, "recorded policy"))
+    recorded = _validate(Policy, {**content, **open_keys}, "recorded policy")
+    return take_in_labels(recorded, fixed.get("labels", {}))
 
 
 def _stated(part: type[Section], values: Mapping[str, Any]) -> dict[str, Any]:

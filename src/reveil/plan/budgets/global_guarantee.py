@@ -137,8 +137,9 @@ def _refuse_unknown(encoded: Encoded, policy: Policy) -> None:
     for column in encoded.sensitive:
         known |= {plain_text(leaf) for leaf in column.hierarchy.leaves} if column.hierarchy else set()
     faults, promise = [], policy.guarantee.require(Global)
+    texts = all(isinstance(value, str) for column in encoded.sensitive for value in column.values if value is not None)
     for value in promise.protect or ():
-        if value not in known and value not in promise.labels and not is_range(value):
+        if value not in known and value not in promise.labels and (texts or not is_range(value)):
             near = difflib.get_close_matches(value, known, n=1)
             hint = f"; the nearest is {near[0]!r}" if near else ""
             message = f"{value!r} is not a value of {', '.join(map(repr, policy.named('sensitive')))}{hint}"
