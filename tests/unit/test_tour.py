@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from reveil.measure.ask import ask
+from reveil.published.notation import parse_cell
 from support import cli
 
 
@@ -70,3 +71,14 @@ def test_other_files_are_no_broken_promise(place: Path) -> None:
     assert code != 0
     assert "not as they were recorded" in said
     assert "does not hold" not in said
+
+
+def test_a_series_with_whole_years_is_audited_with_its_own_people(place: Path) -> None:
+    """Of a date written as text, 2023 is the year; else people with such a cell fit nothing, and no world is left."""
+    assert parse_cell("2023").covers("2023-03-02")
+    assert not parse_cell("2023").covers("2024-03-02")
+    assert cli("publish", "s/release-01.csv", "-p", "s/reveil.toml", "-q")[0] == 0
+    public = "s/.reveil/releases/0001/public"
+    code, _, said = cli("audit", public, "--population", "s/release-01.csv", "-p", "s/reveil.toml", "--limit", "2")
+    assert code in (0, 1, 3)
+    assert "R722" not in said

@@ -90,9 +90,10 @@ class Cell:
 
     def _has_point(self, value: object, text: str) -> bool:
         dated = isinstance(self.low, datetime.date) or isinstance(self.high, datetime.date)
-        if isinstance(value, datetime.date) and not dated:
-            return self._names_period_of(value)
         point = value if type(value) is int else _point(text, None)
+        day = value if isinstance(value, datetime.date) else point
+        if isinstance(day, datetime.date) and not dated:
+            return self._names_period_of(day)
         if point is None or isinstance(point, datetime.date) != dated:
             return False
         return point in self.values or (self.kind == "interval" and self._between(point))
