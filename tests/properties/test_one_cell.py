@@ -245,7 +245,39 @@ def test_typed_sources(suffix: str, data: st.DataObject, tmp_path_factory: pytes
     check(rows, other, make, tmp_path_factory.getbasetemp(), policy())
 
 
-@pytest.mark.parametrize("suffix", ["sav", "dta"])
+POSTGRES = {
+    "int": ("bigint", TYPED["int"][1]),
+    "float": ("float8", TYPED["float"][1]),
+    "decimal": ("numeric", st.decimals("-1e15", "1e15", places=6) | st.sampled_from([Decimal("1.0"), Decimal("2.50")])),
+    "flag": ("boolean", TYPED["flag"][1]),
+    "day": ("date", TYPED["day"][1]),
+    "time": ("timestamp", TYPED["time"][1]),
+    "text": ("text", TYPED["text"][1]),
+}
+
+
+@settings(max_examples=60)
+@given(data=st.data())
+def test_postgres(data: st.DataObject, postgres: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    import psycopg
+
+    chosen = [data.draw(st.sampled_from(sorted(POSTGRES))) for _ in NAMES[1:]]
+    row = st.tuples(*(st.none() | POSTGRES[name][1] for name in chosen))
+    rows: Table = [(f"p{n}", *data.draw(row)) for n in range(data.draw(st.integers(2, 5)))]
+    other: Table = [*rows[:1], ("new", *data.draw(row)), *rows[data.draw(st.integers(1, 2)) :]]
+    kinds = ["text", *(POSTGRES[name][0] for name in chosen)]
+
+    def make(table: Table, folder: Path) -> str:
+        with psycopg.connect(postgres) as base, base.cursor() as cursor:
+            cursor.execute("DROP TABLE IF EXISTS t")
+            cursor.execute(f"CREATE TABLE t ({', '.join(' '.join(c) for c in zip(NAMES, kinds, strict=True))})")
+            cursor.executemany("INSERT INTO t VALUES (%s, %s, %s, %s, %s)", table)
+        return postgres
+
+    check(rows, other, make, tmp_path_factory.getbasetemp(), policy())
+
+
+@pytest.mark.parametrize("suffix", ["sav", "dta", "xpt"])
 @pytest.mark.parametrize("odd", [1.0, 2.5, 9.0, 77.0, None])
 def test_statistics_files(suffix: str, odd: float | None, tmp_path: Path) -> None:
     import pyreadstat
@@ -255,7 +287,8 @@ def test_statistics_files(suffix: str, odd: float | None, tmp_path: Path) -> Non
     def make(table: Table, folder: Path) -> Path:
         path = folder / f"t.{suffix}"
         frame = pd.DataFrame(table, columns=list(NAMES))
-        getattr(pyreadstat, f"write_{suffix}")(frame, path, variable_value_labels=labels)
+        stated = {} if suffix == "xpt" else {"variable_value_labels": labels}  # SAS keeps labels in another file
+        getattr(pyreadstat, "write_xport" if suffix == "xpt" else f"write_{suffix}")(frame, path, **stated)
         return path
 
     rows: Table = [("p1", 30.0, 1.0, 1.5, 1.0), ("p2", 40.0, 9.0, 2.0, 2.0), ("p3", 50.0, 3.0, 2.5, 1.0)]

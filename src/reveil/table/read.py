@@ -33,7 +33,7 @@ from reveil.table.text_files import read_text
 
 TEXT = (".csv", ".tsv", ".tab", ".txt")
 COLUMNAR = (".parquet", ".arrow", ".feather", ".ipc")
-STATS = {".dta": "read_dta", ".sav": "read_sav", ".sas7bdat": "read_sas7bdat"}
+STATS = {".dta": "read_dta", ".sav": "read_sav", ".sas7bdat": "read_sas7bdat", ".xpt": "read_xport"}
 PLAIN = {int, float, bool, str, Decimal, datetime.date, datetime.datetime, uuid.UUID}  # of database values
 SHOWN_SHEETS = 5
 FETCHED = 50_000  # rows of a query at a time
@@ -204,9 +204,13 @@ def _from_statistics(path: Path, reader: str, where: str, options: ReadOptions) 
     import pyreadstat
 
     read = getattr(pyreadstat, reader)
-    known = {} if reader == "read_sas7bdat" else {"user_missing": True}
+    known = {"user_missing": True} if reader in ("read_dta", "read_sav") else {}  # SAS states no missing codes
     head = read(path, metadataonly=True, **known)[1]
-    check_size(8 * (head.number_rows or 0) * (head.number_columns or 0), options, where)
+    rows, columns = (
+        head.number_rows or 0,
+        head.number_columns or 0,
+    )  # transport files do not count their rows
+    check_size(max(8 * rows * columns, path.stat().st_size), options, where)
     table, facts = read(path, output_format="polars")
     stated = head.missing_ranges if known else {}
     labels = {name: _meant(known, stated.get(name, ())) for name, known in facts.variable_value_labels.items()}
