@@ -5,7 +5,6 @@ without a way through the whole graph are pruned (feasible sub-SUG). A node's ch
 it: the product of node weights (rows with that value) and update probabilities. Forward and backward sums take time
 linear in the edges. `walk_all` does everybody at once, in whole numbers as far as 63 bits reach; `update_graph` one.
 """
-# mypy: allow-untyped-decorators
 
 from __future__ import annotations
 
@@ -14,13 +13,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reveil.background.transitions import Relation, relation_between, stated_weights
-from reveil.base.arrays import I64, offsets_of
+from reveil.base.arrays import F64, I64, offsets_of
 from reveil.base.errors import Fault, brief, stop_if
 from reveil.base.kernels import kernel
 from reveil.base.text import plain_text
@@ -108,15 +107,12 @@ def walk_all(chains: Chains, relation: Relation) -> Risks:
     """The chances of every value of every person at each of their appearances."""
     sizes = np.diff(chains.start)[chains.group]
     node = offsets_of(sizes)
-    entries = len(chains.group)
-    scale = _scale(relation)
-    possible, highest = np.zeros(entries, dtype=np.int64), np.zeros(entries)
-    numerator, denominator = np.zeros(entries, dtype=np.int64), np.zeros(entries, dtype=np.int64)
-    chance = np.zeros(int(node[-1]))
-    arrays = (chains.first, chains.group, chains.start, chains.value, chains.rows)
-    out = (possible, highest, numerator, denominator, chance)
-    walk(*arrays, node[:-1], relation.weights, relation.totals, scale, int(sizes.max(initial=1)), *out)
-    return Risks(chains, relation, possible, highest, numerator, denominator, chance, node[:-1])
+    nodes = Nodes(chains.first, chains.group, chains.start, chains.value, chains.rows, node[:-1])
+    possible, numerator, denominator = np.zeros((3, len(chains.group)), dtype=np.int64)
+    shares = Shares(possible, np.zeros(len(chains.group)), numerator, denominator, np.zeros(int(node[-1])))
+    updates = Updates(relation.weights, relation.totals, _scale(relation))
+    walk(nodes, updates, int(sizes.max(initial=1)), shares)
+    return Risks(chains, relation, *shares, node[:-1])
 
 
 def _scale(relation: Relation) -> I64:
@@ -127,8 +123,44 @@ def _scale(relation: Relation) -> I64:
     return np.asarray(common // relation.totals)
 
 
+class Nodes(NamedTuple):
+    """The nodes of everybody's graph: `Chains`, and where the nodes of each entry start."""
+
+    first: I64
+    group: I64
+    start: I64
+    value: I64
+    rows: I64
+    node: I64
+
+
+class Updates(NamedTuple):
+    """The edges between values: weight / total of the value that is left, in floats and, scaled, in whole numbers."""
+
+    weights: I64
+    totals: I64
+    scale: I64
+
+
+class Sums(NamedTuple):
+    """Weights of the ways that end in each node of one entry, in floats and in whole numbers."""
+
+    floats: F64
+    whole: I64
+
+
+class Shares(NamedTuple):
+    """What the walks find out, as in `Risks`."""
+
+    possible: I64
+    highest: F64
+    numerator: I64
+    denominator: I64
+    chance: F64
+
+
 @kernel
-def reduce(numbers, count):  # type: ignore[no-untyped-def]
+def reduce(numbers: I64, count: int) -> int:
     """Divide whole numbers by what they have in common; returns the largest."""
     common = largest = np.int64(0)
     for i in range(count):
@@ -141,25 +173,39 @@ def reduce(numbers, count):  # type: ignore[no-untyped-def]
             numbers[i] //= common
     for i in range(count):
         largest = max(largest, numbers[i])
-    return largest
+    return int(largest)
 
 
 @kernel
-def step(a, na, b, nb, value, weights, totals, scale, backward, sums, whole, new_sums, new_whole):  # type: ignore[no-untyped-def]
-    """From the sums over the nodes a.. to those over the nodes b.., in floats and whole numbers."""
+def step(nodes: Nodes, updates: Updates, e: int, f: int, sums: Sums, spare: Sums) -> None:
+    """From the sums over the nodes of entry e to those of f, one release later or earlier."""
+    value, weights = nodes.value, updates.weights
+    a, b = nodes.start[nodes.group[e]], nodes.start[nodes.group[f]]
+    na, nb = nodes.start[nodes.group[e] + 1] - a, nodes.start[nodes.group[f] + 1] - b
     for j in range(nb):
         total, count = 0.0, np.int64(0)
         for i in range(na):
-            u, v = (value[b + j], value[a + i]) if backward else (value[a + i], value[b + j])
+            u, v = (value[b + j], value[a + i]) if f < e else (value[a + i], value[b + j])
             if weights[u, v]:
-                total += sums[i] * weights[u, v] / totals[u]
-                count += whole[i] * weights[u, v] * scale[u]
-        new_sums[j], new_whole[j] = total, count
+                total += sums.floats[i] * weights[u, v] / updates.totals[u]
+                count += sums.whole[i] * weights[u, v] * updates.scale[u]
+        spare.floats[j], spare.whole[j] = total, count
+    for j in range(nb):
+        sums.floats[j], sums.whole[j] = spare.floats[j], spare.whole[j]
 
 
 @kernel
-def weigh(a, count, rows, sums, whole):  # type: ignore[no-untyped-def]
-    """Multiply by the rows of each node and keep numbers small. Returns whether the whole numbers are still exact."""
+def open_ways(nodes: Nodes, e: int, sums: Sums) -> None:
+    """One way to each node of an entry. By a loop: Numba 0.68 may leave out slices of arrays in named tuples."""
+    for j in range(nodes.start[nodes.group[e] + 1] - nodes.start[nodes.group[e]]):
+        sums.floats[j], sums.whole[j] = 1.0, 1
+
+
+@kernel
+def weigh(nodes: Nodes, e: int, both: Sums) -> bool:
+    """Multiply by the rows of each node of an entry and keep numbers small. Returns whether all is still exact."""
+    a, rows, sums, whole = nodes.start[nodes.group[e]], nodes.rows, both.floats, both.whole
+    count = nodes.start[nodes.group[e] + 1] - a
     total, most = 0.0, np.int64(1)
     for i in range(count):
         sums[i] *= rows[a + i]
@@ -171,17 +217,17 @@ def weigh(a, count, rows, sums, whole):  # type: ignore[no-untyped-def]
     exact = count <= WIDEST and reduce(whole, count) <= LARGEST // most
     for i in range(count):
         whole[i] = whole[i] * rows[a + i] if exact else 0
-    return exact
+    return bool(exact)
 
 
 @kernel
-def walk(  # type: ignore[no-untyped-def]
-    first, group, start, value, rows, node, weights, totals, scale, widest,
-    possible, highest, numerator, denominator, chance,
-):  # fmt: skip
-    """Forward and backward through each person's graph."""
-    sums, new_sums = np.zeros(widest), np.zeros(widest)
-    whole, new_whole = np.zeros(widest, np.int64), np.zeros(widest, np.int64)
+def walk(nodes: Nodes, updates: Updates, widest: int, shares: Shares) -> None:
+    """Forward and backward through each person's graph. No entry has more nodes than `widest`."""
+    first, group, start, node = nodes.first, nodes.group, nodes.start, nodes.node
+    possible, highest, numerator, denominator, chance = shares
+    both = Sums(np.zeros(widest), np.zeros(widest, np.int64))
+    spare = Sums(np.zeros(widest), np.zeros(widest, np.int64))
+    sums, whole = both
     forward, forward_whole = np.zeros(1), np.zeros(1, np.int64)
     for p in range(len(first) - 1):
         begin, end = first[p], first[p + 1]
@@ -191,29 +237,23 @@ def walk(  # type: ignore[no-untyped-def]
         needed = node[end - 1] + last - node[begin]
         if needed > len(forward):
             forward, forward_whole = np.zeros(2 * needed), np.zeros(2 * needed, np.int64)
-        exact = scale[0] > 0 or end - begin == 1
+        exact = updates.scale[0] > 0 or end - begin == 1
         for e in range(begin, end):
-            a, n = start[group[e]], start[group[e] + 1] - start[group[e]]
+            n = start[group[e] + 1] - start[group[e]]
             if e == begin:
-                sums[:n], whole[:n] = 1.0, 1
+                open_ways(nodes, e, both)
             else:
-                before = start[group[e - 1]]
-                step(before, start[group[e - 1] + 1] - before, a, n, value, weights, totals, scale, False, sums, whole,
-                     new_sums, new_whole)  # fmt: skip
-                sums[:n], whole[:n] = new_sums[:n], new_whole[:n]
-            exact = weigh(a, n, rows, sums, whole) and exact
+                step(nodes, updates, e - 1, e, both, spare)
+            exact = weigh(nodes, e, both) and exact
             place = node[e] - node[begin]
             forward[place : place + n], forward_whole[place : place + n] = sums[:n], whole[:n]
         for e in range(end - 1, begin - 1, -1):
-            a, n = start[group[e]], start[group[e] + 1] - start[group[e]]
+            n = start[group[e] + 1] - start[group[e]]
             if e == end - 1:
-                sums[:n], whole[:n] = 1.0, 1
+                open_ways(nodes, e, both)
             else:
-                after = start[group[e + 1]]
-                size = start[group[e + 1] + 1] - after
-                exact = weigh(after, size, rows, sums, whole) and exact
-                step(after, size, a, n, value, weights, totals, scale, True, sums, whole, new_sums, new_whole)
-                sums[:n], whole[:n] = new_sums[:n], new_whole[:n]
+                exact = weigh(nodes, e + 1, both) and exact
+                step(nodes, updates, e + 1, e, both, spare)
                 exact = reduce(whole, n) <= LARGEST and exact
             total, count, place = 0.0, np.int64(0), node[e] - node[begin]
             for i in range(n):
@@ -228,7 +268,8 @@ def walk(  # type: ignore[no-untyped-def]
                     numerator[e] = max(numerator[e], forward_whole[place + i] * whole[i])
             denominator[e] = count
         if not exact:
-            numerator[begin:end], denominator[begin:end] = 0, 0
+            for e in range(begin, end):
+                numerator[e], denominator[e] = 0, 0
 
 
 def exact_chances(candidates: Sequence[Mapping[int, int]], relation: Relation) -> Chances:
