@@ -16,7 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from reveil.history.tables import Trace
-from reveil.policy.policy import ColumnType
+from reveil.policy.column import ColumnType
 from reveil.published.imprint import Imprint
 
 PERSONS = {"hi": pl.UInt64, "lo": pl.UInt64}

@@ -17,7 +17,7 @@ from unicodedata import combining, normalize
 import polars as pl
 
 from reveil.base.words import some
-from reveil.policy.policy import Role
+from reveil.policy.column import Role
 from reveil.table.dates import read_days
 from reveil.table.numbers import THOUSANDS, about_thousands
 

@@ -10,6 +10,7 @@ known lost their place, that follows from who was there, and tells nothing.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,7 +63,7 @@ class Telling:
         }
 
 
-def what_it_tells(o: Observed, left: LeftOut, guarantee: Guarantee) -> Telling:
+def what_it_tells(o: Observed, left: LeftOut, guarantee: Guarantee, protects: Callable[[object], bool]) -> Telling:
     """Of everybody who was left out; where a promise is kept without looking at values, nobody was chosen by value."""
     none = np.zeros(len(left), dtype=bool)
     many = guarantee.find(ManyValues)
@@ -70,7 +71,7 @@ def what_it_tells(o: Observed, left: LeftOut, guarantee: Guarantee) -> Telling:
         return Telling(left, none, np.full(len(left), -1), np.empty(0, dtype=np.int64))
     k = guarantee.find(KAnonymity)
     enough = max(many.m, 1 if k is None else k.k)
-    mild = np.array([not guarantee.headline.protects(value) for value in o.values], dtype=bool)
+    mild = np.array([not protects(value) for value in o.values], dtype=bool)
     by_value, named = none.copy(), np.full(len(left), -1)
     chosen, published = set[int](), set[int]()
     later: set[int] = set()

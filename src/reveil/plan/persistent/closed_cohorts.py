@@ -7,8 +7,7 @@ depends on when people were there and not on their values. Other newcomers form 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
@@ -17,23 +16,21 @@ from numpy.typing import NDArray
 
 from reveil.base.arrays import I32, I64, offsets_of
 from reveil.base.lots import generator
-from reveil.base.progress import Progress, silent
+from reveil.base.progress import Progress
 from reveil.guarantees.descriptor import Parameters
 from reveil.guarantees.historical_safety import HistoricalSafety
 from reveil.guarantees.lasting import CohortTerms
 from reveil.history.history import History
 from reveil.plan.crowds import least_people
-from reveil.plan.cutting import mondrian
 from reveil.plan.cutting.trees import Trees, lay_end_to_end
 from reveil.plan.persistent import vacancies
 from reveil.plan.persistent.degree import degree
-from reveil.plan.persistent.eligible import OFTEN_ENOUGH, TOO_FREQUENT, apart, group_size, harmless_codes, keep_eligible
+from reveil.plan.persistent.eligible import OFTEN_ENOUGH, TOO_FREQUENT, group_size, harmless_codes
 from reveil.plan.persistent.forecast import AHEAD, trade_offs
-from reveil.plan.persistent.past import CohortPast, read_past, sort_by
+from reveil.plan.persistent.founding import found
+from reveil.plan.persistent.past import CohortPast, read_past, shown_codes, sort_by
 from reveil.plan.persistent.waiting import TOLD, told_by_waiting
 from reveil.plan.plan import Plan
-from reveil.policy.guarantee import Guarantee
-from reveil.policy.method import MethodSection
 from reveil.policy.policy import Policy
 from reveil.table.encode import Encoded
 
@@ -71,20 +68,17 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     groups[newcomers[home >= 0]] = home[home >= 0]
     progress("planning", 0.5)
     rest = newcomers[home < 0]
-    mild = harmless_codes(encoded.sensitive[0], policy.guarantee)
-    codes = encoded.codes[rest, 0]
-    named, column = apart(codes, mild[codes], size, encoded.sensitive[0])
-    kept = keep_eligible(named, size, column, policy)
-    part = replace(encoded, positions=encoded.positions[rest[kept]], codes=named[kept, None], sensitive=(column,))
-    groups[rest[kept]] = len(standing.here) + found_cohorts(part, trees, policy, size, seed)
+    founded = found(encoded, rest, trees, policy, size, seed)
+    groups[rest[founded >= 0]] = len(standing.here) + founded[founded >= 0]
     fakes = vacancies.unfilled(standing.first_vacant, standing.vacant, home, encoded.codes[newcomers, 0])
+    others = [_vacant_codes(history, past, standing, encoded, n) for n in range(1, len(encoded.sensitive))]
     reasons = {LOST_PLACE: int(lost.sum()), OFTEN_ENOUGH: int((often & ~lost).sum())}
-    reasons |= {TOO_FREQUENT: int((~kept).sum()), TOLD: int(told.sum())}
+    reasons |= {TOO_FREQUENT: int((founded < 0).sum()), TOLD: int(told.sum())}
     return Plan(
         groups=groups,
         method="closed cohorts",
         counterfeit_groups=fakes[0],
-        counterfeit_codes=fakes[1][:, None],
+        counterfeit_codes=np.column_stack([fakes[1], *others]),
         reasons={reason: rows for reason, rows in reasons.items() if rows},
         statistics=statistics_of(standing, home, groups, len(fakes[0])) | outlook(past, history, known, policy),
     )
@@ -113,6 +107,14 @@ def _standing(past: CohortPast, encoded: Encoded, rows: I64) -> Standing:
     codes = np.ascontiguousarray(encoded.codes[order, 0])
     first_vacant, vacant = vacancies.vacancies(past.first, past.codes, past.shown, here, first, codes)
     return Standing(here, order, first, first_vacant, vacant)
+
+
+def _vacant_codes(history: History, past: CohortPast, standing: Standing, encoded: Encoded, number: int) -> I32:
+    """What vacant places show in a further sensitive column, cohort by cohort: none is refilled there."""
+    first, codes = shown_codes(history, encoded.sensitive[number].name)
+    present = np.ascontiguousarray(encoded.codes[standing.order, number])
+    vacant: I32 = vacancies.vacancies(first, codes, past.shown, standing.here, standing.first, present)[1]
+    return vacant
 
 
 def least_refill(headline: Parameters) -> int:
@@ -178,7 +180,7 @@ def refill_places(
         standing.vacant[inside],
         least[open_],
         size,
-        harmless_codes(encoded.sensitive[0], policy.guarantee),
+        harmless_codes(encoded.sensitive[0], policy),
         positions[order],
         keys[order],
         offsets_of(able),
@@ -200,29 +202,6 @@ def _nobody_late_left(past: CohortPast, standing: Standing, encoded: Encoded) ->
     late = past.late[encoded.persons[standing.order]].astype(np.int64)
     present = np.add.reduceat(late, standing.first[:-1]) if len(standing.here) else late
     return np.asarray(past.joined[standing.here] == present)
-
-
-def found_cohorts(encoded: Encoded, trees: Trees, policy: Policy, size: int, seed: int) -> I32:
-    """Group these rows into cohorts of near people with different values, numbered from 0.
-
-    The table is cut into small regions in which no value has more than one in `size` rows, and each region is parted.
-    """
-    rows = len(encoded.codes)
-    if not rows:
-        return np.empty(0, dtype=np.int32)
-    part = replace(encoded, population=None, persons=None)
-    wanted = policy.model_copy(
-        update={
-            "guarantee": Guarantee.of("alpha-k", k=size, alpha=Fraction(1, size)),
-            "method": MethodSection(cuts=policy.method.cuts, recode=policy.method.recode),
-        }
-    )
-    regions = mondrian.plan(part, History(), wanted, seed=seed, progress=silent).groups
-    order, first = sort_by(regions, int(regions.max()) + 1)
-    cohorts = np.empty(rows, dtype=np.int32)
-    codes = np.ascontiguousarray(part.codes[:, 0])
-    vacancies.settle(trees, part.positions, codes, order, first, len(encoded.sensitive[0].values), size, cohorts)
-    return cohorts
 
 
 def outlook(past: CohortPast, history: History, known: NDArray[np.bool_], policy: Policy) -> dict[str, Any]:
