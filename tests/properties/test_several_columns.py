@@ -70,6 +70,8 @@ def published(kind, seed, folder):
     rng = np.random.default_rng([seed, m])
     series, steps = reveil.open_series(policy_of(m, compromised, int(rng.integers(2, 4))), folder / "home"), []
     for table in tables_of(rng):
+        if table.is_empty():
+            continue
         try:
             steps.append((table, series.publish(table, seed=seed, new_people=True)))
         except InfeasibleError:

@@ -24,7 +24,7 @@ from reveil.policy.column import ABOUT_VALUES, Column, DateOrder, Role, as_colum
 from reveil.policy.guarantee import RECORDED, USUAL, Guarantee, Values, form
 from reveil.policy.labels import take_in_labels, used_labels
 from reveil.policy.method import MethodSection
-from reveil.policy.several import settled
+from reveil.policy.several import by_default, settled
 
 
 class SeriesSection(Section):
@@ -135,7 +135,7 @@ class Policy(SeriesPublication):
     @model_validator(mode="before")
     @classmethod
     def _settled(cls, content: Any) -> Any:
-        return settled(content) if isinstance(content, Mapping) else content
+        return by_default(settled(content)) if isinstance(content, Mapping) else content
 
     @model_validator(mode="after")
     def _consistent(self) -> Policy:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from reveil.guarantees import compromise_safety
 from reveil.guarantees.catalog import descriptors
 from reveil.guarantees.lasting import CohortTerms
 from reveil.policy.column import ABOUT_VALUES, Column
@@ -47,6 +48,18 @@ def settled(content: Mapping[str, Any]) -> dict[str, Any]:
         moved.setdefault(alone, []).append("harmless")
     sections["columns"] = {name: _without(spec, moved.get(name, ())) for name, spec in columns.items()}
     return sections
+
+
+def by_default(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The same, with newcomers who wait unless the policy says what else becomes of them, where they may."""
+    promise, method = content.get("guarantee"), content.get("method", {})
+    beside = {key for one in descriptors().values() if one.sensitive == "some" for key in one.asked_by}
+    able = isinstance(promise, Mapping) and promise.get("model") == compromise_safety.DESCRIPTOR.name
+    if not (able and isinstance(promise, Mapping) and isinstance(method, Mapping)) or "infeasible" in method:
+        return dict(content)
+    if promise.get("refill", "never") != "never" or beside & {key for key, given in promise.items() if given}:
+        return dict(content)
+    return {**content, "method": {**method, "infeasible": "wait"}}
 
 
 def _key(section: object, key: str) -> Any:

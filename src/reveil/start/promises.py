@@ -42,7 +42,7 @@ k = {k}                      # in each release at least this many people share a
 [method]
 publish = "anatomy"        # two tables: people, and the values of each group; or "generalized": one
 people = "boxes"           # or "exact": people as they are, where it is no secret who is in the table
-infeasible = "withhold"    # people of too frequent values are left out, and counted; or "refuse"
+infeasible = "wait"        # newcomers without a group wait for more; or "refuse", or "withhold" by value
 """
 REFUSE = """
 [method]
@@ -72,9 +72,7 @@ def promise(sensitive: Sequence[Facts], rows: int, *, known_again: bool, changin
     if m < FEWEST:
         return alone.format(ALONE.format(why=f"one value stands in {_percent(worst)} of rows"))
     room = "" if m == M else ";\n# fewer leave room for later releases"
-    frequent = (
-        f"# The most frequent sensitive value stands in {_percent(worst)} of rows, which allows m up to {most}"
-    )
+    frequent = f"# The most frequent sensitive value stands in {_percent(worst)} of rows, which allows m up to {most}"
     values = CHANGES.format(hint=HINT if changing else "")
     cohorts = COHORTS.format(m=m, k=min(K, rows) or K, model=compromise_safety.DESCRIPTOR.name)
     return f"{values}[guarantee]\n{frequent}{room}.\n{cohorts}"

@@ -27,9 +27,9 @@ from reveil.plan.persistent import vacancies
 from reveil.plan.persistent.degree import degree
 from reveil.plan.persistent.eligible import OFTEN_ENOUGH, TOO_FREQUENT, group_size, harmless_codes
 from reveil.plan.persistent.forecast import AHEAD, trade_offs
-from reveil.plan.persistent.founding import found
-from reveil.plan.persistent.past import CohortPast, read_past, shown_codes, sort_by
-from reveil.plan.persistent.waiting import TOLD, told_by_waiting
+from reveil.plan.persistent.founding import found_in_turn, refuse_all
+from reveil.plan.persistent.past import CohortPast, read_past, sort_by
+from reveil.plan.persistent.waiting import TOLD, waited_before
 from reveil.plan.plan import Plan
 from reveil.policy.policy import Policy
 from reveil.table.encode import Encoded
@@ -61,24 +61,28 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     trees = lay_end_to_end(encoded, policy)
     groups = np.full(encoded.rows, -1, dtype=np.int32)
     groups[standing.order] = np.repeat(np.arange(len(standing.here), dtype=np.int32), np.diff(standing.first))
-    told = told_by_waiting(history, encoded.persons, policy.guarantee)
+    waited = waited_before(history, encoded.persons, policy.guarantee)
+    told = waited.told if policy.method.infeasible == "wait" else waited.told | waited.crowded
     newcomers = rng.permutation(np.flatnonzero(~known & ~told))
     size = group_size(policy.guarantee)
     home = refill_places(past, standing, encoded, newcomers, trees, policy, size, rng)
     groups[newcomers[home >= 0]] = home[home >= 0]
     progress("planning", 0.5)
     rest = newcomers[home < 0]
-    founded = found(encoded, rest, trees, policy, size, seed)
+    founded = found_in_turn(encoded, rest, waited, trees, policy, size, seed)
     groups[rest[founded >= 0]] = len(standing.here) + founded[founded >= 0]
+    if policy.method.infeasible == "wait" and len(rest) and (groups < 0).all():
+        refuse_all(encoded, rest, policy)
     fakes = vacancies.unfilled(standing.first_vacant, standing.vacant, home, encoded.codes[newcomers, 0])
-    others = [_vacant_codes(history, past, standing, encoded, n) for n in range(1, len(encoded.sensitive))]
+    if len(encoded.sensitive) > 1:  # then no place is ever refilled
+        fakes = _leavers(history, past, standing, encoded)
     reasons = {LOST_PLACE: int(lost.sum()), OFTEN_ENOUGH: int((often & ~lost).sum())}
     reasons |= {TOO_FREQUENT: int((founded < 0).sum()), TOLD: int(told.sum())}
     return Plan(
         groups=groups,
         method="closed cohorts",
         counterfeit_groups=fakes[0],
-        counterfeit_codes=np.column_stack([fakes[1], *others]),
+        counterfeit_codes=fakes[1].reshape(len(fakes[0]), len(encoded.sensitive)),
         reasons={reason: rows for reason, rows in reasons.items() if rows},
         statistics=statistics_of(standing, home, groups, len(fakes[0])) | outlook(past, history, known, policy),
     )
@@ -109,12 +113,17 @@ def _standing(past: CohortPast, encoded: Encoded, rows: I64) -> Standing:
     return Standing(here, order, first, first_vacant, vacant)
 
 
-def _vacant_codes(history: History, past: CohortPast, standing: Standing, encoded: Encoded, number: int) -> I32:
-    """What vacant places show in a further sensitive column, cohort by cohort: none is refilled there."""
-    first, codes = shown_codes(history, encoded.sensitive[number].name)
-    present = np.ascontiguousarray(encoded.codes[standing.order, number])
-    vacant: I32 = vacancies.vacancies(first, codes, past.shown, standing.here, standing.first, present)[1]
-    return vacant
+def _leavers(history: History, past: CohortPast, standing: Standing, encoded: Encoded) -> tuple[I32, I32]:
+    """Cohort and codes of everybody whose place is vacant: whole tuples, where several columns are kept together."""
+    assert encoded.persons is not None
+    place = np.full(max(1, past.cohorts), -1, dtype=np.int32)
+    place[standing.here] = np.arange(len(standing.here), dtype=np.int32)
+    absent = past.cohort >= 0
+    absent[encoded.persons[standing.order]] = False
+    gone = np.flatnonzero(absent)
+    owner = place[past.cohort[gone]]
+    gone, owner = gone[owner >= 0], owner[owner >= 0]
+    return owner, np.column_stack([history.last_codes(gone, column.name) for column in encoded.sensitive])
 
 
 def least_refill(headline: Parameters) -> int:

@@ -27,11 +27,12 @@ from reveil.plan.cutting import mondrian
 from reveil.plan.cutting.trees import Trees
 from reveil.plan.cutting.values import ZERO
 from reveil.plan.persistent import vacancies
-from reveil.plan.persistent.eligible import apart, harmless_codes, keep_eligible, largest_share
+from reveil.plan.persistent.eligible import apart, group_size, harmless_codes, keep_eligible, largest_share
 from reveil.plan.persistent.guesses import allowed_guess
 from reveil.plan.persistent.past import sort_by
+from reveil.plan.persistent.waiting import Waited, may_be_shown
 from reveil.policy.guarantee import Guarantee
-from reveil.policy.method import MethodSection
+from reveil.policy.method import MethodSection, may_wait
 from reveil.policy.policy import Policy
 from reveil.table.encode import Encoded, Sensitive
 
@@ -42,13 +43,13 @@ def found(encoded: Encoded, rows: I64, trees: Trees, policy: Policy, size: int, 
     """The new cohort of each of these rows, numbered from 0; -1 for those who have none."""
     columns, cohorts = encoded.sensitive, np.full(len(rows), -1, dtype=np.int32)
     codes = encoded.codes[rows]
-    mild = np.column_stack([harmless_codes(one, policy)[codes[:, n]] for n, one in enumerate(columns)])
+    mild = _mild(codes, columns, policy)
     parts = [apart(codes[:, n], mild[:, n], size, one) for n, one in enumerate(columns)]
     named, names = np.column_stack([part for part, _ in parts]), tuple(column for _, column in parts)
-    if may_repeat(policy) and not (len(columns) == 1 and _all_different(named[:, 0], size, names[0])):
-        kept = within_bound(codes, mild, columns, policy)
+    if may_wait(policy.guarantee) and not (len(columns) == 1 and _all_different(named[:, 0], size, names[0])):
+        kept = within_bound(codes, mild, columns, policy, size)
         part = replace(encoded, positions=encoded.positions[rows[kept]], codes=named[kept], sensitive=names)
-        cohorts[kept] = _with_repeats(part, mild[kept], policy, seed)
+        cohorts[kept] = _with_repeats(part, mild[kept], policy, size, seed)
     else:
         kept = keep_eligible(named[:, 0], size, names[0], policy)
         part = replace(encoded, positions=encoded.positions[rows[kept]], codes=named[kept], sensitive=names)
@@ -56,11 +57,35 @@ def found(encoded: Encoded, rows: I64, trees: Trees, policy: Policy, size: int, 
     return cohorts
 
 
-def may_repeat(policy: Policy) -> bool:
-    """Whether cohorts may show a protected value several times; what counts different values would not have it."""
-    return policy.guarantee.headline.repeats and not any(
-        one.sensitive == "some" for one, _ in policy.guarantee.described
-    )
+def refuse_all(encoded: Encoded, rows: I64, policy: Policy) -> None:
+    """Where nobody else is shown, newcomers cannot wait: say why they have no cohort."""
+    codes, columns = encoded.codes[rows], encoded.sensitive
+    raise InfeasibleError(_fault(codes, _mild(codes, columns, policy), columns, policy, group_size(policy.guarantee)))
+
+
+def _mild(codes: I32, columns: tuple[Sensitive, ...], policy: Policy) -> Bools:
+    """Whether each value is harmless, by row and column."""
+    return np.column_stack([harmless_codes(one, policy)[codes[:, n]] for n, one in enumerate(columns)])
+
+
+def found_in_turn(
+    encoded: Encoded, rows: I64, waited: Waited, trees: Trees, policy: Policy, size: int, seed: int
+) -> I32:
+    """As `found`, where some may have waited in a crowd: all of them together in one cohort, or newcomers alone."""
+    crowded = waited.crowded[rows]
+    if not crowded.any():
+        return found(encoded, rows, trees, policy, size, seed)
+    assert encoded.persons is not None
+    codes, columns = encoded.codes[rows], encoded.sensitive
+    mild = _mild(codes, columns, policy)
+    terms = policy.guarantee.require(CohortTerms)
+    if within_bound(codes, mild, columns, policy, size).all() and may_be_shown(
+        encoded.persons[rows], codes, mild, waited.crowds, terms
+    ):
+        return np.zeros(len(rows), dtype=np.int32)
+    cohorts = np.full(len(rows), -1, dtype=np.int32)
+    cohorts[~crowded] = found(encoded, rows[~crowded], trees, policy, size, seed)
+    return cohorts
 
 
 def _all_different(codes: I32, m: int, column: Sensitive) -> bool:
@@ -74,8 +99,9 @@ def most_of(people: int, policy: Policy) -> int:
     return max(0, int(allowed_guess(terms) * (people - terms.compromised)))
 
 
-def within_bound(codes: I32, mild: Bools, columns: tuple[Sensitive, ...], policy: Policy) -> Bools:
-    """Which rows can be in cohorts: all, or a refusal that says why not, or all but the fewest of too frequent values.
+def within_bound(codes: I32, mild: Bools, columns: tuple[Sensitive, ...], policy: Policy, size: int) -> Bools:
+    """Which rows can be in cohorts: all, or a refusal that says why not, or none (they wait), or, where people are
+    withheld, all but the fewest of too frequent values.
 
     Rows are in an order drawn by lot: of a value that is too frequent, the first ones are kept.
     """
@@ -86,10 +112,12 @@ def within_bound(codes: I32, mild: Bools, columns: tuple[Sensitive, ...], policy
         if not any(one.any() for one in over):
             break
         if policy.method.infeasible == "refuse":
-            raise InfeasibleError(_fault(codes, mild, columns, policy))
+            raise InfeasibleError(_fault(codes, mild, columns, policy, size))
+        if policy.method.infeasible == "wait":
+            return np.zeros_like(keep)
         for one in over:
             keep &= ~one
-    return keep if int(keep.sum()) >= policy.guarantee.require(CohortTerms).m else np.zeros_like(keep)
+    return keep if int(keep.sum()) >= size else np.zeros_like(keep)
 
 
 def _beyond(codes: I32, rows: Bools, most: int) -> Bools:
@@ -103,13 +131,15 @@ def _beyond(codes: I32, rows: Bools, most: int) -> Bools:
     return beyond
 
 
-def _fault(codes: I32, mild: Bools, columns: tuple[Sensitive, ...], policy: Policy) -> Fault:
+def _fault(codes: I32, mild: Bools, columns: tuple[Sensitive, ...], policy: Policy, size: int) -> Fault:
     """Why newcomers have no cohort, and the ways out, first those by which nobody is chosen for their value."""
     terms, rows = policy.guarantee.require(CohortTerms), len(codes)
     tops = [np.bincount(codes[~mild[:, n], n], minlength=1) for n in range(len(columns))]
     worst = int(np.argmax([top.max(initial=0) for top in tops]))
     top, column = int(tops[worst].max(initial=0)), columns[worst]
     value, tau = column.values[int(tops[worst].argmax())], allowed_guess(terms)
+    withhold = policy.method.model_copy(update={"infeasible": "withhold"})
+    kept = within_bound(codes, mild, columns, policy.model_copy(update={"method": withhold}), size)
     guess = f"{top}/{max(1, rows - terms.compromised)}"
     message = (
         f"among {some(rows, 'new row')} value {value!r} occurs {some(top, 'time')}: with "
@@ -118,13 +148,13 @@ def _fault(codes: I32, mild: Bools, columns: tuple[Sensitive, ...], policy: Poli
     remedy = (
         f"if nobody needs protection from {value!r}, begin the series with harmless = [{plain_text(value)!r}]; begin "
         "it with a smaller m or a larger tau; merge rare values into wider ones; or leave people out: "
-        'method.infeasible = "withhold" withholds some for good, chosen by this value, which tells it '
-        "(`reveil explain withheld`)"
+        f'method.infeasible = "withhold" withholds {some(int((~kept).sum()), "row")} for good, chosen by value, which '
+        "tells it (`reveil explain withheld`)"
     )
     return Fault("R420", f"column {column.name!r}", message, remedy, top)
 
 
-def _with_repeats(encoded: Encoded, mild: Bools, policy: Policy, seed: int) -> I32:
+def _with_repeats(encoded: Encoded, mild: Bools, policy: Policy, size: int, seed: int) -> I32:
     """Cohorts of these rows, each as small as it can be: regions that keep the promise, parted further."""
     rows = len(encoded.codes)
     if not rows:
@@ -132,27 +162,27 @@ def _with_repeats(encoded: Encoded, mild: Bools, policy: Policy, seed: int) -> I
     terms = policy.guarantee.require(CohortTerms)
     tau, known = allowed_guess(terms), terms.compromised
     top = max(int(np.bincount(encoded.codes[:, n]).max()) for n in range(len(encoded.sensitive)))
-    least = cohort_size(rows, top, terms)
+    least = cohort_size(rows, top, terms, size)
     alpha = tau * (least - known) / least  # of least or more people so many leave n <= tau (s - c)
     regions = _regions(encoded, policy, least, alpha, seed)
     order, first = sort_by(regions, int(regions.max()) + 1)
     cohorts = np.empty(rows, dtype=np.int32)
     codes = np.where(mild, -1, encoded.codes).astype(np.int32)
     width = max(len(column.values) for column in encoded.sensitive)
-    deal(codes, order, first, width, terms.m, known, tau.numerator, tau.denominator, cohorts)
+    deal(codes, order, first, width, size, known, tau.numerator, tau.denominator, cohorts)
     return cohorts
 
 
-def cohort_size(rows: int, top: int, terms: CohortTerms) -> int:
-    """How large cohorts must be so that a value of `top` of all rows may have its share in each of them.
+def cohort_size(rows: int, top: int, terms: CohortTerms, size: int) -> int:
+    """How large cohorts of at least `size` must be so that a value of `top` of all rows may have its share in each.
 
     >>> from reveil.guarantees.compromise_safety import CompromiseSafety
-    >>> [cohort_size(1000, top, CompromiseSafety(m=6)) for top in (160, 170, 190)]
+    >>> [cohort_size(1000, top, CompromiseSafety(m=6), 6) for top in (160, 170, 190)]
     [6, 7, 20]
     """
     tau, known = allowed_guess(terms), terms.compromised
     spare = tau * rows - top
-    return terms.m if not known else max(terms.m, min(rows, ceil(tau * rows * known / spare) if spare > 0 else rows))
+    return size if not known else max(size, min(rows, ceil(tau * rows * known / spare) if spare > 0 else rows))
 
 
 def _regions(encoded: Encoded, policy: Policy, k: int, alpha: Fraction, seed: int) -> I32:

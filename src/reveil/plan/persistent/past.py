@@ -73,19 +73,12 @@ def read_past(history: History, people: int, column: str) -> CohortPast:
         zeros, late = np.zeros(people, dtype=np.int32), np.zeros(people, dtype=bool)
         return CohortPast(np.zeros(1, dtype=np.int64), frozen(none), never, zeros, never, zeros, late, none, none, none)
     offsets, count = group_offsets(history)
-    first, codes = shown_codes(history, column)
+    first, codes = _codes(_each_row(_values(history, column)), offsets, count)
     bounds, person, group = _by_release(history)
     followed = follow(bounds, person, group, offsets, count, max(people, history.persons.height))
     latest, times, cohort, seen, late, shown, refilled, joined, cohorts = followed
     groups = (shown[:cohorts], refilled[:cohorts], joined[:cohorts])
     return CohortPast(first, codes, latest, times, cohort, seen, late, *groups)
-
-
-def shown_codes(history: History, column: str) -> tuple[I64, I32]:
-    """What each group of the past showed in a column: where its codes start, and these, ascending inside a group."""
-    if history.groups.is_empty():
-        return np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32)
-    return _codes(_each_row(_values(history, column)), *group_offsets(history))
 
 
 def _values(history: History, column: str) -> pl.DataFrame:
