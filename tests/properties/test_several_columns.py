@@ -21,7 +21,7 @@ import reveil
 from oracle import several
 from reveil.base.errors import InfeasibleError, InputError
 from reveil.dp.count_policy import Counting
-from reveil.plan.persistent.founding import deal
+from reveil.plan.persistent.founding import Bound, deal
 from reveil.policy.policy import load_as, load_policy
 from reveil.verify.comparing import Truth
 from reveil.verify.reading import read_release
@@ -218,7 +218,7 @@ def test_cohorts_are_within_the_bound_and_no_larger_than_need_be(seed):
     codes[rng.random(codes.shape) < 0.1] = -1
     first = np.concatenate([[0], np.cumsum(sizes)])
     cohort = np.full(len(codes), -1, dtype=np.int32)
-    count = deal(codes, rng.permutation(len(codes)), first, 12, 4, 1, 1, 3, cohort)
+    count = deal(codes, rng.permutation(len(codes)), first, 12, Bound(4, 1, 1, 3), cohort)
     assert set(cohort.tolist()) == set(range(count)) and count > len(sizes)
     people = np.bincount(cohort)
     assert people.min() >= 4

@@ -8,6 +8,7 @@ opinion (`reveil.verify.reading`).
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -94,7 +95,11 @@ def read_published(source: Any, policy: Policy | None = None) -> Published:
     if not isinstance(source, str | Path):
         return Published(read_table(source))
     path = Path(source).parent if _in_release(Path(source)) else Path(source)
-    return _read_folder(public_half(path), policy) if path.is_dir() else Published(read_cells(source, policy))
+    if not path.is_dir():
+        return Published(read_cells(source, policy))
+    published = _read_folder(public_half(path), policy)
+    stop_if(_changed_files(public_half(path)))  # of a series, the ledger knows better than the package
+    return published
 
 
 def read_cells(source: Any, policy: Policy | None = None) -> pl.DataFrame:
@@ -139,6 +144,21 @@ def read_tables(public: Path) -> dict[str, pl.DataFrame]:
         reason = str(error).partition("\n")[0]
         remedy = "name a release folder, or restore it from a backup"
         raise InputError(Fault("R603", f"release in {public}", f"cannot be read: {reason}", remedy)) from None
+
+
+def _changed_files(public: Path) -> list[Fault]:
+    """Files that are not those of which the data package has the hashes."""
+    if not _has_package(public):
+        return []
+    changed = []
+    for resource in json.loads((public / PACKAGE).read_bytes())["resources"]:
+        with (public / resource["path"]).open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        if resource.get("hash", f"sha256:{digest}") != f"sha256:{digest}":
+            changed.append(resource["path"])
+    message = "is not the file that was released: its hash is another than the one in the data package"
+    remedy = f"get the release again; to read the changed files all the same, copy them without {PACKAGE}"
+    return [Fault("R607", f"file {public / name}", message, remedy) for name in changed]
 
 
 def read_file(file: Path, fields: Fields | None = None, *, escaped: bool = False) -> pl.DataFrame:

@@ -181,21 +181,11 @@ def refill_places(
     order = np.lexsort((keys, codes))
     values = len(encoded.sensitive[0].values)
     able = np.bincount(codes, minlength=values)
-    refilled = vacancies.refill(
-        trees,
-        boxes,
-        centre,
-        first_vacant,
-        standing.vacant[inside],
-        least[open_],
-        size,
-        harmless_codes(encoded.sensitive[0], policy),
-        positions[order],
-        keys[order],
-        offsets_of(able),
-        able,
-        np.bincount(encoded.codes[newcomers, 0], minlength=values),
-    )
+    cohorts = vacancies.OpenCohorts(boxes, centre, first_vacant, standing.vacant[inside], least[open_])
+    able_rows = vacancies.Newcomers(positions[order], keys[order], offsets_of(able), able)
+    harmless = harmless_codes(encoded.sensitive[0], policy)
+    counts = np.bincount(encoded.codes[newcomers, 0], minlength=values)
+    refilled = vacancies.refill(trees, cohorts, able_rows, size, harmless, counts)
     joins = refilled >= 0
     home[order[joins]] = open_[refilled[joins]]
     return home

@@ -5,13 +5,13 @@ a cohort of s people, c of whom may be known, may show a value n times if n / (s
 column: the larger it is, the nearer a value may come to the share tau. So newcomers can be shown, all of them, exactly
 if n is at most tau (s - c) for all of them together.
 """
-# mypy: allow-untyped-decorators
 
 from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
 from math import ceil
+from typing import NamedTuple
 
 import numpy as np
 
@@ -169,7 +169,7 @@ def _with_repeats(encoded: Encoded, mild: Bools, policy: Policy, size: int, seed
     cohorts = np.empty(rows, dtype=np.int32)
     codes = np.where(mild, -1, encoded.codes).astype(np.int32)
     width = max(len(column.values) for column in encoded.sensitive)
-    deal(codes, order, first, width, size, known, tau.numerator, tau.denominator, cohorts)
+    deal(codes, order, first, width, Bound(size, known, tau.numerator, tau.denominator), cohorts)
     return cohorts
 
 
@@ -213,19 +213,28 @@ def found_cohorts(encoded: Encoded, trees: Trees, policy: Policy, size: int, see
     return cohorts
 
 
+class Bound(NamedTuple):
+    """What every cohort keeps: at least `size` people, and n / (s - known) not above num / den for any value."""
+
+    size: int
+    known: int
+    num: int
+    den: int
+
+
 @kernel
-def deal(codes, order, first, width, m, known, num, den, cohort):  # type: ignore[no-untyped-def]
-    """Part each region, the rows order[first[r]:first[r + 1]], into cohorts of m or more that keep the bound num / den.
+def deal(codes: I32, order: I64, first: I64, width: int, bound: Bound, cohort: I32) -> int:
+    """Part each region, the rows order[first[r]:first[r + 1]], into cohorts that keep the bound.
 
     As many as can be; one keeps it for certain. Codes of harmless values are -1. Fills `cohort`, returns their number.
     """
     number = ZERO
     for r in range(len(first) - 1):
         rows = hardest_first(codes, order[first[r] : first[r + 1]], width)
-        parts = len(rows) // m
+        parts = len(rows) // bound.size
         while parts > 1:
             smallest = len(rows) // parts
-            most = num * (smallest - known) // den
+            most = bound.num * (smallest - bound.known) // bound.den
             if most >= 1 and deal_into(codes, rows, parts, most, cohort, number):
                 break
             parts -= max(1, parts // 8)
@@ -238,7 +247,7 @@ def deal(codes, order, first, width, m, known, num, den, cohort):  # type: ignor
 
 
 @kernel
-def hardest_first(codes, rows, width):  # type: ignore[no-untyped-def]
+def hardest_first(codes: I32, rows: I64, width: int) -> I64:
     """The rows, those first of which some value is most frequent, equal ones of that column side by side."""
     counts = np.zeros((codes.shape[1], width), np.int64)
     for row in rows:
@@ -255,7 +264,7 @@ def hardest_first(codes, rows, width):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def deal_into(codes, rows, parts, most, cohort, number):  # type: ignore[no-untyped-def]
+def deal_into(codes: I32, rows: I64, parts: int, most: int, cohort: I32, number: int) -> bool:
     """Deal rows in turn into `parts` of even size, in each of which no value may occur more than `most` times."""
     room = -(-len(rows) // parts)
     members, sizes = np.zeros((parts, room), np.int64), np.zeros(parts, np.int64)
@@ -282,7 +291,7 @@ def deal_into(codes, rows, parts, most, cohort, number):  # type: ignore[no-unty
 
 
 @kernel
-def takes(codes, row, members, p, size, most):  # type: ignore[no-untyped-def]
+def takes(codes: I32, row: int, members: I64, p: int, size: int, most: int) -> bool:
     """Whether a part may have this row besides."""
     for c in range(codes.shape[1]):
         if codes[row, c] >= 0:
