@@ -327,11 +327,12 @@ def test_m_is_what_the_table_allows_with_room_for_more(diagnoses: list[str], mod
     assert ("but not all of them together" in draft) == (m is None)
 
 
-def test_several_sensitive_columns_leave_the_series_to_people() -> None:
-    values = [f"d{i % 10}" for i in range(ROWS)]
-    draft = draft_policy(suggest(table(patient_id=list(range(ROWS)), diagnosis=values, religion=values)), "people")
-    assert loaded(draft).guarantee.model == "l-diversity"
-    assert "join the sensitive columns into one" in draft
+def test_m_is_what_the_worst_of_several_sensitive_columns_allows() -> None:
+    values, religions = [f"d{i % 10}" for i in range(ROWS)], [f"r{i % 5}" for i in range(ROWS)]
+    draft = draft_policy(suggest(table(patient_id=list(range(ROWS)), diagnosis=values, religion=religions)), "people")
+    policy = loaded(draft)
+    assert policy.named("sensitive") == ("diagnosis", "religion") and policy.method.two_tables
+    assert (policy.guarantee.model, policy.guarantee.stated["m"]) == ("compromise-safety", 4)
 
 
 def test_a_panel_says_what_tells_its_releases_apart() -> None:

@@ -33,6 +33,7 @@ from reveil.cli.shared import (
 )
 from reveil.jobs.specs import (
     AdviceSpec,
+    AffectedSpec,
     AheadSpec,
     AnonymizeSpec,
     CompareSpec,
@@ -211,16 +212,24 @@ def history(policy: PolicyFile = POLICY, home: Home = None, json: Json = False, 
 @app.command()
 def show(
     number: Annotated[int | None, typer.Argument(help="Number of the release. Default: the latest.")] = None,
+    affected: Annotated[
+        str | None,
+        typer.Option(metavar="TABLE", help="The table of the release: list who of it is not shown, and why."),
+    ] = None,
     policy: PolicyFile = POLICY,
     home: Home = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """One release of the series: its certificate, in words."""
+    """One release of the series: its certificate, in words; or who of its table is not shown."""
     from reveil.cli import terminal
     from reveil.jobs.past import settle_and_look_back
     from reveil.jobs.results import release_of
 
+    if affected is not None:
+        listed = AffectedSpec(policy, affected, number, home).run()
+        terminal.say_json(listed.to_dict()) if json else terminal.say("\n".join(listed.lines()))
+        return
     past = settle_and_look_back(policy, home)
     say_past(policy, past, quiet)
     release = release_of(past, number)

@@ -36,6 +36,7 @@ from reveil.published.format import (
     SUFFIXES,
     TABLE,
     TEXT,
+    TUPLES,
     VALUES,
     is_table,
     is_value_table,
@@ -58,6 +59,7 @@ class Published:
     table: pl.DataFrame
     counterfeits: pl.DataFrame | None = None  # group, count
     values: Mapping[str, pl.DataFrame] | None = None
+    tuples: pl.DataFrame | None = None  # of two tables: group, values of several columns side by side, count
     ours: bool = False  # Reveil wrote it: a category is written as it is, or in braces where it would look like a set
 
 
@@ -87,7 +89,7 @@ def _fitted(published: Published, where: str) -> Published:
 def read_published(source: Any, policy: Policy | None = None) -> Published:
     """The same where two tables need not fit together; a pair of tables is (people, values)."""
     if hasattr(source, "certificate") and hasattr(source, "table"):  # a Release
-        return Published(source.table, source.counterfeits, source.values, ours=True)
+        return Published(source.table, source.counterfeits, source.values, source.tuples, ours=True)
     if isinstance(source, tuple):
         return _two_tables("two tables", {PEOPLE: read_cells(source[0], policy), VALUES: read_cells(source[1], policy)})
     if not isinstance(source, str | Path):
@@ -245,8 +247,10 @@ def _two_tables(where: str, tables: Mapping[str, pl.DataFrame]) -> Published:
     )
     try:
         shown = [_counted(named[name]) for name in stated]
-        people, *shown = _alike_groups([named[PEOPLE], *shown])
-        return Published(people, None, {_value_column(table): table for table in shown})
+        beside = [_counted(named[TUPLES])] if TUPLES in named else []
+        people, *shown = _alike_groups([named[PEOPLE], *beside, *shown])
+        tuples = shown.pop(0) if beside else None
+        return Published(people, None, {_value_column(table): table for table in shown}, tuples)
     except (ValueError, pl.exceptions.PolarsError) as error:
         message = f"its tables do not fit together: {str(error).partition(chr(10))[0]}"
         raise InputError(Fault("R603", where, message, "restore them from a backup")) from None

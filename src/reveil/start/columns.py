@@ -12,7 +12,7 @@ from datetime import date
 from typing import Any, Literal, NamedTuple
 
 from reveil.base.words import some
-from reveil.policy.policy import Role
+from reveil.policy.column import Role
 from reveil.start.looks import (
     DATE_SHAPES,
     ISO_DATE,

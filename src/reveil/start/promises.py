@@ -44,7 +44,7 @@ k = {k}                      # in each release at least this many people share a
 [method]
 publish = "anatomy"        # two tables: people, and the values of each group; or "generalized": one
 people = "boxes"           # or "exact": people as they are, where it is no secret who is in the table
-infeasible = "withhold"    # people of too frequent values are left out, and counted; or "refuse"
+infeasible = "wait"        # newcomers without a group wait for more; or "refuse", or "withhold" by value
 """
 REFUSE = """
 [method]
@@ -68,16 +68,13 @@ def promise(sensitive: Sequence[Facts], rows: int, *, known_again: bool, changin
     alone = OPEN + "[guarantee]\n{}" + _single(sensitive, rows) + REFUSE
     if not known_again or not sensitive:
         return alone.format("")
-    if len(sensitive) > 1:
-        return alone.format(ALONE.format(why="for that, join the sensitive columns into one or drop all but one"))
-    most = rows // sensitive[0].top_rows if sensitive[0].top_rows else M
+    worst = max(sensitive, key=lambda facts: facts.top_rows)
+    most = rows // worst.top_rows if worst.top_rows else M
     m = min(M, int(ROOM * most))
     if m < FEWEST:
-        return alone.format(ALONE.format(why=f"one value stands in {_percent(sensitive[0])} of rows"))
+        return alone.format(ALONE.format(why=f"one value stands in {_percent(worst)} of rows"))
     room = "" if m == M else ";\n# fewer leave room for later releases"
-    frequent = (
-        f"# The most frequent sensitive value stands in {_percent(sensitive[0])} of rows, which allows m up to {most}"
-    )
+    frequent = f"# The most frequent sensitive value stands in {_percent(worst)} of rows, which allows m up to {most}"
     values = CHANGES.format(hint=HINT if changing else "")
     cohorts = COHORTS.format(m=m, k=min(K, rows) or K, model=compromise_safety.DESCRIPTOR.name)
     return f"{values}[guarantee]\n{frequent}{room}.\n{cohorts}"

@@ -17,7 +17,7 @@ import polars as pl
 
 from reveil.base.errors import Fault, InputError
 from reveil.hierarchies.files import read_paths
-from reveil.policy.policy import Role
+from reveil.policy.column import Role
 from reveil.report.toml_text import inline, key
 from reveil.start.columns import Advice, Confidence, advise
 from reveil.start.looks import Facts, Look, words

@@ -26,8 +26,8 @@ from reveil.history.history import History
 from reveil.plan.cutting.trees import Trees, lay_end_to_end
 from reveil.plan.evolving import bucket_entries, disjoint
 from reveil.plan.evolving.update_sets import Signatures, read_signatures
-from reveil.plan.persistent.closed_cohorts import found_cohorts
 from reveil.plan.persistent.eligible import TOO_FREQUENT, group_size, largest_share
+from reveil.plan.persistent.founding import found_cohorts
 from reveil.plan.persistent.past import Shown, read_shown, sort_by
 from reveil.plan.persistent.split import Ordered
 from reveil.plan.persistent.vacancies import curve
