@@ -50,7 +50,7 @@ def browser() -> Iterator[Any]:
 def page(browser: Any, console: Console) -> Iterator[Any]:
     """A new window, let in. Whatever a page complains about fails the test."""
     context = browser.new_context(viewport={"width": 1200, "height": 900})
-    context.set_default_timeout(60_000)
+    context.set_default_timeout(90_000)
     window = context.new_page()
     complaints: list[str] = []
     window.on("pageerror", lambda error: complaints.append(str(error)))

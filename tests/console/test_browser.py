@@ -11,19 +11,11 @@ from typing import Any
 
 import polars as pl
 import pytest
-from console_support import Console, quarter
+from console_support import Console, quarter, sound
 
 import reveil
 
 PICTURES = Path(__file__).parents[2] / "docs" / "console"
-
-
-def sound(page: Any) -> None:
-    """Nothing that keeps people with other ways of reading or typing out."""
-    from axe_playwright_python.sync_playwright import Axe
-
-    found = Axe().run(page).response["violations"]
-    assert found == [], [(one["id"], [node["html"][:120] for node in one["nodes"]]) for one in found]
 
 
 def picture(page: Any, name: str) -> None:
@@ -196,7 +188,7 @@ def test_cancelled_and_kept(page: Any, console: Console, tmp_path: Path) -> None
 
 def test_without_javascript(browser: Any, console: Console, tmp_path: Path) -> None:
     context = browser.new_context(java_script_enabled=False)
-    context.set_default_timeout(60_000)
+    context.set_default_timeout(90_000)
     page = context.new_page()
     page.goto(console.link())
     upload(page, console, quarter(tmp_path / "plain.csv", rows=60))

@@ -72,8 +72,7 @@ def test_nobody_comes_in_without_a_link(place: Place, door: Door, monkeypatch: p
 
 
 def test_sessions_end(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
-    secret = door.enter(door.link(), "ann")
-    assert secret is not None
+    secret = door.begin("ann")
     assert secret not in repr(door.sessions)  # only its hash is kept
     assert door.session(secret) is not None
     monkeypatch.setattr(security, "IDLE_SECONDS", 0)

@@ -132,6 +132,9 @@ def propose(request: Request, response: Response, key: str, upload: str, accept:
 def decide(request: Request, response: Response, key: str, token: str, act: str, note: str = "") -> dict[str, Any]:
     """accept, submit, sign, return or withdraw; `accept` answers with the job that records."""
     who = changing(request, "sign" if act in ("sign", "return") else "steward", key)
+    if request.app.state.team is not None and act in ("sign", "accept"):
+        message = "is done in the console, where the password is asked for"
+        raise InputError(Fault("R845", f"{act} over HTTP", message, "open the proposal in the browser"))
     found = state_of(request, key)
     find_proposal(found, token)
     approval = ledger_of(found).approval
@@ -170,8 +173,8 @@ def job(request: Request, token: str) -> dict[str, Any]:
 @router.delete("/jobs/{token}", status_code=202)
 def cancel(request: Request, token: str) -> dict[str, Any]:
     """Cancel a job; refused (409) once it records."""
-    who = changing(request, "see")
     own_job(request, token, "steward")
+    who = changing(request, "see")
     request.app.state.queue.cancel(token)
     request.app.state.log.note(who, "cancelled", f"job {token}")
     return dict(request.app.state.queue.job(token))

@@ -15,9 +15,9 @@ from reveil.base.errors import InputError
 from reveil.report.explain import explain
 from reveil.serve.forms import form_of
 from reveil.serve.queue import OVER, Queue
-from reveil.serve.security import COOKIE, HEADERS, Door
+from reveil.serve.security import HEADERS, Door
 from reveil.serve.state import series_state
-from reveil.serve.view import go, page
+from reveil.serve.view import go, let_in, page
 from reveil.serve.visitors import insist, insist_on_own
 
 router = APIRouter(include_in_schema=False)
@@ -35,22 +35,20 @@ def health() -> Response:
 def enter(request: Request, key: str = "") -> Response:
     """The link that `reveil serve` opens: it lets its owner in, once."""
     door: Door = request.app.state.door
-    secret = door.enter(key, request.app.state.who)
-    if secret is None:
+    who = door.take(key, "enter")
+    if who is None:
         return HTMLResponse("<!DOCTYPE html><title>Reveil</title><p>This link was used, or is too old.</p>", 401)
-    answer = go("/")
-    answer.set_cookie(COOKIE, secret, httponly=True, samesite="strict", path="/")
-    request.app.state.log.note(request.app.state.who, "came in")
-    return answer
+    return let_in(request, who or request.app.state.who)
 
 
 @router.post("/leave")
 async def leave(request: Request) -> Response:
     """End the session."""
     await form_of(request)
-    request.app.state.door.leave(request.cookies.get(COOKIE, ""))
+    name = request.app.state.cookie
+    request.app.state.door.leave(request.cookies.get(name, ""))
     answer = go("/")
-    answer.delete_cookie(COOKIE)
+    answer.delete_cookie(name)
     return answer
 
 
@@ -58,7 +56,7 @@ async def leave(request: Request) -> Response:
 def home(request: Request) -> Response:
     """What waits for somebody, the series, and what runs."""
     place, visitor = request.app.state.place, request.scope["console"]
-    shown = [key for key in place.series() if visitor.may(key) & {"see", "admin"}]
+    shown = [key for key in place.series() if "see" in visitor.may(key)]
     series = [series_state(place, key) for key in shown]
     tasks = [(one, *one.open) for one in series if one.open is not None and "data" in visitor.may(one.key)]
     running = [job for job in own_jobs(request) if job["state"] not in OVER]
@@ -128,8 +126,8 @@ def forward(found: dict[str, Any]) -> str:
 @router.post("/jobs/{token}/cancel")
 async def cancel(request: Request, token: str) -> Response:
     """Stop a job; nothing of it was recorded."""
-    await form_of(request)
     own_job(request, token, "steward")
+    await form_of(request)
     who = request.scope["console"].who
     request.app.state.queue.cancel(token)
     request.app.state.log.note(who, "cancelled", f"job {token}")

@@ -14,6 +14,7 @@ from reveil.serve.forms import form_of, text
 from reveil.serve.place import unknown
 from reveil.serve.publishing import REPORTS, framed, state_of
 from reveil.serve.state import SeriesState, contents, differences, find_proposal, ledger_of
+from reveil.serve.team import insist_on_password
 from reveil.serve.view import go, page, same_thing
 from reveil.serve.visitors import insist
 
@@ -68,7 +69,8 @@ def report(request: Request, key: str, token: str, which: str) -> Response:
 async def accept(request: Request, key: str, token: str) -> Response:
     """Record and reveal exactly what was looked at, in a process of its own."""
     who = insist(request, "steward", key)
-    await form_of(request)
+    form = await form_of(request)
+    await insist_on_password(request, who, str(form.get("password", "")))
     found = state_of(request, key)
     one, _ = find_proposal(found, token)
     job = {"job": "accept", "policy": str(found.folder / "reveil.toml"), "token": token}
@@ -89,6 +91,8 @@ async def step(request: Request, key: str, token: str, act: str) -> Response:
     """Submit, sign, return or withdraw. The ledger checks who may, in the transaction that notes it."""
     who = insist(request, "sign" if act in ("sign", "return") else "steward", key)
     form = await form_of(request)
+    if act == "sign":
+        await insist_on_password(request, who, str(form.get("password", "")))
     found = state_of(request, key)
     find_proposal(found, token)
     approval, note = approval_of(found), text(form, "note")[:2000]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 LINK_SECONDS = 15 * 60
 IDLE_SECONDS, LONGEST_SECONDS = 12 * 3600, 24 * 3600
-COOKIE = "reveil_session"
+COOKIE, SECURE_COOKIE = "reveil_session", "__Host-reveil"  # behind a proxy with TLS, the second
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
     "connect-src 'self'; form-action 'self'; frame-src 'self'; frame-ancestors 'none'; base-uri 'none'"
@@ -42,20 +42,28 @@ class Session:
 class Door:
     """Links and sessions of a console for one person, in the memory of its process: it ends, and they end."""
 
-    links: dict[str, float] = field(default_factory=dict)
+    links: dict[str, tuple[float, str, str]] = field(default_factory=dict)  # until when, for whom, for what
     sessions: dict[str, Session] = field(default_factory=dict)
 
-    def link(self) -> str:
-        """A secret that lets somebody in once, within a quarter of an hour."""
+    def link(self, who: str = "", what: str = "enter") -> str:
+        """A secret that is good for one thing, once, within a quarter of an hour."""
         secret = secrets.token_urlsafe(32)
-        self.links[hashed(secret)] = time.monotonic() + LINK_SECONDS
+        self.links[hashed(secret)] = (time.monotonic() + LINK_SECONDS, who, what)
         return secret
 
-    def enter(self, secret: str, who: str) -> str | None:
-        """A session's secret for whoever has a link that is still good; the link is used up."""
-        until = self.links.pop(hashed(secret), 0.0)
-        if time.monotonic() > until:
-            return None
+    def known(self, secret: str, what: str) -> str | None:
+        """For whom a link is, if it is still good for this."""
+        until, who, good_for = self.links.get(hashed(secret), (0.0, "", ""))
+        return who if good_for == what and time.monotonic() <= until else None
+
+    def take(self, secret: str, what: str) -> str | None:
+        """The same, and the link is used up."""
+        who = self.known(secret, what)
+        self.links.pop(hashed(secret), None)
+        return who
+
+    def begin(self, who: str) -> str:
+        """The secret of a new session."""
         key, now = secrets.token_urlsafe(32), time.monotonic()
         self.sessions[hashed(key)] = Session(who, secrets.token_urlsafe(32), now, now)
         return key

@@ -15,7 +15,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from reveil.base.doubts import DOUBTS
 from reveil.base.words import some
 from reveil.serve.drafts import ROLES
-from reveil.serve.security import HEADERS
+from reveil.serve.security import HEADERS, SECURE_COOKIE
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -82,6 +82,15 @@ def page(
 def go(where: str) -> RedirectResponse:
     """On to another page, after something was done."""
     return RedirectResponse(where, 303, headers=HEADERS)
+
+
+def let_in(request: Request, who: str) -> RedirectResponse:
+    """Begin a session, in a cookie that scripts cannot read and other sites do not send."""
+    state = request.app.state
+    answer, secure = go("/"), state.cookie == SECURE_COOKIE
+    answer.set_cookie(state.cookie, state.door.begin(who), httponly=True, samesite="strict", path="/", secure=secure)
+    state.log.note(who, "came in")
+    return answer
 
 
 def same_thing(job: Mapping[str, Any], folder: Path, command: str, api: str = "") -> Elsewhere:
