@@ -43,7 +43,7 @@ from reveil.plan.methods import method
 from reveil.plan.plan import refuse_nothing
 from reveil.policy.agreement import faults_alone
 from reveil.policy.policy import Policy, PolicyLike, load_policy
-from reveil.published.format import PEOPLE, PRIVATE, PUBLIC, TABLE, value_tables
+from reveil.published.format import PEOPLE, PRIVATE, PUBLIC, TABLE, TUPLES, value_tables
 from reveil.published.imprint import Imprint
 from reveil.report.make import write_reports
 from reveil.table.encode import encode
@@ -104,12 +104,14 @@ def write_release(d: Draft, folder: Path, history: History, number: int | None, 
     series = number is not None
     progress("writing", 0.0)
     counterfeits = count_counterfeits(d.plan) if series else None
-    values, boxes = None, None
+    values, boxes, tuples = None, None, None
     if d.policy.method.two_tables:
         parted = part(d.frame, d.encoded, d.plan, d.policy, d.rng)
         names, values, boxes = value_tables(d.policy.named("sensitive")), parted.values, parted.boxes
-        table = parted.people.table
-        emit({PEOPLE: parted.people, **{names[n]: values[n] for n in values}}, None, d.policy, folder / PUBLIC)
+        table, tuples = parted.people.table, parted.tuples
+        beside = {} if tuples is None else {TUPLES: tuples}
+        counted = {names[name]: values[name] for name in values}
+        emit({PEOPLE: parted.people, **counted, **beside}, None, d.policy, folder / PUBLIC)
     else:
         grouped = series or bool(d.policy.guarantee.priors)
         recoded = recode(d.frame, d.encoded, d.plan, d.policy, d.rng, group_column=grouped)
@@ -135,7 +137,7 @@ def write_release(d: Draft, folder: Path, history: History, number: int | None, 
     seen = (d.frame, table, certificate, d.plan, d.loss, verification, d.policy, d.bench.known, history)
     write_reports(folder / PRIVATE, *seen, losses=history.losses)
     decided = decided_types(d.frame, d.policy.columns, history.types)
-    return Release(table, d.plan.groups, counterfeits, certificate, None, number, values, decided)
+    return Release(table, d.plan.groups, counterfeits, certificate, None, number, values, decided, tuples)
 
 
 def anonymize(
@@ -342,7 +344,7 @@ class Series:
             progress("recording", 0.0)
             assert d.imprint is not None and d.trace is not None
             facts = facts_of(d.encoded, d.plan, past, d.frame, release.certificate, d.loss, d.imprint)
-            facts |= d.trace.to_dict()
+            facts |= d.trace.to_dict() | ({"waits": True} if self.policy.method.infeasible == "wait" else {})
             yield staged, release, Head(past.head, past.head_id), facts
         except OSError as error:
             raise store.refused_by_disk(error) from error

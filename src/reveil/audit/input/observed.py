@@ -44,6 +44,7 @@ class Observed:
     cell_rows: I64
     quasi: pl.DataFrame | None = None  # of each appearance, where they are known
     unmatched: int = 0  # people of the population who fit no group of any release
+    column: str | None = None  # the sensitive column that it is about, where that is known
 
     @cached_property
     def person_start(self) -> I64:
@@ -102,6 +103,7 @@ class Observed:
             self.cell_value[cells],
             self.cell_rows[cells],
             None if self.quasi is None else self.quasi.filter(pl.Series(keep)),
+            column=self.column,
         )
 
     def until(self, release: int) -> Observed:

@@ -259,7 +259,7 @@ def _matched(
     first = pl.concat(told).unique(["\0person", "\0release"], keep="first")
     quasi = apps.join(first, on=["\0person", "\0release"], how="left", maintain_order="left")
     unmatched = len(np.setdiff1d(first["\0person"], seen.app_person))  # of those who have a line about some release
-    return replace(seen, quasi=quasi.select(columns.quasi), unmatched=unmatched)
+    return replace(seen, quasi=quasi.select(columns.quasi), unmatched=unmatched, column=columns.sensitive)
 
 
 def _lines(people: pl.DataFrame, columns: Columns, number: int) -> pl.DataFrame:
