@@ -31,6 +31,7 @@ COMMANDS = {  # as they are needed: the module of each, and its line in `reveil 
     "verify": ("publishing", "Check again, from the published bytes."),
     "hand-over": ("afterwards", "Copy a release out, and record that others have it."),
     "discard": ("afterwards", "Take back the newest release, while nobody has it."),
+    "catalog": ("afterwards", "Keep the ledger of a series in PostgreSQL."),
     "audit": ("risks", "Attack this series, or any released tables: who is exposed?"),
     "measure": ("using", "Utility: information loss and query error of a table."),
     "anonymize": ("publishing", "One release of one table, verified; no series, no memory."),

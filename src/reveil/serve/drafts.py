@@ -23,6 +23,20 @@ CHANGES = {
 }
 GUESSES = {"2": "1 in 2", "3": "1 in 3", "4": "1 in 4", "5": "1 in 5", "6": "1 in 6", "8": "1 in 8", "10": "1 in 10"}
 KNOWN = {"0": "Nobody's", "1": "One person's, their own perhaps", "2": "Two people's"}
+RARE = {
+    "wait": "They wait for later releases, until enough like them have come",
+    "withhold": "Leave those rows out for good, and say how many",
+    "refuse": "Publish nothing",
+}
+ANSWERS: Mapping[str, Any] = {  # what is suggested
+    "change": "never",
+    "m": "4",
+    "known": "1",
+    "k": "5",
+    "rare": "wait",
+    "harmless": (),
+    "form": "boxes",
+}
 WAYS = {  # how a column is made coarser: what is asked for, by the kind of its values
     "number": {"": "any range", "widths": "ranges of fixed widths", "cuts": "between cut points"},
     "date": {"": "any span of days", "levels": "calendar levels"},
@@ -67,7 +81,8 @@ class Drafts:
 
 
 def begin_columns(draft: dict[str, Any], looked: Mapping[str, Any]) -> None:
-    """Suggested roles and levels, until somebody knows better."""
+    """Suggested roles and levels, until somebody knows better; and how the table is read, as it was found out."""
+    draft["input"] = dict(looked.get("input", {}))
     for one in looked["columns"]:
         spec = {name: value for name, value in one["spec"].items() if name != "role"}
         kind = {"category": "text", "number": "number", "date": "date"}.get(spec.get("type", ""), one["kind"])
@@ -94,10 +109,9 @@ def column_faults(columns: Mapping[str, Mapping[str, Any]]) -> list[Fault]:
         ("sensitive", "no column is to be protected"),
     ]
     faults = [Fault("R216", f"role {role}", text, "choose one below") for role, text in needs if role not in roles]
-    for role in ("identifier", "sensitive"):
-        if roles.count(role) > 1:
-            message = f"{roles.count(role)} columns are '{role}', and a series has one"
-            faults.append(Fault("R216", f"role {role}", message, "choose one, and leave the others out"))
+    if roles.count("identifier") > 1:
+        message = f"{roles.count('identifier')} columns say who it is about, and a series has one"
+        faults.append(Fault("R216", "role identifier", message, "choose one, and leave the others out"))
     return faults
 
 
@@ -134,15 +148,16 @@ def set_way(column: dict[str, Any], name: str, way: str, text: str) -> list[Faul
 
 def policy_of(draft: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """The policy that follows from the answers, section by section."""
-    promise = {"change": "never", "m": "4", "known": "1", "k": "5", "rare": "withhold", "form": "boxes"}
-    promise |= draft.get("promise", {})
+    promise = {**ANSWERS, **draft.get("promise", {})}
     sections: dict[str, dict[str, Any]] = {"series": {"name": draft["name"]}}
-    if draft.get("sheet"):
-        sections["input"] = {"sheet": draft["sheet"]}
+    reading = {**draft.get("input", {}), **({"sheet": draft["sheet"]} if draft.get("sheet") else {})}
+    if reading:
+        sections["input"] = reading
     sections["columns"] = {name: column_spec(column) for name, column in draft["columns"].items()}
     sections["values"] = {"change": promise["change"]}
     sections["guarantee"] = _guarantee(promise)
-    method: dict[str, Any] = {"infeasible": promise["rare"]}
+    waits = sections["guarantee"]["model"] == "compromise-safety"  # elsewhere nobody can wait: they are left out
+    method: dict[str, Any] = {"infeasible": "withhold" if promise["rare"] == "wait" and not waits else promise["rare"]}
     if promise["form"] != "one":
         method = {"publish": "anatomy", "people": promise["form"], **method}
     sections["method"] = method
@@ -168,7 +183,7 @@ def _guarantee(promise: Mapping[str, Any]) -> dict[str, Any]:
 
 def settings_of(draft: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The same promise in its forms, and a stricter and a milder one; each a policy to try."""
-    own = {"form": "boxes", "m": "4", "k": "5", **draft.get("promise", {})}
+    own = {**ANSWERS, **draft.get("promise", {})}
     listed = []
     for form, title in FORMS.items():
         listed.append(_setting(draft, form, title, {"form": form}))

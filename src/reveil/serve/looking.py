@@ -9,39 +9,33 @@ from typing import Any
 import polars as pl
 
 from reveil.base.doubts import accepted
-from reveil.base.errors import InputError, stop_if
+from reveil.base.errors import InputError
 from reveil.base.progress import Progress
 from reveil.base.text import plain_text
-from reveil.policy.policy import Column
+from reveil.policy.column import Column
+from reveil.start.reading import first_look
 from reveil.start.suggest import Suggestion, suggest
-from reveil.table.doubts import no_people
 from reveil.table.encode import positions_of
 from reveil.table.options import ReadOptions
-from reveil.table.read import read_table
-from reveil.table.types import looked
 
 SHOWN_ROWS = 20
 BARS = 12  # of a histogram
 SAMPLES = 4  # labels of a level
 
 
-def _read(given: dict[str, Any]) -> pl.DataFrame:
-    options = ReadOptions(sheet=given.get("sheet"), accept=accepted(given.get("accept", ())))
-    return read_table(given["table"], options)
-
-
 def look(given: dict[str, Any], progress: Progress) -> dict[str, Any]:
     """The table as the wizard shows it; refused with every fault at once where it cannot be read."""
     progress("reading", 0.0)
-    raw = _read(given)
-    stop_if(no_people(raw, accepted(given.get("accept", ()))))
-    frame = looked(raw)
+    found = first_look(given["table"], ReadOptions(sheet=given.get("sheet"), accept=accepted(given.get("accept", ()))))
+    frame = found.frame
     frame.write_parquet(Path(given["keep"]))
     progress("looking at the columns", 0.5)
     suggestions = suggest(frame)
     return {
         "rows": frame.height,
-        "head": [[_shown(cell) for cell in row] for row in raw.head(SHOWN_ROWS).iter_rows()],
+        "head": [[_shown(cell) for cell in row] for row in frame.head(SHOWN_ROWS).iter_rows()],
+        "input": dict(found.input),
+        "remarks": list(found.remarks),
         "columns": [_described(frame[one.column], one) for one in suggestions],
     }
 

@@ -12,7 +12,7 @@ from reveil.base.errors import Fault, InputError, stop_if
 from reveil.policy.policy import load_policy
 from reveil.policy.promise import promise_text
 from reveil.report.toml_text import toml_text
-from reveil.serve.drafts import CHANGES, FORMS, GUESSES, KNOWN, policy_of, refuse_columns, settings_of
+from reveil.serve.drafts import ANSWERS, CHANGES, FORMS, GUESSES, KNOWN, RARE, policy_of, refuse_columns, settings_of
 from reveil.serve.forms import form_of, text, texts
 from reveil.serve.place import Place, now
 from reveil.serve.publishing import ask_to_propose
@@ -30,22 +30,24 @@ def promise(request: Request, token: str) -> Response:
     """The fourth step: what is promised, by questions."""
     insist(request, "data")
     draft = own_draft(request, token)
-    sensitive = next((name for name, column in draft["columns"].items() if column["role"] == "sensitive"), "")
+    all_sensitive = [name for name, column in draft["columns"].items() if column["role"] == "sensitive"]
+    sensitive = all_sensitive[0] if all_sensitive else ""
     bars: list[Any] = next((one["bars"] for one in looked(request, draft)["columns"] if one["column"] == sensitive), [])
-    named = draft["columns"].get(sensitive, {}).get("kind") == "text"  # ranges of numbers are no values
-    answers = {"change": "never", "m": "4", "known": "1", "k": "5", "rare": "withhold", "harmless": [], "form": "boxes"}
-    answers |= draft.get("promise", {})
+    # Ranges of numbers are no values; of several columns each has harmless values of its own.
+    named = len(all_sensitive) == 1 and draft["columns"][sensitive].get("kind") == "text"
+    answers = {**ANSWERS, **draft.get("promise", {})}
     rows = looked(request, draft)["rows"]
     said, faults = promised({**draft, "promise": answers})
     told: dict[str, Any] = {
         "CHANGES": CHANGES,
         "GUESSES": GUESSES,
         "KNOWN": KNOWN,
+        "RARE": RARE,
         "bars": bars,
         "rows": rows,
         "named": named,
     }
-    told |= {"answers": answers, "said": said, "faults": faults, "sensitive": sensitive}
+    told |= {"answers": answers, "said": said, "faults": faults, "sensitive": " and ".join(all_sensitive)}
     return page(request, "promise", step=4, steps=STEPS, draft=draft, **told)
 
 
@@ -81,7 +83,7 @@ async def set_promise(request: Request, token: str) -> Response:
 
 
 def _refuse_strange(given: dict[str, str]) -> None:
-    allowed = {"change": CHANGES, "m": GUESSES, "known": KNOWN, "rare": ("withhold", "refuse")}
+    allowed = {"change": CHANGES, "m": GUESSES, "known": KNOWN, "rare": RARE}
     faults = [
         Fault("R201", name, f"{given[name]!r} is not an answer", "choose one of those that are shown")
         for name, answers in allowed.items()
