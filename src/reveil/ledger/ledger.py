@@ -282,7 +282,9 @@ class Ledger:
             refuse_discard(series, record)
         event = next_event(series, action, record.id, details)
         self._catalog.happen(event, OUTCOME[action])
-        self.snapshot()
+        now = self.snapshot()
+        if self.anchor is not None:
+            self.anchor.advance(now, now.chain[-1].head)
         return event
 
     def _hold(self, record: Record) -> None:
