@@ -30,6 +30,7 @@ from reveil.history.memory import facts_of, memory_of, refuse_changes
 from reveil.history.recorded import history_of
 from reveil.history.returning import hashes_of, recognise
 from reveil.history.tables import doubtful_table, trace_of
+from reveil.jobs.approval_specs import AcceptSpec, WithdrawSpec
 from reveil.jobs.draft import FIXED, Draft
 from reveil.jobs.input import usable
 from reveil.jobs.past import home_of
@@ -314,14 +315,10 @@ class Series:
 
     def accept(self, token: str = "") -> Release:
         """Record and reveal a proposal (the one that is open), if it is what was sealed; under four eyes, signed."""
-        from reveil.jobs.approval_specs import AcceptSpec
-
         return AcceptSpec(self.policy, token, self.home).run()
 
     def withdraw(self, token: str = "", *, note: str = "") -> Proposed:
         """Give a proposal up. Nobody outside has seen it, so that nothing is told by it."""
-        from reveil.jobs.approval_specs import WithdrawSpec
-
         return WithdrawSpec(self.policy, token, note, self.home).run()
 
     @contextmanager

@@ -124,6 +124,19 @@ def test_help_needs_no_heavy_library() -> None:
         assert not {alias.name for node in loaded for alias in node.names} & heavy
 
 
+def test_nothing_but_the_command_line_knows_the_console() -> None:
+    """It needs packages that others need not have."""
+    users = {
+        name
+        for name in MODULES
+        if not within(name, "reveil.serve")
+        for other in EVER[name]
+        if within(other, "reveil.serve")
+    }
+    assert users == {"reveil.cli.serving"}
+    assert not any(within(other, "reveil.serve") for other in AT_LOAD["reveil.cli.serving"])
+
+
 def test_the_top_of_the_tree_stays_small() -> None:
     entries = [path.name for path in SOURCE.iterdir() if not path.name.startswith("__") and path.name != "py.typed"]
     assert len(entries) <= 24, sorted(entries)
