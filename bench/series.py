@@ -37,8 +37,8 @@ FORMS: dict[str, tuple[Any, dict[str, Any]]] = {  # refill, method
     "one table, refill 3": (3, ONE),  # what `reveil init` wrote until there were two tables for series
     "one table, never refilled": ("never", ONE),
     "two tables, refill 3": (3, TWO),
-    "two tables, never refilled (default)": ("never", TWO),
-    "two tables, exact people, never refilled": ("never", {**TWO, "people": "exact"}),
+    "two tables, never refilled (default)": ("never", {**TWO, "infeasible": "wait"}),
+    "two tables, exact people, never refilled": ("never", {**TWO, "infeasible": "wait", "people": "exact"}),
 }
 PANELS: dict[str, dict[str, Any]] = {
     "meps": {

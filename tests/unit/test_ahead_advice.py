@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import json
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -161,3 +163,20 @@ def test_two_tables_are_tried_for_a_series_in_one() -> None:
     assert sum(again.loss.values()) == pytest.approx(parted.after * 2, abs=1e-6)
     exact = advise(table.select(*columns), {**policy, "method": {"publish": "anatomy", "people": "exact"}})
     assert set(exact.nothing_said.values()) == {0}
+
+
+def test_coarser_dates_are_among_the_advice() -> None:
+    """Days of birth by day, month and year, nothing above: years and decades say more than *, and that is tried."""
+    rng = np.random.default_rng(4)
+    days = [datetime.date(1930, 1, 1) + datetime.timedelta(days=int(n)) for n in rng.integers(0, 25_000, 300)]
+    table = pl.DataFrame({"born": days, "zip": rng.integers(0, 40, 300), "ill": rng.choice(list("abc"), 300)})
+    born = {"role": "quasi", "levels": ["day", "month", "year"]}
+    policy: dict[str, Any] = {"columns": {"born": born, "zip": "quasi", "ill": "sensitive"}, "guarantee": {"k": 5}}
+    way = next(way for way in advise(table, policy).ways if way.change == "'born' by year")
+    by_year = {**policy["columns"], "born": {"role": "quasi", "levels": ["year", "decade"]}}
+    trial = advise(table, {**policy, "columns": by_year}).loss
+    year = 364.2 / (max(days) - min(days)).days
+    assert way.after == pytest.approx((trial["zip"] + trial["born"] * (1 - year) + year) / 2) and way.gain > 0
+    assert way.others[1] == pytest.approx(trial["zip"])
+    free = {"columns": {**policy["columns"], "born": "quasi"}, "guarantee": {"k": 5}}
+    assert not any(" by " in way.change for way in advise(table, free).ways)  # any interval of days does better
