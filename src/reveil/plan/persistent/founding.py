@@ -93,10 +93,15 @@ def _all_different(codes: I32, m: int, column: Sensitive) -> bool:
     return largest_share(counts, m) >= int(counts.max(initial=0))
 
 
-def most_of(people: int, policy: Policy) -> int:
-    """How many of so many people may have the same protected value."""
+def most_of(people: int, policy: Policy, cohort: int | None = None) -> int:
+    """How many of so many people may have the same protected value; also if they are in cohorts of this size.
+
+    Nearer to tau all would be in one large cohort, which says little: where people are withheld anyway, some more are.
+    """
     terms = policy.guarantee.require(CohortTerms)
-    return max(0, int(allowed_guess(terms) * (people - terms.compromised)))
+    tau, known = allowed_guess(terms), terms.compromised
+    most = max(0, int(tau * (people - known)))
+    return most if cohort is None else min(most, int(tau * (cohort - known) / cohort * people))
 
 
 def within_bound(codes: I32, mild: Bools, columns: tuple[Sensitive, ...], policy: Policy, size: int) -> Bools:
@@ -105,9 +110,9 @@ def within_bound(codes: I32, mild: Bools, columns: tuple[Sensitive, ...], policy
 
     Rows are in an order drawn by lot: of a value that is too frequent, the first ones are kept.
     """
-    keep = np.ones(len(codes), dtype=bool)
+    keep, withhold = np.ones(len(codes), dtype=bool), policy.method.infeasible == "withhold"
     while True:
-        most = most_of(int(keep.sum()), policy)
+        most = most_of(int(keep.sum()), policy, 2 * size if withhold else None)
         over = [_beyond(codes[:, n], keep & ~mild[:, n], most) for n in range(len(columns))]
         if not any(one.any() for one in over):
             break
