@@ -144,9 +144,15 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert cli("simulate", "s", "--rows", "200", "--releases", "2", "-q")[0] == 0
     where = ("s/release-01.csv", "-p", "s/reveil.toml")
     assert "as stated" in cli("plan", *where, "--ahead", "2", "--leave", "0.2")[1]
-    assert len(json.loads(cli("plan", *where, "--ahead", "2", "--json")[1])["releases"]) == 2
+    drawn = ("--ahead", "2", "--json", "--report", "page.html")
+    releases = json.loads(cli("plan", *where, *drawn)[1])["releases"]
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert len(releases) == 2 and page.count("<svg") >= 4 and "People withheld" in page
+    assert (
+        all(f"<td>{one['counterfeits']}</td>" in page for one in releases) and "http" not in page.split("</style>")[1]
+    )
     assert "cells that say nothing" in cli("plan", *where, "--advice")[1]
-    for idle in (["--leave", "0.1"], ["--advice", "--ahead", "2"], ["--advice", "--home", "x"]):
+    for idle in (["--report", "x.html"], ["--leave", "0.1"], ["--advice", "--ahead", "2"], ["--advice", "--home", "x"]):
         assert cli("plan", *where, *idle)[0] == 2
 
 
