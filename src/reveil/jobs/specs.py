@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from reveil.base.errors import Fault, InputError
 from reveil.base.progress import Progress, silent
+from reveil.jobs.approval_specs import AcceptSpec, ProposalsSpec, ProposeSpec, WithdrawSpec
 from reveil.jobs.spec import Spec, is_optional
 
 if TYPE_CHECKING:
@@ -363,6 +364,7 @@ SPECS: dict[str, type[Spec]] = {
             ShowSpec,
             AffectedSpec,
         ),
+        *(ProposeSpec, AcceptSpec, WithdrawSpec, ProposalsSpec),
         *(HandOverSpec, DiscardSpec, VerifySpec, AuditSpec, MeasureSpec, PerturbSpec, CountSpec),
     )
 }

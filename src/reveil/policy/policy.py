@@ -52,6 +52,9 @@ class Input(Section):
     sheet: str | None = None
     dates: DateOrder | None = None  # in 03/04/2024; None: numbers beyond 12 in the column must tell
     multiline: bool = False  # cells may go over several lines that look like rows
+    header: bool = True  # of a text file; without one, columns are column_1, column_2 ...
+    strip: bool = False  # blanks around texts are no part of them
+    row_index: bool = False  # a first column without a name numbers the rows, and is left out
     max_megabytes: Annotated[int, Field(ge=1)] = 4_000  # of a file, unpacked
     max_columns: Annotated[int, Field(ge=1)] = 10_000
     max_cell: Annotated[int, Field(ge=1)] = 10_000_000  # characters

@@ -11,9 +11,11 @@ from fractions import Fraction
 
 from reveil.base.words import some
 from reveil.guarantees import compromise_safety, k_anonymity, l_diversity, t_closeness
-from reveil.start.columns import Facts
+from reveil.start.looks import Facts
 
-K, L, M, T = 5, 3, 6, "0.2"
+K, L, M = 5, 3, 6
+T = ((2, "0.2"), (5, "0.3"))  # for so many sensitive columns; each one costs detail
+LARGEST_T = "0.5"
 ROOM = Fraction(4, 5)  # of what the first table allows: newcomers of later releases may be more one-sided
 FEWEST = 3  # values in a group, so that one known person leaves two for the others
 CHANGES = """[values]
@@ -93,7 +95,9 @@ def _single(sensitive: Sequence[Facts], rows: int) -> str:
     worst = max(sensitive, key=lambda facts: facts.top_rows)
     most = rows // worst.top_rows if rows else L
     if most < 2:
-        return CLOSENESS.format(t=T, model=t_closeness.DESCRIPTOR.name) + size
+        t = next((t for columns, t in T if len(sensitive) <= columns), LARGEST_T)
+        many = "" if t == T[0][1] else f"# So many sensitive columns leave little detail at t = {T[0][1]}.\n"
+        return many + CLOSENESS.format(t=t, model=t_closeness.DESCRIPTOR.name) + size
     note = f"# The most frequent sensitive value stands in {_percent(worst)} of rows, which allows l up to {most}.\n"
     fewest = f"l = {min(L, most)}                      # each group has at least this many sensitive values\n"
     return f'{note}model = "{l_diversity.DESCRIPTOR.name}"\n{fewest}{size}'
