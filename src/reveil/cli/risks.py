@@ -110,7 +110,8 @@ def _refuse_idle(tables: bool, home: Path | None, external: bool, worst: int | N
 
 
 def _show_audit(outcome: "Audit", report: Path | None, external: bool, json: bool, quiet: bool) -> None:
-    from reveil.audit.result.audit_report import lines, write_html
+    from reveil.audit.result.audit_report import write_html
+    from reveil.audit.result.screen import lines
     from reveil.cli import terminal
 
     if report is not None:
@@ -122,11 +123,14 @@ def _show_audit(outcome: "Audit", report: Path | None, external: bool, json: boo
 
 
 def _refuse_exposure(outcome: "Audit", json: bool) -> None:
+    from reveil.audit.result.outcome import TOO_MANY
+
     if outcome.undecided:
         if not json:
             s = outcome.summary
             count = f"{s['undecided']:,} undecided, {s['without_belief']:,} without a belief"
-            typer.echo(f"{count}: too many to say anything. Raise --limit, or name --people.", err=True)
+            limit = f"more than one in {TOO_MANY}"
+            typer.echo(f"{count}: {limit}, too many to say anything. Raise --limit, or name --people.", err=True)
         raise typer.Exit(UNDECIDED)
     if outcome.holds:
         return

@@ -82,7 +82,7 @@ def likeliest(
                 total[v] += share[o]
         for o in range(opt_start[a], opt_start[a + 1]):
             v = cell_value[opt_cell[o]]
-            if owner[v] == a:
+            if owner[v] == a and v >= 0:  # not being there is no value
                 high[a] = total[v] if np.isnan(high[a]) or total[v] > high[a] else high[a]
                 of_wanted[a] = total[v] if v == wanted[a] else of_wanted[a]
     return count, first, high, of_wanted
