@@ -14,6 +14,7 @@ import pandas as pd
 def anonypy_table(part, quasi, sensitive, k, l):  # noqa: E741
     import anonypy
 
+    part = part.drop(columns="name")
     rows = anonypy.Preserver(part, quasi, sensitive).anonymize_l_diversity(k, l)
     return pd.DataFrame(rows), {"index": True}
 
@@ -22,7 +23,7 @@ def anonypyx_table(part, quasi, sensitive, k, l):  # noqa: E741
     import anonypyx
 
     made = anonypyx.Anonymiser(
-        part,
+        part.drop(columns="name"),
         k=k,
         l=l,
         sensitive_column=sensitive,

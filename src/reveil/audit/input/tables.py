@@ -309,7 +309,8 @@ def _fitted(
     pairs = np.unique(np.stack([listed[line], group]), axis=1)
     sizes = released.rows.group_by(GROUP).agg(pl.col("rows").sum())
     counted = released.labels.to_frame(GROUP).join(sizes, on=GROUP, how="left", maintain_order="left")
-    real = counted["rows"].to_numpy() - (_counterfeits(released) if counts_known else 0)
+    real = counted["rows"].cast(pl.Int64).to_numpy()
+    real = real - _counterfeits(released) if counts_known else real
     present, place = np.unique(pairs[0], return_inverse=True)
     places = locate(place, pairs[1], real, present=told)
     if places.crowded:

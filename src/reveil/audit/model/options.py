@@ -40,7 +40,7 @@ def sole(opt_start: I64, opt_cell: I32, cell_value: I64, alive: Bools) -> I64:
     """The only value that is left to each appearance; -1 where there are several, or perhaps none."""
     only = np.full(len(opt_start) - 1, -1, dtype=np.int64)
     for a in range(len(only)):
-        least, most = len(cell_value), -1
+        least, most = 1 << 60, -1
         for o in range(opt_start[a], opt_start[a + 1]):
             if alive[o]:
                 v = cell_value[opt_cell[o]]

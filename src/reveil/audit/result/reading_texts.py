@@ -24,9 +24,7 @@ def _columns(reading: Reading) -> str:
         have = agree(len(reading.others), "may be sensitive as well: it is", "may be sensitive as well: they are")
         text += f" {', '.join(reading.others)} {have} looked at apart."
     if reading.empty:
-        text += (
-            f" {', '.join(reading.empty)} {agree(len(reading.empty), 'numbers', 'number')} the rows and is left out."
-        )
+        text += f" Left out, for it only numbers the rows: {', '.join(reading.empty)}."
     return text
 
 

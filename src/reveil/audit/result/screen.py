@@ -79,13 +79,10 @@ def lines(audit: Audit, *, external: bool = False) -> str:
 def _first_lines(audit: Audit) -> list[str]:
     """What must be seen first: how many are undecided, and what was taken for what."""
     s = audit.summary
-    count = len(set(audit.asked)) or s["people"]
-    first = []
+    people, first = len(set(audit.asked)) or s["people"], []
     if s["undecided"]:
-        share = 100 * s["undecided"] / max(1, among)
-        first.append(
-            f"UNDECIDED: {share:.1f} % ({s['undecided']:,} of {some_people(among)}) may or may not be exposed."
-        )
+        share = f"{100 * s['undecided'] / max(1, people):.1f} % ({s['undecided']:,} of {some_people(people)})"
+        first.append(f"UNDECIDED: {share} may or may not be exposed.")
     return [fill(text, WIDTH, subsequent_indent="  ") for text in (*first, *audit.reading)]
 
 
