@@ -168,9 +168,85 @@ def compare_worlds(cases: int, seed: int, name: str) -> Counter[str]:
     return outcome
 
 
+def tables_of(frame: pl.DataFrame, publisher: str, folder: Path) -> list[Path]:
+    """Each release of the panel as this publisher writes it, k = 5 and three different values."""
+    quasi = [name for name in frame.columns if name not in ("name", "release", "value")]
+    domains = [sorted(frame[name].unique().to_list()) for name in quasi]
+    how, rng, files = PUBLISHERS[publisher], random.Random(1), []
+    for number in sorted(frame["release"].unique()):
+        here = frame.filter(pl.col("release") == number)
+        people = [(tuple(row[:-1]), row[-1]) for row in here.select(*quasi, "value").iter_rows()]
+        rows = how.recode(people, domains, 5, 3, rng)
+        rng.shuffle(rows)
+        files.append(folder / f"{publisher.replace(' ', '-').replace(',', '')}-{number}.csv")
+        written(rows, quasi, domains, how, "value").write_csv(files[-1])
+    return files
+
+
+def own_tables(frame: pl.DataFrame, folder: Path) -> list[Path]:
+    """Each release by itself, 5-anonymous and 3-diverse by Reveil, as a plain table."""
+    quasi = [name for name in frame.columns if name not in ("name", "release", "value")]
+    policy = {
+        "columns": {"name": "identifier", **dict.fromkeys(quasi, "quasi"), "value": "sensitive"},
+        "guarantee": {"model": "l-diversity", "l": 3, "k": 5},
+    }
+    files = []
+    for number in sorted(frame["release"].unique()):
+        table = reveil.anonymize(frame.filter(pl.col("release") == number).drop("release"), policy, seed=1).table
+        files.append(folder / f"own-{number}.csv")
+        table.drop("group", strict=False).write_csv(files[-1])
+    return files
+
+
+def peers_tables(frame: pl.DataFrame, peers: Path, folder: Path) -> dict[str, list[Path]]:
+    """What anonypy, anonypyx and anjana make of each release, in an environment that has them."""
+    frame.write_csv(folder / "panel.csv")
+    script = ROOT / "tests" / "peers" / "publish.py"
+    subprocess.run([peers, "-W", "ignore", script, folder / "panel.csv", folder, "5", "3"], check=True)
+    made = {tool: sorted(folder.glob(f"{tool}-*.csv")) for tool in ("anonypy", "anonypyx", "anjana")}
+    return {tool: files for tool, files in made.items() if files}
+
+
+def attacked(files: Sequence[Path], people: Path, limit: float) -> dict[str, Any]:
+    """One audit in a process of its own: what it says, its time and its memory."""
+    call = [sys.executable, __file__, "one", *map(str, files), "--population", str(people), "--limit", str(limit)]
+    done = subprocess.run(call, capture_output=True, text=True)
+    return json.loads(done.stdout) if done.returncode == 0 else {"failed": done.stderr.strip().splitlines()[-1]}
+
+
+def attack_one(files: Sequence[str], people: Path, limit: float) -> dict[str, Any]:
+    start = time.perf_counter()
+    try:
+        s = reveil.audit(list(files), people, sensitive="value", accept_missing=True, worst=0, limit=limit).summary
+    except reveil.ReveilError as error:
+        return {"refused": str(error).splitlines()[0][:120]}
+    return {
+        **{name: s[name] for name in ("people", "exposed", "undecided", "without_belief")},
+        "processor seconds": round(time.process_time(), 1),
+        "seconds": round(time.perf_counter() - start, 1),
+        "memory, MB": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+    }
+
+
+def trial(name: str, people: int | None, limit: float, peers: Path | None) -> None:
+    frame = panel(name, people)
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        frame.drop("value").write_csv(folder / "people.csv")
+        series = {"Reveil, each release alone": own_tables(frame, folder)}
+        for publisher in ("ARX, global levels", "ARX, local recoding", "rows left out", "Mondrian, aggregated"):
+            series[publisher] = tables_of(frame, publisher, folder)
+        if peers is not None:
+            series |= peers_tables(frame, peers, folder)
+        for publisher, files in series.items():
+            print(publisher, json.dumps(attacked(files, folder / "people.csv", limit)), flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("worlds", "trial"))
+    parser.add_argument("what", choices=("worlds", "trial", "one"))
+    parser.add_argument("files", nargs="*", help="of one: released tables")
+    parser.add_argument("--population", type=Path, help="of one: who may be in them")
     parser.add_argument("--cases", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--panel", choices=PANELS, default="nlswork")
@@ -180,6 +256,10 @@ def main() -> None:
     given = parser.parse_args()
     if given.what == "worlds":
         print(json.dumps(compare_worlds(given.cases, given.seed, given.panel), indent=2))
+    elif given.what == "one":
+        print(json.dumps(attack_one(given.files, given.population, given.limit)))
+    else:
+        trial(given.panel, given.people, given.limit, given.peers)
 
 
 if __name__ == "__main__":

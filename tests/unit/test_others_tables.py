@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from reveil.audit.alone import first_verdict
 from reveil.audit.audit import audit
 from reveil.audit.input.locate import locate
-from reveil.audit.result.screen import lines
+from reveil.audit.result import screen
 from reveil.base.errors import InputError
 from reveil.cli.app import app
 from reveil.published.foreign import as_ours
@@ -25,6 +25,11 @@ from reveil.published.foreign import as_ours
 def frame(columns: str, *rows: str) -> pl.DataFrame:
     """A table from words: cells are separated by blanks."""
     return pl.DataFrame([row.split() for row in rows], schema=columns.split(), orient="row")
+
+
+def lines(found) -> str:
+    """What is on the screen, as one line."""
+    return " ".join(screen.lines(found).split())
 
 
 def sure(found) -> dict[str, str]:
@@ -174,10 +179,8 @@ def test_random_tables_never_look_safer_than_they_are() -> None:
                     orient="row",
                 )
             )
-            fits = [
-                ({p for p in here if low <= ages[p] <= high}, truth[q])
-                for q, (low, high) in zip(here, boxes, strict=True)
-            ]
+            inside = [{p for p in here if low <= ages[p] <= high} for low, high in boxes]
+            fits = [(people, truth[p]) for people, p in zip(inside, here, strict=True)]
             releases.append((fits, here, True))
             listed += [(p, ages[p], number) for p in here]
         found = audit(tables, pl.DataFrame(listed, schema=["name", "age", "release"], orient="row"), worst=0)

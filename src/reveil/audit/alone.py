@@ -210,7 +210,7 @@ def first_lines(seen: FirstVerdict) -> list[str]:
             lines.append(f"Releases {n} and {n + 1}: not computed, for there are too many groups to compare.")
             continue
         lines.append(
-            f"Releases {n} and {n + 1}: of people whose groups in both are known, {pair[0]:.1%} are left with one value "
-            f"({pair[1]:.1%} of the pairs of groups have none in common: they are nobody's), if values do not change."
+            f"Releases {n} and {n + 1}: of people whose groups in both are known, {pair[0]:.1%} are left with one "
+            f"value ({pair[1]:.1%} of the pairs of groups have none in common: they are nobody's), if none changes."
         )
     return lines

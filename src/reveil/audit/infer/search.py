@@ -113,7 +113,7 @@ def first_world(start: I64, path_start: I64, path: I32, rows: I64, seconds: floa
             users.setdefault(cell, []).append(variable)
     for cell, takers in users.items():
         model.add(sum(takers) <= int(rows[cell]))
-    solver = _solver(seconds / 2)
+    solver = _solver(seconds)
     solver.parameters.random_seed = seed
     if solver.solve(model) not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return None

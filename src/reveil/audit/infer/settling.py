@@ -162,7 +162,7 @@ def _explored(choices: Choices, wanted: Bools, end: float, effort: int) -> None:
         left = end - time.process_time()
         if unclear.sum() * FEW < len(unclear) or left <= 0 or len(choices.label) < MOST_TRIVIAL:
             return
-        chosen = first_world(choices.start, choices.path_start, choices.path, choices.rows, left / 2, seed)
+        chosen = first_world(choices.start, choices.path_start, choices.path, choices.rows, left, seed)
         if chosen is None:
             return
         choices.begin(chosen)

@@ -37,6 +37,7 @@ from reveil.published.reader import Published, read_cells, read_published
 from reveil.table.options import ReadOptions
 from reveil.table.read import read_table
 
+MEMBERSHIP = {"person": pl.Int64, "release": pl.Int64, "group": pl.Int64, "sure": pl.Boolean}
 OTHERS = ReadOptions(accept=("row-index",))  # an index that pandas wrote is told by its look, and left out
 
 
@@ -102,8 +103,9 @@ class Matched:
             kept, sure = fit.places.possible, np.zeros(len(self.names), dtype=bool)
             sure[fit.present] = fit.places.sure
             person = fit.person[kept]
-            where = {"person": person, "release": number, "group": fit.group[kept] + base, "sure": sure[person]}
-            memberships.append(pl.DataFrame(where))
+            when = np.full(len(person), number)
+            where = {"person": person, "release": when, "group": fit.group[kept] + base, "sure": sure[person]}
+            memberships.append(pl.DataFrame(where, schema=MEMBERSHIP))
             fakes = np.where(fit.places.full, _counterfeits(fit.released), -1)
             groups.append(pl.DataFrame({"release": number, "label": labels, "fakes": fakes}))
             code = table.with_columns(
@@ -122,11 +124,13 @@ class Matched:
         """The quasi-identifiers of each appearance, and how many people who have a line about a release fit nothing."""
         told = [
             self.fitted[at].lines.select(
-                pl.Series("\0person", self.fitted[at].listed), pl.lit(n).alias("\0release"), *self.columns.known
+                pl.Series("\0person", self.fitted[at].listed),
+                pl.lit(n, pl.Int64).alias("\0release"),
+                *self.columns.known,
             )
             for n, at in enumerate(shown)
         ]
-        apps = pl.DataFrame({"\0person": seen.app_person, "\0release": seen.app_release}).cast({"\0release": pl.Int32})
+        apps = pl.DataFrame({"\0person": seen.app_person, "\0release": seen.app_release})
         first = pl.concat(told).unique(["\0person", "\0release"], keep="first")
         quasi = apps.join(first, on=["\0person", "\0release"], how="left", maintain_order="left")
         fits = np.concatenate([self.fitted[at].person for at in shown])

@@ -14,7 +14,18 @@ from markupsafe import Markup
 
 from reveil.audit.audit import Audit
 from reveil.audit.result.reasons import Reasoning
-from reveil.audit.result.screen import CRITERIA, EVER, UNDECIDED, amber, among, asked_texts, guessed, not_given, titled
+from reveil.audit.result.screen import (
+    CRITERIA,
+    EVER,
+    UNDECIDED,
+    amber,
+    among,
+    asked_texts,
+    guessed,
+    not_given,
+    plain_texts,
+    titled,
+)
 from reveil.base.words import some, some_people
 from reveil.policy.promise import OUTSIDE
 from reveil.report.plots import Bar, bars, line
@@ -47,8 +58,10 @@ def _sections(audit: Audit, external: bool) -> list[Markup]:
         Markup('<section class="decision{}"><h2>{}</h2><p>{}</p></section>').format(
             " broken" if audit.broken else "", audit.headline, " ".join((*audit.within, s["adversary"]))
         ),
+        _plainly(audit),
         _tiles(audit),
         _advice(audit),
+        *([Markup("<h2>What it rests on</h2>"), _listed(audit.reading)] if audit.reading else []),
     ]
     if limits := not_given(audit):
         listed = Markup("").join(Markup("<p>{}</p>").format(text) for text in limits)
@@ -88,7 +101,21 @@ def _sections(audit: Audit, external: bool) -> list[Markup]:
         if not audit.explanations:
             sections.append(Markup("<p>Nobody's value follows with certainty.</p>"))
     sections.append(_method(s))
+    for one in audit.also:
+        column = one.observed.reading.column if one.observed.reading is not None else ""
+        sections += [Markup("<h1>Column {}</h1>").format(column), *_sections(one, external)]
     return sections
+
+
+def _plainly(audit: Audit) -> Markup:
+    """The verdict for people who do not know the words."""
+    return _listed(plain_texts(audit))
+
+
+def _listed(texts: Sequence[str]) -> Markup:
+    return Markup('<ul class="plain">{}</ul>').format(
+        Markup("").join(Markup("<li>{}</li>").format(text) for text in texts)
+    )
 
 
 def _tiles(audit: Audit) -> Markup:

@@ -86,6 +86,24 @@ def _first_lines(audit: Audit) -> list[str]:
     return [fill(text, WIDTH, subsequent_indent="  ") for text in (*first, *audit.reading)]
 
 
+def plain_texts(audit: Audit) -> list[str]:
+    """What was found, in words that need no explanation."""
+    s = audit.summary
+    people = len(set(audit.asked)) or s["people"]
+    clear, where = people - s["exposed"] - s["undecided"], "the published series"
+    where = "the published tables" if audit.observed.reading is not None else where
+    texts = [f"{some_people(people)} in {where} were attacked, with what anybody can read there and what may be known."]
+    told = "what they have follows with certainty. Whoever knows them can look it up."
+    texts.append(f"{some_people(s['exposed'])}: {told}" if s["exposed"] else "Nobody's value follows with certainty.")
+    if s["undecided"]:
+        share = f"{100 * s['undecided'] / max(1, people):.1f} %"
+        texts.append(
+            f"{some_people(s['undecided'])} ({share}): this could not be settled. They are not safe, but open."
+        )
+    texts.append(f"{some_people(clear)}: at least two different values remain possible.")
+    return texts
+
+
 def guessed(audit: Audit, what: str) -> str:
     """How many are guessed so well, as far as beliefs were computed."""
     s = audit.summary
