@@ -14,7 +14,11 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import resource
+import subprocess
 import sys
+import tempfile
+import time
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
@@ -43,7 +47,7 @@ PANELS: dict[str, dict[str, Any]] = {
         "person": "person_id",
         "time": "release",
         "when": [1, 2, 3, 4, 5],
-        "quasi": ["age", "sex", "race_eth", "marital", "region"],
+        "quasi": ["age", "sex", "race_eth", "region", "family_size"],
         "sensitive": "occupation",
     },
 }

@@ -23,6 +23,7 @@ Fact = tuple[int, int]  # appearance, value (-1 absent)
 Facts = list[list[list[Fact]]]  # of each chain, of each of its paths
 PATHS = 60_000  # of a whole component
 WORKERS = 2  # strategies of the solver; one alone often finds nothing
+PATIENT = 3  # times as long by the clock, at most
 PATIENCE = 1.0  # the solver's own measure of work for one world
 
 
@@ -121,11 +122,12 @@ def first_world(start: I64, path_start: I64, path: I32, rows: I64, seconds: floa
 
 
 def _solver(seconds: float) -> Any:
-    """A solver for so many seconds of computing."""
+    """A solver for about so many seconds by its own measure: on a busy machine the clock tells nothing."""
     from ortools.sat.python import cp_model
 
     solver = cp_model.CpSolver()
-    solver.parameters.max_time_in_seconds = max(0.05, seconds / WORKERS)
+    solver.parameters.max_deterministic_time = max(0.05, seconds / WORKERS)
+    solver.parameters.max_time_in_seconds = max(1.0, PATIENT * seconds)
     solver.parameters.num_workers = WORKERS
     return solver
 
@@ -162,7 +164,7 @@ def _world(
     model.add(sum(news) >= 1)
     model.maximize(sum(news))
     solver = _solver(seconds)
-    solver.parameters.max_deterministic_time = PATIENCE
+    solver.parameters.max_deterministic_time = min(PATIENCE, max(0.05, seconds))
     status = solver.solve(model)
     if status == cp_model.INFEASIBLE:
         return "none", ()

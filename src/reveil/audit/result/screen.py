@@ -97,9 +97,7 @@ def plain_texts(audit: Audit) -> list[str]:
     texts.append(f"{some_people(s['exposed'])}: {told}" if s["exposed"] else "Nobody's value follows with certainty.")
     if s["undecided"]:
         share = f"{100 * s['undecided'] / max(1, people):.1f} %"
-        texts.append(
-            f"{some_people(s['undecided'])} ({share}): this could not be settled. They are not safe, but open."
-        )
+        texts.append(f"{some_people(s['undecided'])} ({share}): this could not be settled: they are not safe.")
     texts.append(f"{some_people(clear)}: at least two different values remain possible.")
     return texts
 
