@@ -1,7 +1,7 @@
 # The README's two commands are `make demo` and `make test`; both set up what they need.
 BIN := .venv/bin
 
-.PHONY: demo test setup check peers bench clean
+.PHONY: demo test setup check peers bench docs clean
 
 demo: .venv/.installed
 	$(BIN)/reveil demo
@@ -28,6 +28,10 @@ check: setup
 bench: setup peers
 	$(BIN)/reveil bench single
 
+# The documentation site, offline: open docs/_build/index.html.
+docs: setup
+	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build
+
 clean:
-	rm -rf .venv .venv-peers demo-output .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-peers demo-output docs/_build docs/reference .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -9,14 +9,14 @@ Recording comes before revealing, because what has been published can never be t
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import polars as pl
 
 from reveil.background.prior import match_priors
@@ -28,8 +28,9 @@ from reveil.base.progress import Progress, silent
 from reveil.history.history import History
 from reveil.history.memory import facts_of, memory_of, refuse_changes
 from reveil.history.recorded import history_of
-from reveil.history.returning import People, hashes_of, recognise
-from reveil.history.tables import Trace, doubtful_table, trace_of
+from reveil.history.returning import hashes_of, recognise
+from reveil.history.tables import doubtful_table, trace_of
+from reveil.jobs.draft import FIXED, Draft
 from reveil.jobs.input import usable
 from reveil.jobs.past import home_of
 from reveil.jobs.release import Preview, Release
@@ -37,18 +38,18 @@ from reveil.ledger import store
 from reveil.ledger.anchor import refuse_seen
 from reveil.ledger.ledger import Ledger
 from reveil.ledger.record import Head
-from reveil.plan.loss import Loss, loss_of
+from reveil.plan.loss import loss_of
 from reveil.plan.methods import method
-from reveil.plan.plan import Plan, refuse_nothing
+from reveil.plan.plan import refuse_nothing
 from reveil.policy.agreement import faults_alone
 from reveil.policy.policy import Policy, PolicyLike, load_policy
-from reveil.published.format import PEOPLE, PRIVATE, PUBLIC, TABLE, value_tables
+from reveil.published.format import PEOPLE, PRIVATE, PUBLIC, TABLE, TUPLES, value_tables
 from reveil.published.imprint import Imprint
 from reveil.report.make import write_reports
-from reveil.table.encode import Encoded, encode
+from reveil.table.encode import encode
 from reveil.table.types import decided_types
 from reveil.verify.certificate import certify
-from reveil.verify.verify import Bench, Verification, verify
+from reveil.verify.verify import Verification, verify
 from reveil.write.emit import count_counterfeits, emit, stamp
 from reveil.write.folders import copy_release, make_halves
 from reveil.write.recode import recode
@@ -58,28 +59,7 @@ from reveil.write.two_tables import part
 if TYPE_CHECKING:
     from reveil.audit.audit import Audit
     from reveil.jobs.afterwards import Afterwards
-
-
-FIXED = (
-    "The series has begun and keeps its promise: another [columns], [values] or [guarantee] is for a new series in a "
-    "new home. method.infeasible may be changed now."
-)
-
-
-@dataclass(frozen=True, eq=False)
-class Draft:
-    """A planned release: everything but the files."""
-
-    policy: Policy
-    frame: pl.DataFrame  # prepared: policy order and types
-    encoded: Encoded
-    plan: Plan
-    loss: Loss
-    rng: np.random.Generator
-    bench: Bench
-    people: People
-    imprint: Imprint | None  # in a series
-    trace: Trace | None  # in a series
+    from reveil.jobs.proposing import Proposed
 
 
 def draft(
@@ -124,12 +104,14 @@ def write_release(d: Draft, folder: Path, history: History, number: int | None, 
     series = number is not None
     progress("writing", 0.0)
     counterfeits = count_counterfeits(d.plan) if series else None
-    values, boxes = None, None
+    values, boxes, tuples = None, None, None
     if d.policy.method.two_tables:
         parted = part(d.frame, d.encoded, d.plan, d.policy, d.rng)
         names, values, boxes = value_tables(d.policy.named("sensitive")), parted.values, parted.boxes
-        table = parted.people.table
-        emit({PEOPLE: parted.people, **{names[n]: values[n] for n in values}}, None, d.policy, folder / PUBLIC)
+        table, tuples = parted.people.table, parted.tuples
+        beside = {} if tuples is None else {TUPLES: tuples}
+        counted = {names[name]: values[name] for name in values}
+        emit({PEOPLE: parted.people, **counted, **beside}, None, d.policy, folder / PUBLIC)
     else:
         grouped = series or bool(d.policy.guarantee.priors)
         recoded = recode(d.frame, d.encoded, d.plan, d.policy, d.rng, group_column=grouped)
@@ -155,7 +137,7 @@ def write_release(d: Draft, folder: Path, history: History, number: int | None, 
     seen = (d.frame, table, certificate, d.plan, d.loss, verification, d.policy, d.bench.known, history)
     write_reports(folder / PRIVATE, *seen, losses=history.losses)
     decided = decided_types(d.frame, d.policy.columns, history.types)
-    return Release(table, d.plan.groups, counterfeits, certificate, None, number, values, decided)
+    return Release(table, d.plan.groups, counterfeits, certificate, None, number, values, decided, tuples)
 
 
 def anonymize(
@@ -308,8 +290,47 @@ class Series:
         `new_people` says that far fewer people than usual are expected to come back, `accept` which doubts about the
         table are right as they are (`reveil.base.doubts`): the same table again, an older one, rows of sums.
         """
-        past = self._settled_history()
-        d = self.draft(table, past, seed, progress, new_people=new_people, accept=accept)
+        with self._made(table, seed, progress, new_people=new_people, accept=accept) as (staged, release, head, facts):
+            record = self.ledger.record(staged, on=head, facts=facts)
+        return release.at(self.ledger.reveal(record.number))
+
+    def propose(
+        self,
+        table: Any,
+        *,
+        seed: int | None = None,
+        progress: Progress = silent,
+        new_people: bool = False,
+        accept: Sequence[str] = (),
+        by: str = "",
+    ) -> Proposed:
+        """The next release as `publish` would make it, sealed and kept until it is accepted or withdrawn."""
+        from reveil.jobs.proposing import proposed_of
+
+        how: dict[str, Any] = {"new_people": new_people, "accept": accept, "proposing": True}
+        with self._made(table, seed, progress, **how) as (staged, _, head, facts):
+            proposal = self.ledger.approval.propose(staged, on=head, facts=facts, by=by)
+        return proposed_of(self.ledger, proposal.token)
+
+    def accept(self, token: str = "") -> Release:
+        """Record and reveal a proposal (the one that is open), if it is what was sealed; under four eyes, signed."""
+        from reveil.jobs.approval_specs import AcceptSpec
+
+        return AcceptSpec(self.policy, token, self.home).run()
+
+    def withdraw(self, token: str = "", *, note: str = "") -> Proposed:
+        """Give a proposal up. Nobody outside has seen it, so that nothing is told by it."""
+        from reveil.jobs.approval_specs import WithdrawSpec
+
+        return WithdrawSpec(self.policy, token, note, self.home).run()
+
+    @contextmanager
+    def _made(
+        self, table: Any, seed: int | None, progress: Progress, *, proposing: bool = False, **meant: Any
+    ) -> Iterator[tuple[Path, Release, Head, dict[str, Any]]]:
+        """The next release, written and verified in staging/, and what is recorded of it; removed if it is not."""
+        past = self._settled_history(proposing)
+        d = self.draft(table, past, seed, progress, **meant)
         staged = self.ledger.stage()
         try:
             with ThreadPoolExecutor(1) as beside:
@@ -323,13 +344,12 @@ class Series:
             progress("recording", 0.0)
             assert d.imprint is not None and d.trace is not None
             facts = facts_of(d.encoded, d.plan, past, d.frame, release.certificate, d.loss, d.imprint)
-            facts |= d.trace.to_dict()
-            record = self.ledger.record(staged, on=Head(past.head, past.head_id), facts=facts)
+            facts |= d.trace.to_dict() | ({"waits": True} if self.policy.method.infeasible == "wait" else {})
+            yield staged, release, Head(past.head, past.head_id), facts
         except OSError as error:
             raise store.refused_by_disk(error) from error
         finally:
             self.ledger.discard(staged)
-        return release.at(self.ledger.reveal(record.number))
 
     def _pass_gate(self, d: Draft, staged: Path, members: pl.DataFrame, progress: Progress) -> None:
         """The last gate: the audit of the series with the staged release, before it is recorded."""
@@ -339,13 +359,14 @@ class Series:
         books = {column.name: list(column.values) for column in d.encoded.sensitive}
         insist(self.ledger, self.policy, staged / PUBLIC, members, books, progress)
 
-    def _settled_history(self) -> History:
+    def _settled_history(self, proposing: bool) -> History:
         """The past to build on, after what a crash left of it is settled; both from one look into the catalog."""
         if not self.begun:
             refuse_seen(self.policy.anchor)
             return History()
         now = self.ledger.checked()
         self.ledger.settle(now)
+        self.ledger.approval.refuse_early(now, proposing=proposing)
         return history_of(self.ledger, now)
 
     def _remember(self, d: Draft, past: History, staged: Path) -> dict[str, pl.DataFrame]:

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from reveil.base.errors import ConflictError
+from reveil.base.errors import ConflictError, InputError
+from reveil.ledger import proposals
 from reveil.ledger.events import DISCARD, HAND_OVER, OUTCOME, next_event
+from reveil.ledger.proposals import Proposal
 from reveil.ledger.protocols import Catalog
 from reveil.ledger.record import GENESIS, Event, Head, Identity, Record, ReleaseState, Snapshot, chain_id
 from reveil.ledger.sqlite import SqliteCatalog
@@ -118,7 +120,7 @@ def test_a_release_comes_further_and_nothing_else_of_it_changes(reopened: Open) 
 def happened(catalog: Catalog, action: str, record: Record) -> Event:
     series = catalog.snapshot()
     assert series is not None
-    event = next_event(series, action, record, {"why": "ä"})
+    event = next_event(series, action, record.id, {"why": "ä"})
     catalog.happen(event, OUTCOME[action])
     return event
 
@@ -148,7 +150,7 @@ def test_events_happen_once_and_in_order(reopened: Open) -> None:
     first = entry(identity, GENESIS, "t1")
     reopened().append(first, GENESIS, identity)
     reopened().set_state(1, ReleaseState.REVEALED)
-    late = next_event(reopened().snapshot(), DISCARD, first, {})  # type: ignore[arg-type]
+    late = next_event(reopened().snapshot(), DISCARD, first.id, {})  # type: ignore[arg-type]
     event = happened(reopened(), HAND_OVER, first)
     again = happened(reopened(), HAND_OVER, first)
     for refused in (late, event):
@@ -171,3 +173,89 @@ def test_series_of_one_catalog_do_not_see_each_other(shared: Callable[[str], Cat
     assert shared("one").snapshot() == Snapshot(mine, (replace(first, state=ReleaseState.REVEALED),))
     assert shared("other").snapshot() == Snapshot(theirs, (foreign,))
     assert shared("third").snapshot() is None
+
+
+def proposed(catalog: Catalog, identity: Identity, on: Head, token: str, by: str = "ann") -> Proposal:
+    like = entry(identity, on, token)
+    proposal = Proposal(token, on, like.made, by, like.facts, like.manifest)
+    series = catalog.snapshot()
+    assert series is not None
+    about = {"digest": proposal.digest(identity), "release": proposal.number}
+    catalog.propose(proposal, next_event(series, proposals.PROPOSE, token, about, by))
+    return proposal
+
+
+def stepped(catalog: Catalog, action: str, token: str, by: str, **details: object) -> None:
+    series = catalog.snapshot()
+    assert series is not None
+    catalog.step(next_event(series, action, token, details, by))
+
+
+def test_a_proposal_is_kept_until_it_is_withdrawn(reopened: Open) -> None:
+    identity = founded(reopened())
+    assert not reopened().waits("t1")
+    first = proposed(reopened(), identity, GENESIS, "t1")
+    assert reopened().snapshot().proposals == (first,)  # type: ignore[union-attr]
+    assert (reopened().waits("t1"), reopened().holds("t1"), reopened().head()) == (True, False, GENESIS)
+    with pytest.raises(ConflictError, match=r"R535.*open proposal already.*t1"):
+        proposed(reopened(), identity, GENESIS, "t2")
+    with pytest.raises(ConflictError, match=r"R535.*open proposal already.*t1"):  # nor is another release recorded
+        reopened().append(entry(identity, GENESIS, "t3"), GENESIS, identity)
+    stepped(reopened(), proposals.WITHDRAW, "t1", "ann")
+    assert not reopened().waits("t1")
+    with pytest.raises(ConflictError, match=r"R535.*is withdrawn"):
+        reopened().append(entry(identity, GENESIS, "t1"), GENESIS, identity)
+    proposed(reopened(), identity, GENESIS, "t2")
+    reopened().append(entry(identity, GENESIS, "t2"), GENESIS, identity)
+    assert (reopened().head().number, reopened().holds("t2")) == (1, True)
+
+
+def test_a_proposal_is_made_on_the_newest_release(reopened: Open) -> None:
+    identity = founded(reopened())
+    first = entry(identity, GENESIS, "t1")
+    reopened().append(first, GENESIS, identity)
+    with pytest.raises(ConflictError, match="R507"):
+        proposed(reopened(), identity, GENESIS, "t2")
+    assert reopened().snapshot().proposals == ()  # type: ignore[union-attr]
+
+
+def test_only_the_steps_of_the_state_machine_are_taken(reopened: Open) -> None:
+    identity = founded(reopened())
+    proposed(reopened(), identity, GENESIS, "t1")
+    for action in (proposals.SIGN, proposals.RETURN):  # nobody has asked for it
+        with pytest.raises(ConflictError, match=r"R535.*is staged, and cannot be"):
+            stepped(reopened(), action, "t1", "eve")
+    stepped(reopened(), proposals.SUBMIT, "t1", "ben")
+    for maker in ("ann", "ben"):
+        with pytest.raises(ConflictError, match=r"R537"):
+            stepped(reopened(), proposals.SIGN, "t1", maker)
+    late = next_event(reopened().snapshot(), proposals.SIGN, "t1", {}, "eve")  # type: ignore[arg-type]
+    stepped(reopened(), proposals.RETURN, "t1", "eve", note="why two?")
+    with pytest.raises(ConflictError):
+        reopened().step(late)
+    with pytest.raises(ConflictError, match=r"R535.*not in this series"):
+        stepped(reopened(), proposals.SUBMIT, "t9", "ann")
+
+
+def test_under_four_eyes_only_what_was_signed_is_recorded(reopened: Open) -> None:
+    identity = founded(reopened())
+    stepped(reopened(), proposals.FOUR_EYES, "", "root", on=True)
+    with pytest.raises(InputError, match=r"R536"):
+        reopened().append(entry(identity, GENESIS, "t0"), GENESIS, identity)
+    proposal = proposed(reopened(), identity, GENESIS, "t1")
+    record = entry(identity, GENESIS, "t1")
+    stepped(reopened(), proposals.SUBMIT, "t1", "ann")
+    with pytest.raises(InputError, match=r"R536.*has none"):
+        reopened().append(record, GENESIS, identity)
+    stepped(reopened(), proposals.SIGN, "t1", "eve", digest="of something else")
+    with pytest.raises(InputError, match=r"R536.*something else"):
+        reopened().append(record, GENESIS, identity)
+    stepped(reopened(), proposals.RETURN, "t1", "eve")
+    stepped(reopened(), proposals.SUBMIT, "t1", "ann")
+    stepped(reopened(), proposals.SIGN, "t1", "eve", digest=proposal.digest(identity))
+    reopened().append(record, GENESIS, identity)
+    assert reopened().head() == record.head
+    stepped(reopened(), proposals.FOUR_EYES, "", "root", on=False)
+    second = entry(identity, record.head, "t2")
+    reopened().append(second, record.head, identity)
+    assert reopened().head() == second.head

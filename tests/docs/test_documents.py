@@ -41,7 +41,7 @@ def test_policies_load(path: Path) -> None:
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_commands_exist(path: Path) -> None:
     shell = "\n".join(blocks(path, "sh") + blocks(path, "console"))
-    named = set(re.findall(r"^(?:\$ )?reveil ([a-z]+)", shell, flags=re.MULTILINE))
+    named = set(re.findall(r"^(?:\$ )?reveil ([a-z-]+)", shell, flags=re.MULTILINE))
     assert named <= set(COMMANDS)
 
 

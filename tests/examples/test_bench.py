@@ -19,6 +19,7 @@ GENERATED = {  # script and arguments; {out} is a folder of the test
     "persistent speed": "--rows 200 --past 2 --m 3",
     "persistent tradeoff": "--rows 120 --releases 2",
     "persistent_plots figure2": "{out}/figure2.svg",
+    "init": "--smallest",
     "leaks": "--rows 120 --times 1",
     "truth": "--series 8",
     "perturb": "300",

@@ -164,7 +164,7 @@ def test_k_counts_people_and_not_counterfeits(tmp_path: Path) -> None:
         "columns": COLUMNS,
         "values": {"change": "never"},
         "guarantee": {"model": "compromise-safety", "m": 4, "k": 3},
-        "method": {"publish": "generalized"},
+        "method": {"publish": "generalized", "infeasible": "refuse"},
     }
     series = reveil.open_series(policy, home=tmp_path / "home")
     series.publish(table, seed=1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from fractions import Fraction
 from pathlib import Path
@@ -23,6 +22,7 @@ from reveil.published.anatomy import counterfeits_of
 from reveil.published.notation import parse_cell
 from reveil.published.reader import open_published
 from reveil.verify.verify import verify
+from support import put_right
 
 
 def people(n: int = 80, seed: int = 3) -> pl.DataFrame:
@@ -109,10 +109,7 @@ def test_tampering_is_found(tmp_path: Path) -> None:
 
     assert tampered(count) == [True, True]
     assert tampered(int(count) + 1) == [False]  # by its hash, and if the hash is put right as well:
-    package = json.loads((public / "datapackage.json").read_text())
-    digest = hashlib.sha256((public / "values.csv").read_bytes()).hexdigest()
-    package["resources"][1]["hash"] = f"sha256:{digest}"
-    (public / "datapackage.json").write_text(json.dumps(package))
+    put_right(public)
     assert tampered(int(count) + 1) == [True, False]  # nobody's value, where no counterfeits are allowed
     for wrong, words in ((0, "is not positive"), (-1, "is not positive"), (10**15, "out of proportion")):
         with pytest.raises(InputError, match=rf"R603 .*{words}"):

@@ -18,6 +18,7 @@ from reveil.base.progress import silent
 from reveil.history.memory import memory_of, refuse_changes
 from reveil.plan.evolving import bucket_entries, disjoint
 from reveil.plan.methods import method
+from reveil.plan.persistent.split import Ordered
 from reveil.policy.policy import load_policy
 from reveil.table.encode import Encoded, encode
 from reveil.table.identify import person_hashes
@@ -180,8 +181,8 @@ def test_buckets_are_settled_and_parted_for_any_sets(seed):
     free = rng.integers(0, 4, size=width)
     first, entry = np.array([0, size]), np.arange(size)
     before, new = counts.copy(), free.copy()
-    args = (first, entry, sets, counts, free, np.arange(width), free.copy(), 0, rng.permutation(width))
-    height, value, real = bucket_entries.settle(*args)
+    shape, kinds = bucket_entries.Entries(first, entry, sets), np.arange(width)
+    height, value, real = bucket_entries.settle(shape, counts, free, kinds, free.copy(), 0, rng.permutation(width))
     tall = int(height[0])
     assert len(value) == size * tall
     assert (counts >= before).all() and (counts[0] - before[0] == new - free).all()
@@ -199,7 +200,8 @@ def test_buckets_are_settled_and_parted_for_any_sets(seed):
     order, group = np.arange(rows), np.full(rows, -1, dtype=np.int32)
     near, one = encoded.positions.copy(), np.array([0])
     trees = lay_end_to_end(encoded, policy)
-    bucket_entries.part_all(trees, order, near, value, width, one, np.array([size]), height, group, one, one)
+    settled = bucket_entries.Settled(one, np.array([size]), height, one)
+    bucket_entries.part_all(trees, Ordered(order, near), value, width, settled, group, one)
     assert (near == encoded.positions[order]).all()
     for g in range(tall):
         assert len(set(value[group == g].tolist())) == size

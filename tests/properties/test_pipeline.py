@@ -6,8 +6,6 @@
 from __future__ import annotations
 
 import datetime
-import hashlib
-import json
 import os
 import shutil
 import tempfile
@@ -29,6 +27,7 @@ from reveil.history.history import History
 from reveil.policy.policy import load_policy
 from reveil.table.identify import keyed_hashes
 from reveil.verify.verify import Truth, verify
+from support import put_right
 
 SCRATCH = tempfile.TemporaryDirectory(prefix="reveil-test-")  # goes when the tests end
 FUZZ = int(os.environ.get("REVEIL_FUZZ", "0"))
@@ -570,9 +569,7 @@ def overwrite(public, table):
     """Put another table in the place of the published one, with the hash that belongs to it."""
     (path,) = public.glob("table.*")
     table.write_csv(path) if path.suffix == ".csv" else table.write_parquet(path)
-    package = json.loads((public / "datapackage.json").read_text())
-    package["resources"][0]["hash"] = f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
-    (public / "datapackage.json").write_text(json.dumps(package))
+    put_right(public)
 
 
 @examples(90)

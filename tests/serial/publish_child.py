@@ -27,6 +27,7 @@ from reveil.cli import app
 from reveil.jobs import release  # noqa: F401 commands import them when they run
 from reveil.ledger import sqlite
 from reveil.ledger.anchor import Anchor
+from reveil.ledger.approval import Approval
 from reveil.ledger.folder import Folders
 from reveil.ledger.ledger import Ledger
 from reveil.ledger.sqlite import SqliteCatalog
@@ -55,6 +56,17 @@ def die_in_transaction() -> None:
         append(self, *args)
 
     SqliteCatalog.append = armed  # type: ignore[method-assign, assignment]
+
+
+def die_in_proposing() -> None:
+    """Everything is entered, and nothing of it committed."""
+    note: Callable[..., Any] = sqlite._note
+
+    def armed(*args: Any) -> None:
+        note(*args)
+        die()
+
+    sqlite._note = armed  # type: ignore[assignment]
 
 
 def die_halfway_through_the_table() -> None:
@@ -109,6 +121,15 @@ ANCHORING: dict[str, Callable[[], None]] = {  # with [output] anchor
     "anchor": lambda: die_after(Anchor, "advance"),
     "rename": STEPS["rename"],
 }
+PROPOSING: dict[str, Callable[[], None]] = {
+    "in step": die_in_proposing,
+    "proposed": lambda: die_after(SqliteCatalog, "propose"),
+    "stepped": lambda: die_after(SqliteCatalog, "step"),
+    "let go": lambda: die_after(Folders, "let_go"),
+    "claimed": lambda: die_after(Folders, "claim"),
+    "compared": lambda: die_after(Approval, "insist_on_bytes"),
+    "removed": lambda: die_after(Folders, "discard"),
+}
 AFTER_RECORDING = ("record", "rename", "mark", "reveal")
 
 
@@ -155,7 +176,7 @@ def run(how: str, arguments: list[str], out: str, err: str) -> None:
         elif name == "wait":
             wait_for(Path(rest))
         elif how:
-            {**STEPS, **ANCHORING}[how]()
+            {**STEPS, **ANCHORING, **PROPOSING}[how]()
         sys.argv = ["reveil", *arguments]
         app.main()
         code = 0

@@ -126,6 +126,22 @@ def test_a_restored_or_forked_home_is_refused_by_its_anchor(tmp_path: Path) -> N
         reveil.open_series(policy, home=home).publish(PEOPLE, accept=SAME)
 
 
+@pytest.mark.parametrize("done", ["hand over", "discard"])
+def test_the_anchor_knows_what_was_done_last(tmp_path: Path, done: str) -> None:
+    policy = {**POLICY, "output": {"anchor": str(tmp_path / "seen.json")}}
+    home, copy = tmp_path / "home", tmp_path / "copy"
+    series = reveil.open_series(policy, home=home)
+    series.publish(PEOPLE, accept=SAME)
+    shutil.copytree(home, copy)
+    if done == "hand over":
+        series.hand_over(tmp_path / "out")
+    else:
+        series.discard(1, reason="wrong table", no_copy_left=True)
+    with pytest.raises(TamperedError, match=r"R528.*of which this home knows nothing"):
+        reveil.open_series(policy, home=copy).publish(PEOPLE, accept=SAME)
+    assert reveil.open_series(policy, home=home).publish(PEOPLE, accept=SAME).number == 1 + (done == "hand over")
+
+
 def test_readers_notice_a_series_continued_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("reveil.toml").write_text(

@@ -65,6 +65,7 @@ def back_to_layout_2(home: Path) -> None:
     with closing(sqlite3.connect(home / "ledger.sqlite")) as now, now:
         rows = now.execute("SELECT series, number, id, previous, made, facts, manifest, token, state FROM releases")
         kept = rows.fetchall()
+        now.execute("DROP TABLE proposals")
         now.execute("DROP TABLE events")
         now.execute("DROP TABLE releases")
         now.execute(LAYOUT_2)
@@ -72,7 +73,14 @@ def back_to_layout_2(home: Path) -> None:
         now.execute("UPDATE meta SET value = '2' WHERE name = 'schema'")
 
 
-BACK = {"1": back_to_layout_1, "2": back_to_layout_2}
+def back_to_layout_3(home: Path) -> None:
+    """The version before: no proposals."""
+    with closing(sqlite3.connect(home / "ledger.sqlite")) as now, now:
+        now.execute("DROP TABLE proposals")
+        now.execute("UPDATE meta SET value = '3' WHERE name = 'schema'")
+
+
+BACK = {"1": back_to_layout_1, "2": back_to_layout_2, "3": back_to_layout_3}
 
 
 @pytest.fixture(params=BACK)
@@ -120,7 +128,7 @@ def test_the_first_write_rewrites_it_and_the_chain_goes_on(home: Path) -> None:
         assert connection.execute("SELECT name, value FROM meta").fetchall() == [("schema", NEWEST)]
         tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall()
     assert len(key) == 16
-    assert tables == [("events",), ("meta",), ("releases",), ("series",)]
+    assert tables == [("events",), ("meta",), ("proposals",), ("releases",), ("series",)]
 
 
 @pytest.mark.parametrize("old", ["1"], indirect=True)  # which had none
@@ -157,7 +165,14 @@ def test_a_series_that_was_only_founded(tmp_path: Path, old: str) -> None:
     assert Ledger.open(tmp_path / "home").check() == []
 
 
-@pytest.mark.parametrize("step", ["rewriting", "tables made", "rewritten", "in transaction"])
+@pytest.mark.parametrize(
+    ("old", "step"),
+    [
+        *((old, step) for old in ("1", "2") for step in ("rewriting", "tables made")),
+        *((old, step) for old in BACK for step in ("rewritten", "in transaction")),
+    ],
+    indirect=["old"],
+)
 def test_killed_while_it_is_rewritten(home: Path, old: str, step: str) -> None:
     """The old layout stays, with everything in it, until the one commit that also records the release."""
     before = Ledger.open(home).records()
@@ -196,5 +211,5 @@ def test_an_older_reveil_is_told_that_it_is_too_old(home: Path) -> None:
     """It looks for the layout in `meta`, and so does this one."""
     publish(opened(home))
     edit(home, f"UPDATE meta SET value = '{layouts.NEWEST + 1}' WHERE name = 'schema'")
-    with pytest.raises(InputError, match=r"R505.*newer Reveil \(layout 4; this one knows up to 3\)"):
+    with pytest.raises(InputError, match=r"R505.*newer Reveil \(layout 5; this one knows up to 4\)"):
         Ledger.open(home)

@@ -129,7 +129,7 @@ def test_two_who_decide_at_once_are_told(tmp_path: Path) -> None:
     series = reveil.open_series(POLICY, tmp_path / "home")
     series.publish(table(1), seed=1)
     ledger = Ledger.open(tmp_path / "home")
-    late = next_event(ledger.snapshot(), DISCARD, ledger.records()[0], {})
+    late = next_event(ledger.snapshot(), DISCARD, ledger.records()[0].id, {})
     series.hand_over(tmp_path / "out")
     with pytest.raises(ConflictError):
         ledger._catalog.happen(late, ReleaseState.DISCARDED)

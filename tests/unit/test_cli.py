@@ -14,7 +14,7 @@ import pytest
 
 import reveil
 from reveil.cli.app import COMMANDS
-from support import cli
+from support import cli, put_right
 
 POLICY = """
 [series]
@@ -281,6 +281,8 @@ def test_measure_of_a_table_in_a_public_folder_counts_its_counterfeits(work: Pat
     table.write_text("\n".join([*lines, lines[1], ""]))  # one invented row in the group of the first
     (public / "counterfeits.csv").write_text(f"group,count\n{lines[1].partition(',')[0]},1\n")
     asked = ("one.csv", "--queries", "0", "--json")
+    assert "R607" in cli("measure", str(table), *asked)[1]
+    put_right(public)
     code, out, err = cli("measure", str(table), *asked)
     assert code == 0, err
     assert json.loads(out)["counterfeits"] == 1

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from reveil.background.loading import Background, stated_hierarchy
 from reveil.base.errors import InputError
-from reveil.policy.policy import Column, load_policy
+from reveil.policy.column import Column
+from reveil.policy.policy import load_policy
 from reveil.table.encode import encode, positions_of
 
 QUASI = Column(role="quasi")

@@ -86,6 +86,31 @@ def test_every_word_is_explained(word: str) -> None:
     assert entry.exact
 
 
+def reasons() -> set[str]:
+    """What plans say of people whom they do not show: constants in lower case."""
+    texts: set[str] = set()
+    for folder in ("plan", "jobs"):
+        for file in sorted((SOURCE / folder).rglob("*.py")):
+            for node in ast.parse(file.read_text(encoding="utf-8")).body:
+                if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
+                    name, value = ast.unparse(node.targets[0]), node.value.value
+                    if name.isupper() and isinstance(value, str) and " " in value and value[0].islower():
+                        texts.add(value)
+    return texts
+
+
+def test_every_reason_for_being_left_out_is_explained() -> None:
+    listed = reasons()
+    assert {"place was refilled while away", "too little of the budget left"} <= listed
+    for reason in listed:
+        assert explain(reason).kind == "word", reason
+
+
+@pytest.mark.parametrize("word", ["transitions", "dalenius", "pii", "specialization", "box", "harmless", "four eyes"])
+def test_words_that_people_try(word: str) -> None:
+    assert explain(word).exact
+
+
 def names_of_attacks() -> set[str]:
     """What `made(...)` and `Attack(...)` are called with, or the `name` that they are given."""
     found: set[str] = set()

@@ -124,7 +124,7 @@ def test_slices_are_assigned_where_arrays_are_in_named_tuples_too() -> None:
     for run, (need, worst) in zip(
         (remaining_budget.fill_needs, remaining_budget.fill_needs.py_func), found, strict=True
     ):
-        run(visits, past, target, kind, 0, 8, 10, need, worst)
+        run(visits, past, target, kind, 0, 8, 10, remaining_budget.Needs(need, worst))
     np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-15)
     np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-15)
 

@@ -22,7 +22,7 @@ from support import cli
 POLICY: dict[str, Any] = {
     "columns": {"name": "identifier", "age": "quasi", "illness": "sensitive"},
     "values": {"change": "never"},
-    "guarantee": {"model": "compromise-safety", "m": 3},
+    "guarantee": {"model": "compromise-safety", "m": 3, "compromised": 0},
     "method": {"infeasible": "withhold"},
 }
 
@@ -70,7 +70,8 @@ def test_showing_them_later_breaks_the_promise() -> None:
     seen = from_groups([[("abc", "xyz")], [("abc", "xyz"), ("def", "xyz")]])
     number = {name: n for n, name in enumerate(seen.persons)}
     left = LeftOut(np.array([number["d"]]), np.array([0]), np.array([seen.values.index("z")]))
-    told = what_it_tells(seen, left, load_policy(POLICY).guarantee)
+    guarantee = load_policy(POLICY).guarantee
+    told = what_it_tells(seen, left, guarantee, guarantee.headline.protects)
     assert told.by_value.tolist() == [True] and told.later.tolist() == [number["d"]]
     found = audit(seen, policy=POLICY, left_out=left)
     assert not found.holds and "The promise does not hold" in found.headline
@@ -82,14 +83,14 @@ def test_harmless_values_are_nobodys_secret() -> None:
     seen = from_groups([[("abcd", "hhhv")]])
     names = seen.persons.to_list()
     left = LeftOut(np.array([len(names)]), np.array([0]), np.array([-1]))
-    assert seen.values[what_it_tells(seen, left, policy.guarantee).named[0]] == "v"
+    assert seen.values[what_it_tells(seen, left, policy.guarantee, policy.guarantee.headline.protects).named[0]] == "v"
 
 
 def test_the_command_line_says_the_same(made: Series, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("reveil.toml").write_text(
         '[columns]\nname = "identifier"\nage = "quasi"\nillness = "sensitive"\n[values]\nchange = "never"\n'
-        '[guarantee]\nmodel = "compromise-safety"\nm = 3\n[method]\ninfeasible = "withhold"\n',
+        '[guarantee]\nmodel = "compromise-safety"\nm = 3\ncompromised = 0\n[method]\ninfeasible = "withhold"\n',
         encoding="utf-8",
     )
     code, out, _ = cli("audit", "--home", "home")

@@ -18,7 +18,8 @@ from reveil.base.errors import InputError
 from reveil.measure.axes import axis_of, classes_of, read_column
 from reveil.measure.measure import entropy_cells, measure, ncp_column
 from reveil.measure.queries import Questions
-from reveil.policy.policy import Column, load_policy
+from reveil.policy.column import Column
+from reveil.policy.policy import load_policy
 from reveil.table.encode import positions_of
 
 POLICY = {

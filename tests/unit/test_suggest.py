@@ -18,8 +18,10 @@ from reveil.base.errors import InputError
 from reveil.policy.policy import Policy, load_policy
 from reveil.simulation.scenario import Scenario
 from reveil.simulation.simulate import simulate
+from reveil.start.reading import first_look
 from reveil.start.suggest import draft_policy, find_hierarchies, suggest
 from reveil.table.encode import encode
+from reveil.table.options import ReadOptions
 from reveil.table.read import read_table
 from reveil.table.roles import prepare
 from reveil.table.types import looked
@@ -90,14 +92,27 @@ def assert_usable(frame: pl.DataFrame, policy: Policy) -> None:
         ("Hauptdiagnose", ["flu", "HIV"] * 20, "sensitive"),
         ("salaire", [1000 + i for i in range(ROWS)], "sensitive"),
         ("religión", ["a", "b"] * 20, "sensitive"),
-        ("x", ["A00.0", "E11.9", "I10", "C50.1"] * 10, "sensitive"),
+        ("icd", ["A00.0", "E11.9", "I10", "C50.1"] * 10, "sensitive"),
+        ("x", ["A93", "B11", "C10", "C50"] * 10, "quasi"),  # codes, but nothing says that they are of diseases
+        ("x", ["flu", "HIV positive", "lung cancer", "asthma"] * 10, "sensitive"),
+        ("smoke_yrs", [1, 2, 3, 4] * 10, "sensitive"),
+        ("inc86", [1000 + i for i in range(ROWS)], "sensitive"),
+        ("narr86", [0, 1] * 20, "sensitive"),
+        ("union", [0, 1] * 20, "sensitive"),
+        ("fnlwgt", [100.5 + i for i in range(ROWS)], "drop"),
+        ("weight", [70_000 + 3 * i for i in range(ROWS)], "drop"),
+        ("weight", [70 + i for i in range(ROWS)], "quasi"),
+        ("saving_accounts", ["little", "rich"] * 20, "sensitive"),
+        ("nr", [7 * i for i in range(ROWS)], "identifier"),
+        ("id", [i // 4 for i in range(ROWS)], "identifier"),
+        ("Unnamed: 0", list(range(ROWS)), "drop"),
         ("Geschlecht", ["m", "w"] * 20, "quasi"),
         ("état_civil", ["a", "b"] * 20, "quasi"),
         ("marital-status", ["a", "b"] * 20, "quasi"),
         ("país", ["a", "b"] * 20, "quasi"),
         ("age", list(range(ROWS)), "quasi"),
         ("wage", list(range(ROWS)), "sensitive"),
-        ("blood_pressure", [120.5, 80.25] * 20, "quasi"),
+        ("blood_pressure", [120.5, 80.25] * 20, "sensitive"),
         ("never_heard_of", ["a", "b"] * 20, "quasi"),
         ("visited", ["14.03.2025", "15.03.2025"] * 20, "quasi"),
         ("visited", ["03/14/2025", "3/15/2025"] * 20, "quasi"),
@@ -312,11 +327,12 @@ def test_m_is_what_the_table_allows_with_room_for_more(diagnoses: list[str], mod
     assert ("but not all of them together" in draft) == (m is None)
 
 
-def test_several_sensitive_columns_leave_the_series_to_people() -> None:
-    values = [f"d{i % 10}" for i in range(ROWS)]
-    draft = draft_policy(suggest(table(patient_id=list(range(ROWS)), diagnosis=values, religion=values)), "people")
-    assert loaded(draft).guarantee.model == "l-diversity"
-    assert "join the sensitive columns into one" in draft
+def test_m_is_what_the_worst_of_several_sensitive_columns_allows() -> None:
+    values, religions = [f"d{i % 10}" for i in range(ROWS)], [f"r{i % 5}" for i in range(ROWS)]
+    draft = draft_policy(suggest(table(patient_id=list(range(ROWS)), diagnosis=values, religion=religions)), "people")
+    policy = loaded(draft)
+    assert policy.named("sensitive") == ("diagnosis", "religion") and policy.method.two_tables
+    assert (policy.guarantee.model, policy.guarantee.stated["m"]) == ("compromise-safety", 4)
 
 
 def test_a_panel_says_what_tells_its_releases_apart() -> None:
@@ -511,3 +527,50 @@ def test_numbers_with_thousands_separators_are_pointed_out(tmp_path: Path) -> No
     file = tmp_path / "pay.csv"
     file.write_text("\n".join(["id;gehalt", *(f"{n};{text.replace('.', '')}" for n, text in enumerate(pay))]))
     assert looked(read_table(file))["gehalt"].dtype == pl.Float64
+
+
+# --- what the other columns tell, and how the table is read ------------------------------------------
+
+
+def test_a_table_about_health_makes_nameless_measurements_sensitive() -> None:
+    flags = {name: [0, 1, 1, 0] * 10 for name in ("asthma", "diabetes", "hepatitis", "z30")}
+    roles = {s.column: (s.role, s.confidence) for s in suggest(pl.DataFrame({"age": list(range(40)), **flags}))}
+    assert roles["z30"] == ("sensitive", "guess")
+    assert roles["age"] == ("quasi", "sure")
+    assert roles_of(pl.DataFrame({"age": list(range(40)), "z30": flags["z30"]}))["z30"] == "quasi"
+
+
+def test_squares_and_logarithms_are_what_their_columns_are() -> None:
+    frame = pl.DataFrame({"exper": range(1, 41), "wage": range(100, 140), "expersq": range(40), "lwage": range(40)})
+    assert list(roles_of(frame).values()) == ["quasi", "sensitive", "quasi", "sensitive"]
+
+
+def test_people_who_come_again_are_known_by_their_key() -> None:
+    panel = pl.DataFrame({"fam": [i // 4 * 3 for i in range(40)], "wave": [i % 4 for i in range(40)], "age": range(40)})
+    suggestions = {s.column: s for s in suggest(panel)}
+    assert suggestions["fam"].role == "identifier"
+    assert "publish one wave at a time" in suggestions["fam"].reason
+
+
+def test_first_look_settles_how_a_table_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "people.csv"
+    rows = [f"{i}, {20 + i}, {'NA' if i % 7 == 0 else 1000 + i}, {'abcde'[i % 5]}" for i in range(1, 41)]
+    file.write_text("\n".join([", age, income, town", *rows]))
+    look = first_look(file, ReadOptions())
+    assert look.input == {"row_index": True, "strip": True, "nulls": ["", "NA"]}
+    assert len(look.remarks) == 3
+    (tmp_path / "reveil.toml").write_text(draft_policy(suggest(look.frame), "people", reading=look.input))
+    release = reveil.anonymize(file, tmp_path / "reveil.toml")  # read in the same way, without a word
+    assert release.certificate.holds
+
+
+def test_a_file_without_a_header(tmp_path: Path) -> None:
+    file = tmp_path / "people.csv"
+    file.write_text("".join(f"{i},{20 + i % 9},{'MF'[i % 2]}\n" for i in range(1, 41)))
+    assert any("--no-header" in remark for remark in first_look(file, ReadOptions()).remarks)
+    look = first_look(file, ReadOptions(header=False))
+    assert (look.frame.columns, look.frame.height) == (["column_1", "column_2", "column_3"], 40)
+    assert look.input == {"header": False}
+    with pytest.raises(InputError, match=r"R107.*--no-header"):
+        file.write_text("1,1,M\n2,1,F\n")
+        first_look(file, ReadOptions())

@@ -14,7 +14,7 @@ from reveil.publish import Series, open_series
 POLICY: dict[str, Any] = {
     "columns": {"name": "identifier", "age": "quasi", "illness": "sensitive"},
     "values": {"change": "never"},
-    "guarantee": {"model": "compromise-safety", "m": 3},
+    "guarantee": {"model": "compromise-safety", "m": 3, "compromised": 0},
     "method": {"infeasible": "withhold"},
 }
 

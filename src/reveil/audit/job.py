@@ -100,7 +100,7 @@ class Job:
         """What being left out tells of people, where it is known who was put in and how they are chosen."""
         if self.left_out is None or self.policy is None:
             return None
-        return what_it_tells(self.seen, self.left_out, self.policy.guarantee)
+        return what_it_tells(self.seen, self.left_out, self.policy.guarantee, self._protects)
 
     def _terms(self, promise: Fraction | None) -> int | None:
         """How many people may be known in the terms of the promise; None where it has none."""
@@ -116,7 +116,10 @@ class Job:
     @property
     def _protects(self) -> Protects:
         """The values that the policy protects; without one, all."""
-        return everything if self.policy is None else self.policy.guarantee.headline.protects
+        if self.policy is None:
+            return everything
+        column, promise = self.seen.column, self.policy.guarantee.headline
+        return self.policy.protects(column) if column in self.policy.columns else promise.protects
 
     def _explained(self, inference: Inference, scored: Score) -> tuple[Reasoning, ...]:
         """The worst cases in words; leaving groups out to see what is needed takes as long as many small audits."""

@@ -5,7 +5,6 @@ without a way through the whole graph are pruned (feasible sub-SUG). A node's ch
 it: the product of node weights (rows with that value) and update probabilities. Forward and backward sums take time
 linear in the edges. `walk_all` does everybody at once, in whole numbers as far as 63 bits reach; `update_graph` one.
 """
-# mypy: allow-untyped-decorators
 
 from __future__ import annotations
 
@@ -19,17 +18,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reveil.background.graph_walks import Nodes, Shares, Updates, walk
 from reveil.background.transitions import Relation, relation_between, stated_weights
 from reveil.base.arrays import I64, offsets_of
 from reveil.base.errors import Fault, brief, stop_if
-from reveil.base.kernels import kernel
 from reveil.base.text import plain_text
 
 Chances = tuple[dict[Any, Fraction], ...]
-LARGEST = 2**26  # of a forward or backward sum that is kept exactly: a product of two and a sum of these fit 63 bits
 FINEST = 2**20  # of an update's weight
-WIDEST = 2**10  # values of a group
-TINY = 1e-120  # what is possible stays positive, however unlikely
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,15 +104,12 @@ def walk_all(chains: Chains, relation: Relation) -> Risks:
     """The chances of every value of every person at each of their appearances."""
     sizes = np.diff(chains.start)[chains.group]
     node = offsets_of(sizes)
-    entries = len(chains.group)
-    scale = _scale(relation)
-    possible, highest = np.zeros(entries, dtype=np.int64), np.zeros(entries)
-    numerator, denominator = np.zeros(entries, dtype=np.int64), np.zeros(entries, dtype=np.int64)
-    chance = np.zeros(int(node[-1]))
-    arrays = (chains.first, chains.group, chains.start, chains.value, chains.rows)
-    out = (possible, highest, numerator, denominator, chance)
-    walk(*arrays, node[:-1], relation.weights, relation.totals, scale, int(sizes.max(initial=1)), *out)
-    return Risks(chains, relation, possible, highest, numerator, denominator, chance, node[:-1])
+    nodes = Nodes(chains.first, chains.group, chains.start, chains.value, chains.rows, node[:-1])
+    possible, numerator, denominator = np.zeros((3, len(chains.group)), dtype=np.int64)
+    shares = Shares(possible, np.zeros(len(chains.group)), numerator, denominator, np.zeros(int(node[-1])))
+    updates = Updates(relation.weights, relation.totals, _scale(relation))
+    walk(nodes, updates, int(sizes.max(initial=1)), shares)
+    return Risks(chains, relation, *shares, node[:-1])
 
 
 def _scale(relation: Relation) -> I64:
@@ -125,110 +118,6 @@ def _scale(relation: Relation) -> I64:
     if common > FINEST:
         return np.zeros(len(relation.totals), dtype=np.int64)
     return np.asarray(common // relation.totals)
-
-
-@kernel
-def reduce(numbers, count):  # type: ignore[no-untyped-def]
-    """Divide whole numbers by what they have in common; returns the largest."""
-    common = largest = np.int64(0)
-    for i in range(count):
-        a, b = numbers[i], common
-        while b:
-            a, b = b, a % b
-        common = a
-    if common > 1:
-        for i in range(count):
-            numbers[i] //= common
-    for i in range(count):
-        largest = max(largest, numbers[i])
-    return largest
-
-
-@kernel
-def step(a, na, b, nb, value, weights, totals, scale, backward, sums, whole, new_sums, new_whole):  # type: ignore[no-untyped-def]
-    """From the sums over the nodes a.. to those over the nodes b.., in floats and whole numbers."""
-    for j in range(nb):
-        total, count = 0.0, np.int64(0)
-        for i in range(na):
-            u, v = (value[b + j], value[a + i]) if backward else (value[a + i], value[b + j])
-            if weights[u, v]:
-                total += sums[i] * weights[u, v] / totals[u]
-                count += whole[i] * weights[u, v] * scale[u]
-        new_sums[j], new_whole[j] = total, count
-
-
-@kernel
-def weigh(a, count, rows, sums, whole):  # type: ignore[no-untyped-def]
-    """Multiply by the rows of each node and keep numbers small. Returns whether the whole numbers are still exact."""
-    total, most = 0.0, np.int64(1)
-    for i in range(count):
-        sums[i] *= rows[a + i]
-        total += sums[i]
-        most = max(most, rows[a + i])
-    for i in range(count):
-        if sums[i] > 0:
-            sums[i] = max(sums[i] / total, TINY)
-    exact = count <= WIDEST and reduce(whole, count) <= LARGEST // most
-    for i in range(count):
-        whole[i] = whole[i] * rows[a + i] if exact else 0
-    return exact
-
-
-@kernel
-def walk(  # type: ignore[no-untyped-def]
-    first, group, start, value, rows, node, weights, totals, scale, widest,
-    possible, highest, numerator, denominator, chance,
-):  # fmt: skip
-    """Forward and backward through each person's graph."""
-    sums, new_sums = np.zeros(widest), np.zeros(widest)
-    whole, new_whole = np.zeros(widest, np.int64), np.zeros(widest, np.int64)
-    forward, forward_whole = np.zeros(1), np.zeros(1, np.int64)
-    for p in range(len(first) - 1):
-        begin, end = first[p], first[p + 1]
-        if begin == end:
-            continue
-        last = start[group[end - 1] + 1] - start[group[end - 1]]
-        needed = node[end - 1] + last - node[begin]
-        if needed > len(forward):
-            forward, forward_whole = np.zeros(2 * needed), np.zeros(2 * needed, np.int64)
-        exact = scale[0] > 0 or end - begin == 1
-        for e in range(begin, end):
-            a, n = start[group[e]], start[group[e] + 1] - start[group[e]]
-            if e == begin:
-                sums[:n], whole[:n] = 1.0, 1
-            else:
-                before = start[group[e - 1]]
-                step(before, start[group[e - 1] + 1] - before, a, n, value, weights, totals, scale, False, sums, whole,
-                     new_sums, new_whole)  # fmt: skip
-                sums[:n], whole[:n] = new_sums[:n], new_whole[:n]
-            exact = weigh(a, n, rows, sums, whole) and exact
-            place = node[e] - node[begin]
-            forward[place : place + n], forward_whole[place : place + n] = sums[:n], whole[:n]
-        for e in range(end - 1, begin - 1, -1):
-            a, n = start[group[e]], start[group[e] + 1] - start[group[e]]
-            if e == end - 1:
-                sums[:n], whole[:n] = 1.0, 1
-            else:
-                after = start[group[e + 1]]
-                size = start[group[e + 1] + 1] - after
-                exact = weigh(after, size, rows, sums, whole) and exact
-                step(after, size, a, n, value, weights, totals, scale, True, sums, whole, new_sums, new_whole)
-                sums[:n], whole[:n] = new_sums[:n], new_whole[:n]
-                exact = reduce(whole, n) <= LARGEST and exact
-            total, count, place = 0.0, np.int64(0), node[e] - node[begin]
-            for i in range(n):
-                total += forward[place + i] * sums[i]
-                count += forward_whole[place + i] * whole[i] if exact else 0
-            for i in range(n):
-                share = forward[place + i] * sums[i]
-                possible[e] += share > 0
-                chance[node[e] + i] = share / total if total > 0 else 0.0
-                highest[e] = max(highest[e], chance[node[e] + i])
-                if exact:
-                    numerator[e] = max(numerator[e], forward_whole[place + i] * whole[i])
-            denominator[e] = count
-        if not exact:
-            numerator[begin:end], denominator[begin:end] = 0, 0
 
 
 def exact_chances(candidates: Sequence[Mapping[int, int]], relation: Relation) -> Chances:

@@ -7,7 +7,7 @@ import typer
 
 from reveil.base.addresses import masked
 from reveil.base.doubts import accepted
-from reveil.base.errors import Fault, GuaranteeError, InputError, TamperedError, UndecidedError, stop_if
+from reveil.base.errors import Fault, GuaranteeError, InputError, TamperedError, UndecidedError
 from reveil.base.words import some
 from reveil.cli.planning import refuse_idle, show_advice, show_ahead, show_comparison, show_forms
 from reveil.cli.shared import (
@@ -33,6 +33,7 @@ from reveil.cli.shared import (
 )
 from reveil.jobs.specs import (
     AdviceSpec,
+    AffectedSpec,
     AheadSpec,
     AnonymizeSpec,
     CompareSpec,
@@ -57,33 +58,35 @@ def init(
     policy: PolicyFile = POLICY,
     name: Annotated[str | None, typer.Option(help="Name of the series. Default: the table's name.")] = None,
     query: Annotated[str | None, typer.Option(help="What to read from a database: one SELECT.")] = None,
+    no_header: Annotated[bool, typer.Option("--no-header", help="A text file without a line of names.")] = False,
     accept: Accept = "",
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Look at the columns, suggest roles and hierarchies with reasons, and write a policy to edit."""
     from reveil.cli import terminal
+    from reveil.start.reading import first_look
     from reveil.start.suggest import draft_policy, find_hierarchies, suggest
-    from reveil.table.doubts import no_people
     from reveil.table.options import ReadOptions
-    from reveil.table.read import read_table
-    from reveil.table.types import looked
 
     if policy.exists():
         raise InputError(Fault("R219", f"policy {policy}", "exists already", "remove it, or pass --policy NEW-FILE"))
-    raw = read_table(source, ReadOptions(query=query, accept=accepted(accept)))
-    stop_if(no_people(raw, accepted(accept)))
-    frame = looked(raw)
+    look = first_look(source, ReadOptions(query=query, header=not no_header, accept=accepted(accept)))
+    frame = look.frame
     folder = Path(source).parent if Path(source).exists() else Path()
     suggestions = suggest(frame)
     hierarchies = find_hierarchies(folder, frame.columns) if folder == policy.parent else {}
     called = name or Path(masked(source).partition("?")[0]).stem
-    policy.write_text(draft_policy(suggestions, called, hierarchies, query), encoding="utf-8")
+    policy.write_text(draft_policy(suggestions, called, hierarchies, look.input), encoding="utf-8")
     if json:
         terminal.say_json({"policy": str(policy), "columns": [suggestion.to_dict() for suggestion in suggestions]})
     elif not quiet:
         rows = [(s.column, s.role, s.confidence, s.reason) for s in suggestions]
         terminal.say(terminal.table(("column", "suggested role", "", "why"), rows))
+        for remark in look.remarks:
+            terminal.say(f"\n{remark}")
+        if unsure := [s.column for s in suggestions if s.confidence == "guess"]:
+            terminal.say(f"\nWorth a second look, because nothing about them is known: {', '.join(unsure)}.")
         terminal.say(
             f"\nWrote {policy}. Read it and correct it: only you know what others can know about these people."
         )
@@ -209,16 +212,24 @@ def history(policy: PolicyFile = POLICY, home: Home = None, json: Json = False, 
 @app.command()
 def show(
     number: Annotated[int | None, typer.Argument(help="Number of the release. Default: the latest.")] = None,
+    affected: Annotated[
+        str | None,
+        typer.Option(metavar="TABLE", help="The table of the release: list who of it is not shown, and why."),
+    ] = None,
     policy: PolicyFile = POLICY,
     home: Home = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """One release of the series: its certificate, in words."""
+    """One release of the series: its certificate, in words; or who of its table is not shown."""
     from reveil.cli import terminal
     from reveil.jobs.past import settle_and_look_back
     from reveil.jobs.results import release_of
 
+    if affected is not None:
+        listed = AffectedSpec(policy, affected, number, home).run()
+        terminal.say_json(listed.to_dict()) if json else terminal.say("\n".join(listed.lines()))
+        return
     past = settle_and_look_back(policy, home)
     say_past(policy, past, quiet)
     release = release_of(past, number)

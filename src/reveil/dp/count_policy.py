@@ -18,7 +18,8 @@ from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
 from reveil.base.sections import MARK, ContradictionError, Exact, Section
 from reveil.hierarchies.scales import date_label, fraction_text
-from reveil.policy.policy import Column, DateLevel, SeriesPublication
+from reveil.policy.column import Column, DateLevel
+from reveil.policy.policy import SeriesPublication
 
 MISSING, OTHER = "(missing)", "(other)"
 CELLS = 1_000_000  # of one table of counts

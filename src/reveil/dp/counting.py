@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from reveil.base.errors import stop_if
 from reveil.dp.count_policy import OTHER, Budget, Counting, Marginal
 from reveil.hierarchies.scales import date_label
-from reveil.policy.policy import DateLevel, DateOrder
+from reveil.policy.column import DateLevel, DateOrder
 from reveil.table.cells import texts
 from reveil.table.dates import each_day
 from reveil.table.numbers import parse

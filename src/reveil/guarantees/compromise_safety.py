@@ -10,6 +10,12 @@ class CompromiseSafety(CohortTerms):
     L: Published = None
 
     @property
+    def repeats(self) -> bool:
+        """A refill hands on places that are told apart by their values; without any, c known people of s leave a value
+        that n places show with n / (s - c)."""
+        return self.refill == "never"
+
+    @property
     def releases(self) -> int | None:
         return self.L
 
@@ -24,6 +30,7 @@ DESCRIPTOR = Descriptor(
     methods=("cohorts",),
     needs=("m",),
     sensitive="one",
+    several=True,
     counterfeits=True,
     words_of_ours=("refill",),
 )

@@ -113,6 +113,16 @@ class Parameters(Section):
         return False
 
     @property
+    def repeats(self) -> bool:
+        """Whether several places of a group may show one protected value, as often as the bound allows."""
+        return False
+
+    @property
+    def keeps_places(self) -> bool:
+        """Whether places that show one value several times go on with it, whoever is there."""
+        return bool(self.harmless_values) or self.repeats
+
+    @property
     def alone(self) -> bool:
         """Whether each person is looked at alone: what follows from several people together is not spoken of."""
         return False
@@ -166,6 +176,7 @@ class Descriptor:
     methods: tuple[str, ...] = CUTTING  # that keep it as the headline; the first that suits is the default
     asked_by: tuple[str, ...] = ()  # keys that ask for it beside another headline; without any it is a headline only
     sensitive: Literal["none", "some", "one"] = "some"  # columns it needs
+    several: bool = False  # that needs one, and keeps each of several as well, in two tables
     monotone: bool = False  # a union of classes that keep it keeps it
     relative: bool = False  # classes are compared with the whole published table
     hides_people: bool = False  # and not only which value of a group is whose

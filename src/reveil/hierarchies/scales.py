@@ -17,7 +17,7 @@ from reveil.base.errors import Fault, InputError
 from reveil.base.text import plain_text
 from reveil.base.words import some
 from reveil.hierarchies.tree import Hierarchy, Path, grow, refuse_ambiguous
-from reveil.policy.policy import DATE_LEVELS, DateLevel
+from reveil.policy.column import DATE_LEVELS, DateLevel
 
 Number = int | float
 Built = tuple[Hierarchy, dict[Hashable, Hashable]]  # value -> leaf

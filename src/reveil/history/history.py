@@ -16,7 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from reveil.history.tables import Trace
-from reveil.policy.policy import ColumnType
+from reveil.policy.column import ColumnType
 from reveil.published.imprint import Imprint
 
 PERSONS = {"hi": pl.UInt64, "lo": pl.UInt64}
@@ -51,6 +51,7 @@ class History:
     rates: Mapping[int, Fraction] = field(default_factory=dict)  # release -> share of the people before who came back
     imprint: Imprint | None = None  # what the newest public data package says of itself
     traces: Mapping[int, Trace] = field(default_factory=dict)  # release -> what is kept of its table to know it again
+    waits: frozenset[int] = frozenset()  # releases in which newcomers without a group waited all together
     discarded: int = 0  # releases that were taken back before anybody had them
 
     def until(self, release: int) -> History:
@@ -69,6 +70,7 @@ class History:
             paths=self.paths,
             losses=self.losses,
             types=self.types,
+            waits=self.waits,
         )
 
     def sums(self) -> pl.DataFrame:

@@ -50,6 +50,7 @@ class RecordedHistory(History):
             "losses": {record.number: record.facts["loss"]["mean_ncp"] for record in series.records},
             "types": dict(item for fact in reversed(facts) for item in fact["types"].items()),
             "_counts": {record.number: record.facts["counts"] for record in series.records},
+            "waits": frozenset(record.number for record in series.records if record.facts.get("waits")),
             "rates": _rates({record.number: record.facts["counts"] for record in series.records}),
             "imprint": Imprint.read(facts[-1]),
             "traces": {r.number: trace for r in series.records if (trace := Trace.read(r.facts)) is not None},

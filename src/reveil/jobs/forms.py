@@ -21,7 +21,7 @@ from reveil.write.recode import recode
 from reveil.write.two_tables import part
 
 if TYPE_CHECKING:
-    from reveil.publish import Draft
+    from reveil.jobs.draft import Draft
 
 K = 5  # people in a box, where the policy has no k
 QUERIES, SELECTIVITY = 300, 0.05

@@ -39,6 +39,7 @@ class Release:
     number: int | None  # in its series
     values: Mapping[str, pl.DataFrame] | None = None  # two tables: group, value, count of each sensitive column
     decided: Mapping[str, str] = field(default_factory=dict)  # types that only this table has settled, by column
+    tuples: pl.DataFrame | None = None  # two tables: group, values of columns that are shown together, count
 
     @classmethod
     def load(cls, ledger: Ledger, record: Record) -> Release:
@@ -62,6 +63,7 @@ class Release:
             path=folder,
             number=record.number,
             values=published.values,
+            tuples=published.tuples,
         )
 
     def at(self, path: Path) -> Release:

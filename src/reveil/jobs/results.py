@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from reveil.base.errors import Fault, InputError, ReveilError, TamperedError
 from reveil.jobs.past import Past
+from reveil.ledger.events import OUTCOME
 from reveil.policy.promise import promise_text, verdict_text
 
 if TYPE_CHECKING:
@@ -91,6 +92,7 @@ def history_of(past: Past) -> SeriesHistory:
         events = tuple(
             {"release": numbers[e.release], "action": e.action, "at": e.at, "by": e.actor, **e.details}
             for e in now.events
+            if e.action in OUTCOME
         )
     except (KeyError, TypeError):  # edited facts: there is nothing to list, only to name
         raise TamperedError(faults) from None

@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from reveil.base.errors import Fault, InputError
 from reveil.base.progress import Progress, silent
+from reveil.jobs.approval_specs import AcceptSpec, ProposalsSpec, ProposeSpec, WithdrawSpec
 from reveil.jobs.spec import Spec, is_optional
 
 if TYPE_CHECKING:
     from reveil.audit.audit import Audit
     from reveil.dp.count import Counted
+    from reveil.jobs.affected import Affected
     from reveil.jobs.afterwards import Afterwards
     from reveil.jobs.release import Preview, Release
     from reveil.jobs.results import HandedOver, Rechecked, SeriesHistory
@@ -204,6 +206,23 @@ class ShowSpec(Spec):
 
 
 @dataclass(frozen=True, repr=False)
+class AffectedSpec(Spec):
+    """Who of a table a release does not show, and why. The answer names people."""
+
+    job: ClassVar[str] = "affected"
+    policy: Any
+    table: Any
+    number: int | None = None
+    home: str | Path | None = None
+
+    def run(self, progress: Progress = silent) -> Affected:
+        from reveil.jobs.affected import affected_by
+        from reveil.jobs.past import settle_and_look_back
+
+        return affected_by(settle_and_look_back(self.policy, self.home), self.number, self.table)
+
+
+@dataclass(frozen=True, repr=False)
 class HandOverSpec(Spec):
     """Copy the public half of a release out and record it; without a number the latest."""
 
@@ -334,7 +353,18 @@ class CountSpec(Spec):
 SPECS: dict[str, type[Spec]] = {
     spec.job: spec
     for spec in (
-        *(PlanSpec, AheadSpec, AdviceSpec, PublishSpec, AnonymizeSpec, CompareSpec, HistorySpec, ShowSpec),
+        *(
+            PlanSpec,
+            AheadSpec,
+            AdviceSpec,
+            PublishSpec,
+            AnonymizeSpec,
+            CompareSpec,
+            HistorySpec,
+            ShowSpec,
+            AffectedSpec,
+        ),
+        *(ProposeSpec, AcceptSpec, WithdrawSpec, ProposalsSpec),
         *(HandOverSpec, DiscardSpec, VerifySpec, AuditSpec, MeasureSpec, PerturbSpec, CountSpec),
     )
 }

@@ -1,8 +1,8 @@
-"""What is done to a release after it was revealed: handed over, or taken back before anybody had it.
+"""What is done to a release: proposed and signed before it is recorded, handed over or taken back afterwards.
 
-Each is an event, chained to the one before it, and the record of the next release names the newest one: an event that
-was edited, or removed before a later release, is noticed. The state of a release must be the one its events brought
-about.
+Each step is an event, chained to the one before it, and the record of the next release names the newest one: an event
+that was edited, or removed before a later release, is noticed. The state of a release must be the one its events
+brought about.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from reveil.base.errors import Fault, InputError
+from reveil.ledger import proposals
 from reveil.ledger.record import Event, Record, ReleaseState, Snapshot, canonical, event_id
 
 HAND_OVER, DISCARD = "handed over", "discarded"
 NEWEST_EVENT = "newest event"  # among the facts of a record
 OUTCOME = {HAND_OVER: ReleaseState.HANDED_OVER, DISCARD: ReleaseState.DISCARDED}
+ACTIONS = {*OUTCOME, *proposals.OUTCOME, proposals.FOUR_EYES}
 
 
 def actor() -> str:
@@ -29,13 +31,13 @@ def actor() -> str:
         return "unknown"
 
 
-def next_event(series: Snapshot, action: str, record: Record, details: dict[str, Any]) -> Event:
-    """An event after all that have happened."""
+def next_event(series: Snapshot, action: str, about: str, details: dict[str, Any], by: str = "") -> Event:
+    """An event after all that have happened, about a release (its id) or a proposal (its token)."""
     previous = series.events[-1].id if series.events else ""
-    at, who = datetime.now(UTC).isoformat(timespec="seconds"), actor()
+    at, who = datetime.now(UTC).isoformat(timespec="seconds"), by or actor()
     plain = json.loads(canonical(details))
-    link = event_id(series.identity, previous, at, who, action, record.id, plain)
-    return Event(link, previous, at, who, action, record.id, plain)
+    link = event_id(series.identity, previous, at, who, action, about, plain)
+    return Event(link, previous, at, who, action, about, plain)
 
 
 def refuse_discard(series: Snapshot, record: Record) -> None:
@@ -56,12 +58,13 @@ def event_faults(series: Snapshot) -> Iterator[Fault]:
     identity, previous = series.identity, ""
     for number, event in enumerate(series.events, start=1):
         link = event_id(identity, previous, event.at, event.actor, event.action, event.release, event.details)
-        if event.previous != previous or event.id != link or event.action not in OUTCOME:
+        if event.previous != previous or event.id != link or event.action not in ACTIONS:
             yield Fault("R533", f"event {number}", "was changed later, or one before it is missing", remedy)
             return
         previous = event.id
     ids = {event.id for event in series.events}
-    states = {event.release: OUTCOME[event.action] for event in series.events}
+    states = {event.release: OUTCOME[event.action] for event in series.events if event.action in OUTCOME}
+    yield from proposals.proposal_faults(series.proposals, series.events, identity, fixed=bool(series.chain))
     for record in series.chain:
         where = f"release {record.number}"
         named = record.facts.get(NEWEST_EVENT)

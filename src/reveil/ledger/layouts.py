@@ -3,7 +3,7 @@
 Layout 1 had one series and no key for it: its entries were in `meta`, and a release was revealed or not. Layout 2 had a
 key, and no releases that were discarded, so that their numbers were their places in the chain. Both are read through
 temporary views that look like the newest, and rewritten by the first command that writes, in the transaction of that
-write: a stop in the middle leaves the old layout.
+write: a stop in the middle leaves the old layout. Layout 3 had no proposals.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import secrets
 import sqlite3
 
-NEWEST = 3
+NEWEST = 4
 
 # `meta` says the layout and nothing else, under the name that layout 1 had for it: an older Reveil then says that it is
 # too old. `previous` is unique, so that the database itself forbids two releases after the same one; `number` is,
@@ -27,6 +27,11 @@ _EVENTS = """CREATE TABLE events (
         actor TEXT NOT NULL, action TEXT NOT NULL, release TEXT NOT NULL, details TEXT NOT NULL,
         PRIMARY KEY (series, place), UNIQUE (series, id), UNIQUE (series, previous)
     )"""
+_PROPOSALS = """CREATE TABLE proposals (
+        series TEXT NOT NULL, token TEXT NOT NULL UNIQUE, on_number INTEGER NOT NULL, on_id TEXT NOT NULL,
+        made TEXT NOT NULL, actor TEXT NOT NULL, facts TEXT NOT NULL, manifest TEXT NOT NULL,
+        PRIMARY KEY (series, token)
+    )"""
 CREATE = (
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
     """CREATE TABLE series (
@@ -35,10 +40,13 @@ CREATE = (
     _RELEASES_TABLE,
     _NUMBERS,
     _EVENTS,
+    _PROPOSALS,
 )
 _COLUMNS = "series, place, number, id, previous, made, facts, manifest, token, state"
 _NO_EVENTS = """SELECT '' AS series, 0 AS place, '' AS id, '' AS previous, '' AS at, '' AS actor, '' AS action,
     '' AS release, '' AS details WHERE 0"""
+_NO_PROPOSALS = """SELECT '' AS series, '' AS token, 0 AS on_number, '' AS on_id, '' AS made, '' AS actor,
+    '' AS facts, '' AS manifest WHERE 0"""
 _ENTRIES = """SELECT {key} AS key,
     (SELECT value FROM meta WHERE name = 'series') AS name,
     (SELECT value FROM meta WHERE name = 'policy') AS policy,
@@ -77,13 +85,19 @@ def show_as_newest(connection: sqlite3.Connection, layout: int) -> None:
     connection.execute("PRAGMA temp_store=MEMORY")
     if layout == 1:
         connection.execute(f"CREATE TEMP VIEW series AS {_ENTRIES.format(key=repr(''))}")
-    releases = _RELEASES_1 if layout == 1 else _RELEASES_2
-    connection.execute(f"CREATE TEMP VIEW releases AS {releases.format(key=repr(''), table='main.releases')}")
-    connection.execute(f"CREATE TEMP VIEW events AS {_NO_EVENTS}")
+    connection.execute(f"CREATE TEMP VIEW proposals AS {_NO_PROPOSALS}")
+    if layout < 3:
+        releases = _RELEASES_1 if layout == 1 else _RELEASES_2
+        connection.execute(f"CREATE TEMP VIEW releases AS {releases.format(key=repr(''), table='main.releases')}")
+        connection.execute(f"CREATE TEMP VIEW events AS {_NO_EVENTS}")
 
 
 def migrate(connection: sqlite3.Connection, layout: int) -> None:
     """Rewrite an old layout as the newest, inside the transaction that is open."""
+    if layout == 3:
+        connection.execute(_PROPOSALS)
+        connection.execute("UPDATE meta SET value = ? WHERE name = 'schema'", (str(NEWEST),))
+        return
     key = repr(new_key())
     connection.execute("ALTER TABLE releases RENAME TO old_releases")
     series = _ENTRIES.format(key=key) if layout == 1 else "SELECT key, name, policy, fingerprint FROM series"

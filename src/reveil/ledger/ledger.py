@@ -22,6 +22,7 @@ from reveil.base.errors import CommitUnknownError, Fault, InputError, ReveilErro
 from reveil.base.lots import fresh_key
 from reveil.ledger import store
 from reveil.ledger.anchor import Anchor
+from reveil.ledger.approval import Approval
 from reveil.ledger.events import DISCARD, HAND_OVER, NEWEST_EVENT, OUTCOME, next_event, refuse_discard
 from reveil.ledger.folder import Folders
 from reveil.ledger.opening import catalog_of, discover, found_series, identity_of, usable
@@ -31,6 +32,7 @@ from reveil.ledger.record import (
     Event,
     Head,
     Identity,
+    Manifest,
     Record,
     ReleaseState,
     Snapshot,
@@ -168,6 +170,11 @@ class Ledger:
                 raise TamperedError(faults)
         return now
 
+    @property
+    def approval(self) -> Approval:
+        """What is done with proposals."""
+        return Approval(self, self._catalog, self._bulk)
+
     # --- making a release ----------------------------------------------------------------------------------
 
     def stage(self) -> Path:
@@ -181,7 +188,8 @@ class Ledger:
         if not self._bulk.mine(token):
             return
         try:
-            recorded = any(known.token == token for known in self._known.values()) or self._catalog.holds(token)
+            known = any(one.token == token for one in self._known.values())
+            recorded = known or self._catalog.holds(token) or self._catalog.waits(token)
         except ReveilError:
             recorded = True  # the next `settle` knows better
         if recorded:
@@ -195,7 +203,7 @@ class Ledger:
 
         Where that fails, the caller discards the staged release: others may still be writing into it.
         """
-        self._own(staged)
+        self.own(staged)
         buffer = io.BytesIO()
         frame.write_parquet(buffer, compression="lz4", statistics=False)
         try:
@@ -205,24 +213,31 @@ class Ledger:
 
     def record(self, staged: Path, *, on: Head, facts: dict[str, Any]) -> Record:
         """Enter a staged release as the one after `on`, or refuse and leave nothing of it behind."""
-        token = self._own(staged)
-        plain = json.loads(canonical({**facts, **self._own_facts()}))
+        token = self.own(staged)
         try:
-            identity = self._identity_to_record()
-            manifest = self._bulk.seal(staged)
-            number, made = on.number + 1, datetime.now(UTC).isoformat(timespec="seconds")
-            self._refuse_occupied(number)
-            link = chain_id(identity, on.id, number, made, plain, manifest)
-            record = Record(number, link, on.id, made, plain, manifest, ReleaseState.RECORDED, token)
-            self._catalog.append(record, on, identity)
+            self.identity_to_record()
+            return self.enter(token, self._bulk.seal(staged), on, facts)
         except CommitUnknownError:
-            self._bulk.let_go(token)  # it is the next `settle` that decides, in whatever process
             raise
         except OSError as error:
             self.discard(staged)
             raise store.refused_by_disk(error) from error
         except Exception:
             self.discard(staged)
+            raise
+
+    def enter(self, token: str, manifest: Manifest, on: Head, facts: dict[str, Any]) -> Record:
+        """Enter sealed files, which are mine, as the release after `on`; where it is not sure, they are let go."""
+        plain = json.loads(canonical({**facts, **self._own_facts()}))
+        identity = self.identity_to_record()
+        number, made = on.number + 1, datetime.now(UTC).isoformat(timespec="seconds")
+        self._refuse_occupied(number)
+        link = chain_id(identity, on.id, number, made, plain, manifest)
+        record = Record(number, link, on.id, made, plain, manifest, ReleaseState.RECORDED, token)
+        try:
+            self._catalog.append(record, on, identity)
+        except CommitUnknownError:
+            self._bulk.let_go(token)  # it is the next `settle` that decides, in whatever process
             raise
         self._known[number] = record
         return record
@@ -265,9 +280,11 @@ class Ledger:
         record = self._find(number)
         if action == DISCARD:
             refuse_discard(series, record)
-        event = next_event(series, action, record, details)
+        event = next_event(series, action, record.id, details)
         self._catalog.happen(event, OUTCOME[action])
-        self.snapshot()
+        now = self.snapshot()
+        if self.anchor is not None:
+            self.anchor.advance(now, now.chain[-1].head)
         return event
 
     def _hold(self, record: Record) -> None:
@@ -275,7 +292,7 @@ class Ledger:
         if self.anchor is not None:
             self.anchor.advance(self.snapshot(), record.head)
 
-    def _own(self, staged: Path) -> str:
+    def own(self, staged: Path) -> str:
         token = self._bulk.token_of(staged)
         if token is None:
             raise InputError(
@@ -288,7 +305,7 @@ class Ledger:
             )
         return token
 
-    def _identity_to_record(self) -> Identity:
+    def identity_to_record(self) -> Identity:
         """Another process may have fixed another policy since this ledger was opened."""
         recorded = self._recorded()
         if recorded is not None:
@@ -355,7 +372,7 @@ class Ledger:
         from reveil.ledger.recover import settle
 
         with usable(self.home):
-            return settle(self._catalog, self._bulk, (series or self.snapshot()).chain, self._hold)
+            return settle(self._catalog, self._bulk, series or self.snapshot(), self._hold)
 
     def check(self, numbers: Iterable[int] | None = None) -> list[Fault]:
         """Read everything again and list what is not as recorded; `numbers` limits whose files are read."""

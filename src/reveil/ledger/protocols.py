@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
+from reveil.ledger.proposals import Proposal
 from reveil.ledger.record import Difference, Event, Head, Identity, Manifest, Record, ReleaseState, Snapshot
 
 
@@ -37,8 +38,26 @@ class Catalog(Protocol):
         """Whether a staged release was recorded."""
         ...
 
+    def waits(self, token: str) -> bool:
+        """Whether a staged release was proposed and not withdrawn: its files are kept."""
+        ...
+
     def append(self, record: Record, on: Head, identity: Identity) -> None:
-        """Compare and swap: enter a record if the head is still `on`. The first one fixes the policy."""
+        """Compare and swap: enter a record if the head is still `on`. The first one fixes the policy.
+
+        Under four eyes only what was proposed and signed is entered (`proposals.recording_fault`).
+        """
+        ...
+
+    def propose(self, proposal: Proposal, event: Event) -> None:
+        """Compare and swap: enter a proposal and its making, if the head is still its `on` and none other is open."""
+        ...
+
+    def step(self, event: Event) -> None:
+        """Compare and swap: enter a step of a proposal (or a rule about all), if nothing happened since `previous`.
+
+        Only the steps of `proposals.STEPS` are taken.
+        """
         ...
 
     def set_state(self, number: int, state: ReleaseState) -> None:

@@ -7,7 +7,10 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
+
+if TYPE_CHECKING:
+    from reveil.ledger.proposals import Proposal
 
 
 class Entry(TypedDict):
@@ -103,7 +106,7 @@ class Event:
     at: str
     actor: str
     action: str
-    release: str  # id of its record
+    release: str  # id of its record; of a step of a proposal, its token
     details: dict[str, Any]
 
 
@@ -114,6 +117,7 @@ class Snapshot:
     identity: Identity
     chain: tuple[Record, ...]  # every entry in the order of recording, also of releases that were discarded
     events: tuple[Event, ...] = ()
+    proposals: tuple[Proposal, ...] = ()
 
     @property
     def records(self) -> tuple[Record, ...]:

@@ -6,16 +6,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from reveil.base.errors import Fault, InputError, TamperedError
+from reveil.ledger.proposals import WAITING, state_of
 from reveil.ledger.protocols import Bulk, Catalog
-from reveil.ledger.record import Record, ReleaseState
+from reveil.ledger.record import Record, ReleaseState, Snapshot
 from reveil.ledger.store import reason
 
 
-def settle(catalog: Catalog, bulk: Bulk, chain: Sequence[Record], hold: Callable[[Record], None]) -> list[str]:
+def settle(catalog: Catalog, bulk: Bulk, series: Snapshot, hold: Callable[[Record], None]) -> list[str]:
     """Bring the home to the state before the crash or after it; returns what was done, in sentences.
 
-    `hold` is called with a release before it is revealed.
+    `hold` is called with a release before it is revealed. Files of open proposals stay.
     """
+    chain = series.chain
+    kept = {one.token for one in series.proposals if state_of(one, series.events, chain) in WAITING}
     done = _remove_discarded(bulk, chain)
     faults: list[Fault] = []
     lost: list[Record] = []
@@ -31,7 +34,7 @@ def settle(catalog: Catalog, bulk: Bulk, chain: Sequence[Record], hold: Callable
         reveal(catalog, bulk, record)
         done.append(f"Release {record.number} was recorded but not yet revealed; it is revealed now.")
     for token in bulk.staged():
-        if not any(_holds_files_of(bulk, record, token) for record in lost):
+        if token not in kept and not any(_holds_files_of(bulk, record, token) for record in lost):
             done.extend(_clear_away(catalog, bulk, token))
     if faults:
         raise TamperedError(faults)
@@ -90,8 +93,8 @@ def _clear_away(catalog: Catalog, bulk: Bulk, token: str) -> list[str]:
     try:
         if not bulk.claim(token):  # its publisher is alive
             return []
-        # Only now is the answer final: a dead publisher records nothing any more.
-        if bulk.has(token) and catalog.holds(token):
+        # Only now is the answer final: a dead publisher records and proposes nothing any more.
+        if bulk.has(token) and (catalog.holds(token) or catalog.waits(token)):
             bulk.let_go(token)
             return []
         existed = bulk.discard(token)

@@ -11,7 +11,6 @@ alone a power cut just after a commit may undo the commit, and by then the relea
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -19,22 +18,27 @@ from pathlib import Path
 
 from reveil.base.errors import CommitUnknownError, ConflictError, Fault, InputError, ReveilError, TamperedError
 from reveil.ledger.layouts import NEWEST, create, layout_of, migrate, new_key, show_as_newest
-from reveil.ledger.record import (
-    GENESIS,
-    STEPS,
-    Event,
-    Head,
-    Identity,
-    Manifest,
-    Record,
-    ReleaseState,
-    Snapshot,
-    canonical,
+from reveil.ledger.proposals import FOUR_EYES, WITHDRAW, Proposal
+from reveil.ledger.record import GENESIS, STEPS, Event, Head, Identity, Record, ReleaseState, Snapshot, canonical
+from reveil.ledger.rows import (
+    damaged,
+    event_of,
+    moved_on,
+    overtaken,
+    proposal_of,
+    record_of,
+    refuse_recording,
+    refuse_second,
+    row_of,
+    step_fault,
 )
 
 WAIT_SECONDS = 30
 _RECORDS = "SELECT number, id, previous, made, facts, manifest, state, token FROM releases WHERE series = ?"
 _HAPPENED = "SELECT id, previous, at, actor, action, release, details FROM events WHERE series = ?"
+_PROPOSED = "SELECT token, on_number, on_id, made, actor, facts, manifest FROM proposals WHERE series = ?"
+_ANY_APPROVAL = """SELECT EXISTS (SELECT 1 FROM proposals WHERE series = ?)
+    OR EXISTS (SELECT 1 FROM events WHERE series = ? AND action = ?)"""
 
 
 class SqliteCatalog:
@@ -77,14 +81,14 @@ class SqliteCatalog:
         if not entries:
             orphans = connection.execute("SELECT 1 FROM releases WHERE ? IS NULL OR series = ?", (self._series,) * 2)
             if orphans.fetchone():
-                raise TamperedError(_damaged(self._where, "entries are missing or wrong: series"))
+                raise TamperedError(damaged(self._where, "entries are missing or wrong: series"))
             return None
         key, name, policy, fingerprint = entries[0]
         told = {"series": name, "fingerprint": fingerprint, "key": key, "policy": "-" if policy is None else policy}
         lost = [what for what, value in told.items() if not isinstance(value, str) or (not value and what != "key")]
         if lost or len(entries) > 1:
             wrong = ", ".join(lost) if lost else "there are several series, and none was asked for"
-            raise TamperedError(_damaged(self._where, f"entries are missing or wrong: {wrong}"))
+            raise TamperedError(damaged(self._where, f"entries are missing or wrong: {wrong}"))
         return key, Identity(name, policy, fingerprint)
 
     # --- the releases --------------------------------------------------------------------------------------
@@ -96,24 +100,28 @@ class SqliteCatalog:
                 return None
             rows = connection.execute(f"{_RECORDS} ORDER BY place", (entry[0],)).fetchall()
             happened = connection.execute(f"{_HAPPENED} ORDER BY place", (entry[0],)).fetchall()
-            for table in ("releases", "events"):
+            proposed = connection.execute(f"{_PROPOSED} ORDER BY made, token", (entry[0],)).fetchall()
+            for table in ("releases", "events", "proposals"):
                 stray = f"SELECT 1 FROM {table} WHERE series NOT IN (SELECT key FROM series)"
                 if connection.execute(stray).fetchone():
-                    raise TamperedError(_damaged(self._where, f"there are {table} of no series: entries were edited"))
+                    raise TamperedError(damaged(self._where, f"there are {table} of no series: entries were edited"))
         records, faults = [], []
         for row in rows:
             try:
-                records.append(_record(*row))
+                records.append(record_of(*row))
             except (ValueError, TypeError, KeyError) as error:
                 where = f"{self._where}, release {row[0]}"
-                faults.append(_damaged(where, f"its entry cannot be read ({error})", "R521"))
+                faults.append(damaged(where, f"its entry cannot be read ({error})", "R521"))
         if faults:
             raise TamperedError(faults)
         try:
-            events = tuple(_event(*row) for row in happened)
-        except (ValueError, TypeError) as error:
-            raise TamperedError(_damaged(self._where, f"its events cannot be read ({error})", "R521")) from None
-        return Snapshot(entry[1], tuple(records), events)
+            events, proposals = (
+                tuple(event_of(*row) for row in happened),
+                tuple(proposal_of(*row) for row in proposed),
+            )
+        except (ValueError, TypeError, KeyError) as error:
+            raise TamperedError(damaged(self._where, f"its events cannot be read ({error})", "R521")) from None
+        return Snapshot(entry[1], tuple(records), events, proposals)
 
     def head(self) -> Head:
         with self._reading() as connection:
@@ -126,18 +134,28 @@ class SqliteCatalog:
                 return False
             return connection.execute("SELECT 1 FROM releases WHERE token = ?", (token,)).fetchone() is not None
 
+    def waits(self, token: str) -> bool:
+        with self._reading() as connection:
+            if connection is None:
+                return False
+            given_up = "SELECT 1 FROM events WHERE release = proposals.token AND action = ?"
+            wanted = f"SELECT 1 FROM proposals WHERE token = ? AND NOT EXISTS ({given_up})"
+            return connection.execute(wanted, (token, WITHDRAW)).fetchone() is not None
+
     def append(self, record: Record, on: Head, identity: Identity) -> None:
         with self._writing() as connection:  # closing the connection rolls back what is not committed
             entry = self._entry(connection)
             key = "" if entry is None else entry[0]
             head = _head(connection, key)
             if head != on:
-                raise ConflictError(_moved_on(on, head))
+                raise ConflictError(moved_on(on, head))
+            if connection.execute(_ANY_APPROVAL, (key, key, FOUR_EYES)).fetchone()[0]:
+                refuse_recording(self._series_in(connection, key, identity), record.token)
             if on == GENESIS:
                 fixed = (identity.series, identity.policy or "", key)
                 connection.execute("UPDATE series SET name = ?, policy = ? WHERE key = ?", fixed)
             place = connection.execute("SELECT count(*) FROM releases WHERE series = ?", (key,)).fetchone()[0] + 1
-            row = (key, place, *_row(record))
+            row = (key, place, *row_of(record))
             connection.execute(f"INSERT INTO releases VALUES ({', '.join('?' * len(row))})", row)
             failure = _commit(connection)
         if failure is not None:
@@ -163,6 +181,37 @@ class SqliteCatalog:
             )
         ) from failure
 
+    def propose(self, proposal: Proposal, event: Event) -> None:
+        with self._writing() as connection:
+            entry = self._entry(connection)
+            key, identity = entry or ("", Identity("", None, ""))
+            if (head := _head(connection, key)) != proposal.on:
+                raise ConflictError(moved_on(proposal.on, head))
+            series = self._series_in(connection, key, identity)
+            refuse_second(series, proposal.token)
+            facts, manifest = canonical(proposal.facts), canonical(proposal.manifest)
+            stated = (proposal.token, *(proposal.on.number, proposal.on.id), proposal.made, proposal.by)
+            row = (key, *stated, facts, manifest)
+            connection.execute(f"INSERT INTO proposals VALUES ({', '.join('?' * len(row))})", row)
+            _note(connection, key, event)
+            connection.execute("COMMIT")
+
+    def step(self, event: Event) -> None:
+        with self._writing() as connection:
+            key, identity = self._entry(connection) or ("", Identity("", None, ""))
+            series = self._series_in(connection, key, identity)
+            if fault := step_fault(series, event):
+                raise ConflictError(fault)
+            _note(connection, key, event)
+            connection.execute("COMMIT")
+
+    def _series_in(self, connection: sqlite3.Connection, key: str, identity: Identity) -> Snapshot:
+        """The series as this transaction sees it."""
+        chain = tuple(record_of(*row) for row in connection.execute(f"{_RECORDS} ORDER BY place", (key,)))
+        events = tuple(event_of(*row) for row in connection.execute(f"{_HAPPENED} ORDER BY place", (key,)))
+        proposals = tuple(proposal_of(*row) for row in connection.execute(_PROPOSED, (key,)))
+        return Snapshot(identity, chain, events, proposals)
+
     def set_state(self, number: int, state: ReleaseState) -> None:
         with self._writing() as connection:
             entry = self._entry(connection)
@@ -176,19 +225,16 @@ class SqliteCatalog:
         with self._writing() as connection:
             entry = self._entry(connection)
             key = "" if entry is None else entry[0]
-            last = "SELECT place, id FROM events WHERE series = ? ORDER BY place DESC LIMIT 1"
-            place, previous = connection.execute(last, (key,)).fetchone() or (0, "")
-            wanted = f"{_RECORDS} ORDER BY place DESC"
-            chain = [_record(*row) for row in connection.execute(wanted, (key,)).fetchall()]
+            chain = [
+                record_of(*row) for row in connection.execute(f"{_RECORDS} ORDER BY place DESC", (key,)).fetchall()
+            ]
             record = next((one for one in chain if one.id == event.release), None)
-            overtaken = record is None or state not in STEPS[record.state]
-            if previous != event.previous or overtaken or (state is ReleaseState.DISCARDED and record != chain[0]):
-                raise ConflictError(_overtaken(event))
+            late = record is None or state not in STEPS[record.state]
+            if late or (state is ReleaseState.DISCARDED and record != chain[0]):
+                raise ConflictError(overtaken(event))
             change = "UPDATE releases SET state = ? WHERE series = ? AND id = ?"
             connection.execute(change, (state, key, event.release))
-            facts = (event.at, event.actor, event.action, event.release, canonical(event.details))
-            row = (key, place + 1, event.id, event.previous, *facts)
-            connection.execute(f"INSERT INTO events VALUES ({', '.join('?' * len(row))})", row)
+            _note(connection, key, event)
             connection.execute("COMMIT")
 
     # --- connections ---------------------------------------------------------------------------------------
@@ -231,12 +277,12 @@ class SqliteCatalog:
         if said is None:
             return None
         if not said:
-            raise TamperedError(_damaged(self._where, "it is a database, but not one of Reveil's"))
+            raise TamperedError(damaged(self._where, "it is a database, but not one of Reveil's"))
         if said.isdigit() and int(said) > NEWEST:
             message = f"it was written by a newer Reveil (layout {said}; this one knows up to {NEWEST})"
             raise InputError(Fault("R505", self._where, message, "upgrade Reveil on this machine"))
         if not said.isdigit() or int(said) < 1:
-            raise TamperedError(_damaged(self._where, "entries are missing or wrong: schema"))
+            raise TamperedError(damaged(self._where, "entries are missing or wrong: schema"))
         return int(said)
 
     @contextmanager
@@ -259,10 +305,10 @@ class SqliteCatalog:
             message = f"the disk did not take it: {error}. Nothing was recorded"
             return InputError(Fault("R506", self._where, message, "free some space on that disk and try again"))
         if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CONSTRAINT):
-            return TamperedError(_damaged(self._where, f"it is damaged or not a ledger: {error}"))
+            return TamperedError(damaged(self._where, f"it is damaged or not a ledger: {error}"))
         if not hasattr(error, "sqlite_errorcode") and isinstance(error, sqlite3.DatabaseError):
             # Python's own errors have no code: text that is not UTF-8, for instance.
-            return TamperedError(_damaged(self._where, f"it was edited: {error}"))
+            return TamperedError(damaged(self._where, f"it was edited: {error}"))
         return error
 
 
@@ -281,48 +327,12 @@ def _head(connection: sqlite3.Connection, series: str) -> Head:
     return Head(row[0] or 0, row[1]) if row else GENESIS
 
 
-def _row(record: Record) -> tuple[int | str, ...]:
-    """The columns of `releases` after the series."""
-    facts, manifest = canonical(record.facts), canonical(record.manifest)
-    chained = (record.number, record.id, record.previous, record.made, facts, manifest)
-    return (*chained, record.token, record.state.value)
-
-
-def _record(
-    number: int, link: str, previous: str, made: str, facts: str, manifest: str, state: str, token: str
-) -> Record:
-    if type(number) is not int or number < 1:
-        raise ValueError("the number of a release is a whole number from 1 on")
-    if not all(isinstance(text, str) for text in (link, previous, made, token)):
-        raise ValueError("ids, time and token are texts")
-    told, listed = json.loads(facts), json.loads(manifest)
-    if not isinstance(told, dict) or not isinstance(listed, dict):
-        raise ValueError("facts and manifest must be JSON objects")
-    files: Manifest = {
-        path: {"sha256": str(entry["sha256"]), "size": int(entry["size"])} for path, entry in listed.items()
-    }
-    return Record(number, link, previous, made, told, files, ReleaseState(state), token)
-
-
-def _event(link: str, previous: str, at: str, actor: str, action: str, release: str, details: str) -> Event:
-    if not all(isinstance(text, str) for text in (link, previous, at, actor, action, release)):
-        raise ValueError("ids, time, actor and action are texts")
-    more = json.loads(details)
-    if not isinstance(more, dict):
-        raise ValueError("details must be a JSON object")
-    return Event(link, previous, at, actor, action, release, more)
-
-
-def _overtaken(event: Event) -> Fault:
-    message = f"meanwhile something else was done to this release or after it; it was not {event.action}"
-    return Fault("R531", "series", message, "look at `reveil history`, and decide again")
-
-
-def _moved_on(on: Head, head: Head) -> Fault:
-    message = f"this release was planned on {on}, but the newest is now {head}. Nothing was recorded"
-    return Fault("R507", "series", message, "publish again: it plans on the newest release")
-
-
-def _damaged(where: str, message: str, code: str = "R504") -> Fault:
-    remedy = "restore ledger.sqlite from the newest backup; do not start over, or past releases are forgotten"
-    return Fault(code, where, message, remedy)
+def _note(connection: sqlite3.Connection, series: str, event: Event) -> None:
+    """Enter an event, if nothing happened since its `previous`."""
+    last = "SELECT place, id FROM events WHERE series = ? ORDER BY place DESC LIMIT 1"
+    place, previous = connection.execute(last, (series,)).fetchone() or (0, "")
+    if previous != event.previous:
+        raise ConflictError(overtaken(event))
+    facts = (event.at, event.actor, event.action, event.release, canonical(event.details))
+    row = (series, place + 1, event.id, event.previous, *facts)
+    connection.execute(f"INSERT INTO events VALUES ({', '.join('?' * len(row))})", row)

@@ -92,8 +92,10 @@ def ask(published: Any, where: Mapping[str, object], policy: PolicyLike | None =
     named = [name for name in where if name in values]
     groups = people.group_by(GROUP).agg(pl.len().alias(TOTAL)).with_columns(pl.col(TOTAL).alias(HAVING))
     if named:
-        table = values[named[0]]
-        kept = table[named[0]].is_in(_covered(table[named[0]], where[named[0]]).implode(), nulls_equal=True)
+        table = values[named[0]] if len(named) == 1 or opened.tuples is None else opened.tuples
+        kept = pl.Series([True]).new_from_index(0, table.height)
+        for name in named:
+            kept &= table[name].is_in(_covered(table[name], where[name]).implode(), nulls_equal=True)
         counts = pl.DataFrame({GROUP: table[GROUP], TOTAL: table[COUNT], HAVING: table[COUNT] * kept.cast(pl.Int64)})
         groups = counts.group_by(GROUP).sum()
     counted = people.group_by(GROUP, CODE).len("\0people").join(groups, on=GROUP, how="left")
@@ -220,7 +222,9 @@ def _faults(opened: Published, where: Mapping[str, object]) -> list[Fault]:
         if name not in known
     ]
     sensitive = [name for name in where if name in opened.values]
-    if len(sensitive) > 1:
+    together = [] if opened.tuples is None else opened.tuples.columns
+    if len(sensitive) > 1 and not {*sensitive} <= {*together}:
         message = "name several sensitive columns, and nothing says how their values go together"
-        faults.append(Fault("R741", f"conditions on {', '.join(sensitive)}", message, "ask about one at a time"))
+        remedy = "ask about one at a time; method.together publishes columns side by side"
+        faults.append(Fault("R741", f"conditions on {', '.join(sensitive)}", message, remedy))
     return faults

@@ -26,7 +26,8 @@ from reveil.base.text import plain_text
 from reveil.base.words import some
 from reveil.hierarchies import scales
 from reveil.hierarchies.tree import Hierarchy
-from reveil.policy.policy import Column, Policy
+from reveil.policy.column import Column
+from reveil.policy.policy import Policy
 from reveil.published.format import COUNT, GROUP
 from reveil.published.notation import Cell, as_written, exact_number, parse_column, read_date
 from reveil.table.cells import texts

@@ -7,7 +7,7 @@ linear in the weights (counts, cross tables, sums, regressions on the values' sh
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,20 +25,20 @@ PERSON, WEIGHT = "person", "weight"
 README = """# {title}: one line for each person and each value they may have
 
 `{file}` was made by `reveil expand` from a release in two tables. Columns: `{person}` (a number for each line of the
-people table), the published columns of people, `{group}`, `{column}`, and `{weight}`: the number of times the person's
-group has the value, divided by the number of all its values. The weights of a person sum to 1, those of the table to
-{people}.
+people table), the published columns of people, `{group}`, {columns}, and `{weight}`: the number of times the person's
+group has the value (or values), divided by the number of all its values. The weights of a person sum to 1, those of the
+table to {people}.
 
 Count with the weights, never the lines:
 
     # Python
     import pandas as pd
     t = pd.read_csv("{file}")
-    t.groupby("{column}")["{weight}"].sum()
+    t.groupby({python})["{weight}"].sum()
 
     # R
     t <- read.csv("{file}", check.names = FALSE)
-    tapply(t$`{weight}`, t$`{column}`, sum)
+    tapply(t$`{weight}`, t[c({r})], sum)
 
 What is right, and what is not:
 - Counts of values, and cross tables of values with columns of people, are estimates. Who has which value within a group
@@ -53,7 +53,7 @@ What is right, and what is not:
 
 @dataclass(frozen=True, eq=False)
 class Expanded:
-    """The long table of each sensitive column, and how many people and values it is made from."""
+    """The long table of each sensitive column (and of those shown together), and of how many people and values."""
 
     tables: Mapping[str, pl.DataFrame]
     people: int
@@ -86,17 +86,28 @@ def expand(published: Any) -> Expanded:
         message = "has a name that the long table needs"
         raise InputError([Fault("R690", f"column {name!r}", message, "rename it") for name in clash])
     people = opened.table.with_columns(pl.int_range(1, pl.len() + 1).alias(PERSON))
-    long = {name: _long(people, table, name) for name, table in opened.values.items()}
+    long = {name: _long(people, table, [name]) for name, table in opened.values.items()}
+    if opened.tuples is not None:
+        names = [name for name in opened.tuples.columns if name not in (GROUP, COUNT)]
+        long[" and ".join(names)] = _long(people, opened.tuples, names)
     count = int(next(iter(opened.values.values()))[COUNT].sum())
     return Expanded(long, people.height, count, count - people.height)
 
 
-def _long(people: pl.DataFrame, values: pl.DataFrame, name: str) -> pl.DataFrame:
+def _long(people: pl.DataFrame, values: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
     total = pl.col(COUNT).sum().over(GROUP)
-    weighted = values.select(GROUP, name, (pl.col(COUNT) / total).alias(WEIGHT))
+    weighted = values.select(GROUP, *names, (pl.col(COUNT) / total).alias(WEIGHT))
     joined = people.join(weighted, on=GROUP, how="left", maintain_order="left_right")
     first = [PERSON, *(column for column in people.columns if column not in (PERSON, GROUP)), GROUP]
-    return joined.select(*first, name, WEIGHT)
+    return joined.select(*first, *names, WEIGHT)
+
+
+def _columns(table: pl.DataFrame) -> dict[str, str]:
+    """The columns of values as the README names them: in words, for Python and for R."""
+    values = table.columns[table.columns.index(GROUP) + 1 : -1]
+    quoted = ", ".join(f'"{name}"' for name in values)
+    python = quoted if len(values) == 1 else f"[{quoted}]"
+    return {"columns": ", ".join(f"`{name}`" for name in values), "python": python, "r": quoted}
 
 
 def write_expanded(expanded: Expanded, out: str | Path, title: str = "Release") -> list[Path]:
@@ -104,12 +115,12 @@ def write_expanded(expanded: Expanded, out: str | Path, title: str = "Release") 
     folder = store.new_folder(Path(out))
     written: list[Path] = []
     try:
-        for number, (name, table) in enumerate(expanded.tables.items(), 1):
+        for number, table in enumerate(expanded.tables.values(), 1):
             stem = "expanded" if len(expanded.tables) == 1 else f"expanded-{number}"
             file, readme = folder / f"{stem}.csv", folder / f"{stem}.md"
             escaped_table(table).write_csv(file)
             facts = {"people": some(expanded.people, "person", "people"), "counterfeits": f"{expanded.counterfeits:,}"}
-            names = {"person": PERSON, "group": GROUP, "weight": WEIGHT, "column": name, "file": file.name}
+            names = {"person": PERSON, "group": GROUP, "weight": WEIGHT, "file": file.name} | _columns(table)
             readme.write_text(
                 README.format(title=title, values=f"{expanded.values:,}", **facts, **names), encoding="utf-8"
             )

@@ -29,7 +29,8 @@ from reveil.base.kernels import kernel
 from reveil.base.words import some_people
 from reveil.hierarchies.tree import Hierarchy
 from reveil.measure.axes import Axis, axis_of
-from reveil.policy.policy import Column, Policy, PolicyLike, load_policy
+from reveil.policy.column import Column
+from reveil.policy.policy import Policy, PolicyLike, load_policy
 from reveil.published.format import COUNT, GROUP
 from reveil.published.notation import as_written, parse_column
 from reveil.published.reader import Published, open_published

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from reveil.base.errors import Fault
 from reveil.guarantees.catalog import descriptors
-from reveil.policy.method import scheme_faults
+from reveil.policy.method import WAITING, may_wait, scheme_faults
+from reveil.policy.several import several_faults, value_faults
 from reveil.policy.two_tables import two_table_faults
 
 if TYPE_CHECKING:
@@ -21,13 +22,15 @@ def disagreements(policy: Policy) -> list[str]:
     if len(policy.named("identifier")) > 1:
         names = ", ".join(policy.named("identifier"))
         faults.append(f"several identifiers ({names}); join them into one column first")
-    faults += _sensitive_columns(policy)
+    faults += [*_sensitive_columns(policy), *value_faults(policy)]
     faults += _series_policy(policy) if policy.guarantee.series else []
     faults += _rule_policy(policy) if policy.values.rule is not None else []
     faults += _one_step(policy) if policy.values.closure == "one-step" else []
     faults += [text for condition in policy.guarantee.conditions for text in condition.disagreements(policy)]
     faults += scheme_faults(policy.method, policy.guarantee)
     faults += two_table_faults(policy)
+    if policy.method.infeasible == "wait" and not may_wait(policy.guarantee):
+        faults.append(f'infeasible = "wait" needs {WAITING}; use "refuse" or "withhold"')
     return faults
 
 
@@ -57,8 +60,10 @@ def _series_policy(policy: Policy) -> list[str]:
         faults.append(f'model "{model}" needs values.change = "{family.name}": {family.change}')
     if policy.identifier is None:
         faults.append(f'model "{model}" needs a column with the role identifier: {family.identity}')
-    if promise.sensitive == "one" and len(policy.named("sensitive")) != 1:
-        faults.append(f'model "{model}" needs exactly one sensitive column; join several into one first')
+    if promise.sensitive == "one" and not policy.named("sensitive"):
+        faults.append(f'model "{model}" needs a column with the role sensitive')
+    elif promise.sensitive == "one" and len(policy.named("sensitive")) > 1:
+        faults += several_faults(policy)
     if policy.method.suppress:
         faults.append(f'method.suppress must be 0 with model "{model}"{family.withheld}')
     if policy.method.cuts != "relaxed" and policy.guarantee.headline.cuts_nothing(policy):

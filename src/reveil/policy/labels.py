@@ -29,12 +29,18 @@ def used_labels(policy: Policy) -> dict[str, frozenset[str]]:
     """The labels that the lists of the promise name, and the values below each."""
     entries = [
         entry for one in _lists(policy) for entry in (*one.harmless_values, *(getattr(one, "protect", ()) or ()))
-    ]
+    ] + [entry for column in policy.columns.values() for entry in column.harmless or ()]
     return {entry: one.labels[entry] for one in _lists(policy) for entry in entries if entry in one.labels}
 
 
 def _lists(policy: Policy) -> list[Parameters]:
-    return [one for one in policy.guarantee.conditions if getattr(one, "protect", None) or one.harmless_values]
+    """The promises that name values; the headline does so on its columns, too."""
+    promise, own = policy.guarantee, any(column.harmless for column in policy.columns.values())
+    return [
+        one
+        for one in promise.conditions
+        if getattr(one, "protect", None) or one.harmless_values or (own and one is promise.headline)
+    ]
 
 
 def _labels(policy: Policy) -> dict[str, set[str]]:

@@ -15,7 +15,7 @@ from reveil.policy.guarantee import Guarantee
 # Generalisation schemes beside "mondrian" (multidimensional); all publish nodes of the hierarchies.
 SCHEMES = CUTTING[1:]
 GLOBAL_SCHEMES = SCHEMES[:3]  # these recode every instance of a value alike
-TWO_TABLES = ("people", "insensitive")  # keys that are about two tables
+TWO_TABLES = ("people", "insensitive", "together")  # keys that are about two tables
 
 
 class MethodSection(Section):
@@ -43,14 +43,16 @@ class MethodSection(Section):
     publish: Literal["generalized", "anatomy"] = "generalized"
     people: Literal["boxes", "exact"] = "boxes"  # of two tables: in boxes of k people, or as they are
     insensitive: Literal["dealt", "own"] = "dealt"  # of two tables in a series: among the people of a group, or not
-    infeasible: Literal["refuse", "withhold"] = "refuse"
+    together: tuple[str, ...] | None = None  # of two tables: sensitive columns whose values are shown side by side, too
+    infeasible: Literal["refuse", "wait", "withhold"] = "refuse"
     suppress: Share = Fraction(0)
 
     @model_serializer(mode="wrap")
     def _written(self, written: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Without the keys that do nothing for one table: earlier series keep the form of their policy."""
         content: dict[str, Any] = written(self)
-        return {key: value for key, value in content.items() if self.two_tables or key not in TWO_TABLES}
+        idle = TWO_TABLES if not self.two_tables else ("together",) if self.together is None else ()
+        return {key: value for key, value in content.items() if key not in idle}
 
     @property
     def two_tables(self) -> bool:
@@ -61,6 +63,17 @@ class MethodSection(Section):
     def boxed(self) -> bool:
         """Whether the people of two tables are shown in boxes of their own."""
         return self.two_tables and self.people == "boxes"
+
+
+WAITING = 'model = "compromise-safety" with refill = "never", and no further promise about values'
+
+
+def may_wait(guarantee: Guarantee) -> bool:
+    """Whether newcomers for whom there is no group now may wait: cohorts may then repeat values within the bound.
+
+    What counts different values besides (l, alpha ...) would not have it.
+    """
+    return guarantee.headline.repeats and not any(one.sensitive == "some" for one, _ in guarantee.described)
 
 
 def scheme_faults(method: MethodSection, guarantee: Guarantee) -> list[str]:

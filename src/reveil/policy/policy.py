@@ -9,90 +9,22 @@ from __future__ import annotations
 import difflib
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
-from pydantic import BaseModel, BeforeValidator, Discriminator, Field, Tag, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
 from reveil.base.errors import Fault, InputError
-from reveil.base.sections import MARK, TABLE, TEXT, ContradictionError, Exact, Section, Share, one_of
+from reveil.base.sections import MARK, ContradictionError, Section, Share
+from reveil.guarantees.selection import Selection
 from reveil.policy.agreement import disagreements
+from reveil.policy.column import ABOUT_VALUES, Column, DateOrder, Role, as_column
 from reveil.policy.guarantee import RECORDED, USUAL, Guarantee, Values, form
 from reveil.policy.labels import take_in_labels, used_labels
 from reveil.policy.method import MethodSection
-
-Role = Literal["identifier", "quasi", "sensitive", "insensitive", "drop"]
-ColumnType = Literal["auto", "number", "category", "date"]
-DateOrder = Literal["day-first", "month-first"]
-DateLevel = Literal["day", "month", "quarter", "year", "decade"]
-DATE_LEVELS: tuple[DateLevel, ...] = ("day", "month", "quarter", "year", "decade")
-
-
-def _levels(value: object) -> str:
-    """Cuts of one level, or of several: then every level is a list."""
-    several = isinstance(value, (list, tuple)) and any(isinstance(level, (list, tuple)) for level in value)
-    return MARK + ("levels" if several else "cuts")
-
-
-class Column(Section):
-    """One column: its role and, for quasi-identifiers and sensitive columns, how it may be generalised.
-
-    At most one of `hierarchy` (a file, or a nested table), `widths`, `cuts`, `prefixes`, `levels` and `order` is given.
-    """
-
-    role: Role
-    type: ColumnType = "auto"
-    hierarchy: (
-        Annotated[Annotated[str, TEXT] | Annotated[dict[str, Any], TABLE], one_of("the name of a file nor a table")]
-        | None
-    ) = None
-    widths: tuple[Exact, ...] | None = None
-    cuts: (
-        Annotated[
-            Annotated[tuple[Exact, ...], Tag(MARK + "cuts")]
-            | Annotated[tuple[tuple[Exact, ...], ...], Tag(MARK + "levels")],
-            Discriminator(_levels),
-        ]
-        | None
-    ) = None
-    prefixes: tuple[int, ...] | None = None
-    levels: tuple[DateLevel, ...] | None = None
-    order: tuple[str, ...] | None = None
-    missing: Literal["category", "refuse"] = "category"
-    weight: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
-
-    @property
-    def named(self) -> bool:
-        """Whether its values are names, as the policy says: whatever they look like, they are no ranges or sets."""
-        return self.prefixes is None and (self.type == "category" or self.order is not None)
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Column:
-        generalisations = ("hierarchy", "widths", "cuts", "prefixes", "levels", "order")
-        ways = [name for name in generalisations if getattr(self, name) is not None]
-        if empty := [way for way in ways if not getattr(self, way)]:
-            raise ValueError(f"has an empty {empty[0]}; name at least one, or leave it out")
-        if len(ways) > 1:
-            raise ValueError(f"gives {' and '.join(ways)}; a column is generalised in one way only")
-        if ways and self.role not in ("quasi", "sensitive"):
-            raise ValueError(f"has {ways[0]}, but only quasi and sensitive columns are generalised")
-        if self.role == "sensitive" and ways and ways[0] not in ("hierarchy", "order"):
-            raise ValueError(
-                f"has {ways[0]}, but sensitive values are published as they are; only hierarchy and order help"
-            )
-        wanted = {"widths": "number", "cuts": "number", "levels": "date", "prefixes": "category", "order": "category"}
-        for way in ways:
-            if self.type not in ("auto", wanted.get(way, self.type)):
-                raise ValueError(f'has {way}, which needs type = "{wanted[way]}", not "{self.type}"')
-        if self.weight != 1.0 and self.role != "quasi":
-            raise ValueError("has a weight, but only quasi columns are weighed against each other")
-        return self
-
-
-def _column(value: object) -> object:
-    return {"role": value} if isinstance(value, str) else value
+from reveil.policy.several import by_default, settled
 
 
 class SeriesSection(Section):
@@ -120,6 +52,9 @@ class Input(Section):
     sheet: str | None = None
     dates: DateOrder | None = None  # in 03/04/2024; None: numbers beyond 12 in the column must tell
     multiline: bool = False  # cells may go over several lines that look like rows
+    header: bool = True  # of a text file; without one, columns are column_1, column_2 ...
+    strip: bool = False  # blanks around texts are no part of them
+    row_index: bool = False  # a first column without a name numbers the rows, and is left out
     max_megabytes: Annotated[int, Field(ge=1)] = 4_000  # of a file, unpacked
     max_columns: Annotated[int, Field(ge=1)] = 10_000
     max_cell: Annotated[int, Field(ge=1)] = 10_000_000  # characters
@@ -143,7 +78,7 @@ class Publication(Section):
     """What every kind of policy says: the columns, how tables are read and written, and where files are (`folder`)."""
 
     series: SeriesSection = SeriesSection()
-    columns: dict[str, Annotated[Column, BeforeValidator(_column)]]
+    columns: dict[str, Annotated[Column, BeforeValidator(as_column)]]
     output: Output = Output()
     input: Input = Input()
     folder: Path = Field(default=Path(), exclude=True)
@@ -166,6 +101,14 @@ class Publication(Section):
     def promises_series(self) -> bool:
         """Whether the promise is about all releases together."""
         return False
+
+    @model_validator(mode="after")
+    def _about_promises(self) -> Publication:
+        keys = [] if isinstance(self, Policy) else ABOUT_VALUES
+        idle = [(name, key) for name, column in self.columns.items() for key in keys if getattr(column, key)]
+        if idle:
+            raise ContradictionError([f"columns.{name}.{key} does nothing without [guarantee]" for name, key in idle])
+        return self
 
     def to_dict(self) -> dict[str, Any]:
         """The policy as plain JSON values, defaults included."""
@@ -192,12 +135,27 @@ class Policy(SeriesPublication):
     audit: AuditSection = AuditSection()
     input: SeriesInput = SeriesInput()
 
+    @model_validator(mode="before")
+    @classmethod
+    def _settled(cls, content: Any) -> Any:
+        return by_default(settled(content)) if isinstance(content, Mapping) else content
+
     @model_validator(mode="after")
     def _consistent(self) -> Policy:
         faults = disagreements(self)
         if faults:
             raise ContradictionError(faults)
         return self
+
+    def harmless(self, column: str) -> Selection:
+        """The values of a sensitive column that nobody needs protection from."""
+        everywhere, own = self.guarantee.headline.harmless_values, self.columns[column].harmless or ()
+        return Selection((*everywhere, *own)).under(self.guarantee.headline.labels)
+
+    def protects(self, column: str) -> Callable[[object], bool]:
+        """Which values of a sensitive column the promise covers."""
+        promised, own = self.guarantee.headline.protects, self.harmless(column)
+        return lambda value: promised(value) and not own.selects(value)
 
     @property
     def numbers_groups(self) -> bool:

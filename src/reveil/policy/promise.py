@@ -43,7 +43,10 @@ def promise_text(policy: Policy) -> str:
 def _some_only(policy: Policy) -> bool:
     """Whether the promise leaves some values out."""
     headline = policy.guarantee.headline
-    return bool(headline.harmless_values) or getattr(headline, "protect", None) is not None
+    return (
+        any(policy.harmless(name) for name in policy.named("sensitive"))
+        or getattr(headline, "protect", None) is not None
+    )
 
 
 def verdict_text(promise: str, holds: bool | None) -> str:

@@ -33,8 +33,23 @@ def two_table_faults(policy: Policy) -> list[str]:
         faults.append('insensitive = "own" does nothing for one release: there nobody\'s cells are dealt')
     if method.insensitive == "own" and not policy.named("insensitive"):
         faults.append('insensitive = "own" does nothing: no column is insensitive')
+    faults += _together_faults(policy)
     taken = [name for name in ("group", "count") if name in policy.columns]
     return faults + [f"two tables need the column name `{name}` for themselves; rename yours" for name in taken]
+
+
+def _together_faults(policy: Policy) -> list[str]:
+    """What values side by side need."""
+    together = policy.method.together
+    if together is None:
+        return []
+    odd = [name for name in together if name not in policy.named("sensitive")]
+    if odd or len({*together}) < 2 or len({*together}) < len(together):
+        return [f"method.together names two or more different sensitive columns; {odd or list(together)} is not that"]
+    if not policy.guarantee.descriptor.several:
+        able = ", ".join(one.name for one in descriptors().values() if one.several)
+        return [f"method.together is for {able}, which keeps the values of those who left side by side as well"]
+    return []
 
 
 def _people_faults(policy: Policy) -> list[str]:

@@ -6,6 +6,7 @@
 
     public/people.csv           or two: people, each with their group,
     public/values.csv           and how often a group has each value; what it has beyond its people is invented
+    public/tuples.csv           and how often it has which values of several columns together, where that is asked for
 
 Whoever writes or reads a release takes the names from here. The verifier shares nothing else with them.
 """
@@ -21,6 +22,7 @@ TABLE = "table"
 PEOPLE = "people"  # two tables: the quasi-identifiers of people, with their group
 VALUES = "values"  # two tables: the values by group, or what the names of several such tables begin with
 FORMER = ("qit", "st")  # what these were called before a series could have them
+TUPLES = "tuples"  # two tables: values of several columns side by side, where the policy asks for it
 COUNTERFEITS = "counterfeits"
 GROUP, COUNT = "group", "count"  # columns
 INTEGER, NUMBER, DATE, TEXT = "integer", "number", "date", "string"  # types of columns, in the data package
@@ -54,7 +56,7 @@ def is_value_table(name: str) -> bool:
 
 def is_table(name: str) -> bool:
     """Whether a release may have a table of this name."""
-    return name in (TABLE, PEOPLE, COUNTERFEITS, *FORMER) or is_value_table(name)
+    return name in (TABLE, PEOPLE, TUPLES, COUNTERFEITS, *FORMER) or is_value_table(name)
 
 
 def public_half(folder: Path) -> Path:

@@ -8,6 +8,7 @@ opinion (`reveil.verify.reading`).
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -35,6 +36,7 @@ from reveil.published.format import (
     SUFFIXES,
     TABLE,
     TEXT,
+    TUPLES,
     VALUES,
     is_table,
     is_value_table,
@@ -59,6 +61,7 @@ class Published:
     table: pl.DataFrame
     counterfeits: pl.DataFrame | None = None  # group, count
     values: Mapping[str, pl.DataFrame] | None = None
+    tuples: pl.DataFrame | None = None  # of two tables: group, values of several columns side by side, count
     ours: bool = False  # Reveil wrote it: a category is written as it is, or in braces where it would look like a set
 
 
@@ -88,14 +91,18 @@ def _fitted(published: Published, where: str) -> Published:
 def read_published(source: Any, policy: Policy | None = None, options: ReadOptions = PLAIN) -> Published:
     """The same where two tables need not fit together; a pair of tables is (people, values)."""
     if hasattr(source, "certificate") and hasattr(source, "table"):  # a Release
-        return Published(source.table, source.counterfeits, source.values, ours=True)
+        return Published(source.table, source.counterfeits, source.values, source.tuples, ours=True)
     if isinstance(source, tuple):
         people, values = (read_cells(table, policy, options) for table in source)
         return _two_tables("two tables", {PEOPLE: people, VALUES: values})
     if not isinstance(source, str | Path):
         return Published(read_table(source, options))
     path = Path(source).parent if _in_release(Path(source)) else Path(source)
-    return _read_folder(public_half(path), policy) if path.is_dir() else Published(read_cells(source, policy, options))
+    if not path.is_dir():
+        return Published(read_cells(source, policy, options))
+    published = _read_folder(public_half(path), policy)
+    stop_if(_changed_files(public_half(path)))  # of a series, the ledger knows better than the package
+    return published
 
 
 def read_cells(source: Any, policy: Policy | None = None, options: ReadOptions = PLAIN) -> pl.DataFrame:
@@ -140,6 +147,21 @@ def read_tables(public: Path) -> dict[str, pl.DataFrame]:
         reason = str(error).partition("\n")[0]
         remedy = "name a release folder, or restore it from a backup"
         raise InputError(Fault("R603", f"release in {public}", f"cannot be read: {reason}", remedy)) from None
+
+
+def _changed_files(public: Path) -> list[Fault]:
+    """Files that are not those of which the data package has the hashes."""
+    if not _has_package(public):
+        return []
+    changed = []
+    for resource in json.loads((public / PACKAGE).read_bytes())["resources"]:
+        with (public / resource["path"]).open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        if resource.get("hash", f"sha256:{digest}") != f"sha256:{digest}":
+            changed.append(resource["path"])
+    message = "is not the file that was released: its hash is another than the one in the data package"
+    remedy = f"get the release again; to read the changed files all the same, copy them without {PACKAGE}"
+    return [Fault("R607", f"file {public / name}", message, remedy) for name in changed]
 
 
 def read_file(file: Path, fields: Fields | None = None, *, escaped: bool = False) -> pl.DataFrame:
@@ -228,8 +250,10 @@ def _two_tables(where: str, tables: Mapping[str, pl.DataFrame]) -> Published:
     )
     try:
         shown = [_counted(named[name]) for name in stated]
-        people, *shown = _alike_groups([named[PEOPLE], *shown])
-        return Published(people, None, {_value_column(table): table for table in shown})
+        beside = [_counted(named[TUPLES])] if TUPLES in named else []
+        people, *shown = _alike_groups([named[PEOPLE], *beside, *shown])
+        tuples = shown.pop(0) if beside else None
+        return Published(people, None, {_value_column(table): table for table in shown}, tuples)
     except (ValueError, pl.exceptions.PolarsError) as error:
         message = f"its tables do not fit together: {str(error).partition(chr(10))[0]}"
         raise InputError(Fault("R603", where, message, "restore them from a backup")) from None

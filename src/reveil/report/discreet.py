@@ -16,8 +16,9 @@ from typing import Any
 import polars as pl
 
 from reveil.guarantees.catalog import descriptors
+from reveil.policy.column import Column
 from reveil.policy.method import GLOBAL_SCHEMES, MethodSection
-from reveil.policy.policy import Column, Policy
+from reveil.policy.policy import Policy
 
 PUBLISHED = ("quasi", "sensitive", "insensitive")
 WAYS = ("hierarchy", "widths", "cuts", "prefixes", "levels", "order")

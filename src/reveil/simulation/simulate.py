@@ -39,7 +39,7 @@ compromised = 1   # even if any 1 person's value is known, nobody else's is gues
 refill = "never"  # places that people leave stay theirs
 {k}
 [method]
-{two_tables}infeasible = "withhold"   # people of too frequent values are left out and counted
+{two_tables}infeasible = "wait"   # newcomers for whom there is no group yet wait, and are counted
 """,
     "freely": """model = "global"
 l = 2                         # over all releases: at most 1/2 that a person was ever linked to a value

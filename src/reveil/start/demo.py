@@ -117,7 +117,7 @@ WAYS: dict[str, dict[str, Any]] = {
     "closed cohorts, one table": {"guarantee": {"model": "compromise-safety", "m": 4, "compromised": 1, "refill": 2}},
     "closed cohorts, two tables (default)": {
         "guarantee": {"model": "compromise-safety", "m": 4, "compromised": 1, "k": 5},
-        "method": {"publish": "anatomy", "infeasible": "withhold"},
+        "method": {"publish": "anatomy", "infeasible": "wait"},
     },
 }
 QUERIES, SELECTED = 500, 0.05  # COUNT queries, and the share of people that each selects

@@ -11,9 +11,11 @@ from fractions import Fraction
 
 from reveil.base.words import some
 from reveil.guarantees import compromise_safety, k_anonymity, l_diversity, t_closeness
-from reveil.start.columns import Facts
+from reveil.start.looks import Facts
 
-K, L, M, T = 5, 3, 6, "0.2"
+K, L, M = 5, 3, 6
+T = ((2, "0.2"), (5, "0.3"))  # for so many sensitive columns; each one costs detail
+LARGEST_T = "0.5"
 ROOM = Fraction(4, 5)  # of what the first table allows: newcomers of later releases may be more one-sided
 FEWEST = 3  # values in a group, so that one known person leaves two for the others
 CHANGES = """[values]
@@ -42,7 +44,7 @@ k = {k}                      # in each release at least this many people share a
 [method]
 publish = "anatomy"        # two tables: people, and the values of each group; or "generalized": one
 people = "boxes"           # or "exact": people as they are, where it is no secret who is in the table
-infeasible = "withhold"    # people of too frequent values are left out, and counted; or "refuse"
+infeasible = "wait"        # newcomers without a group wait for more; or "refuse", or "withhold" by value
 """
 REFUSE = """
 [method]
@@ -66,16 +68,13 @@ def promise(sensitive: Sequence[Facts], rows: int, *, known_again: bool, changin
     alone = OPEN + "[guarantee]\n{}" + _single(sensitive, rows) + REFUSE
     if not known_again or not sensitive:
         return alone.format("")
-    if len(sensitive) > 1:
-        return alone.format(ALONE.format(why="for that, join the sensitive columns into one or drop all but one"))
-    most = rows // sensitive[0].top_rows if sensitive[0].top_rows else M
+    worst = max(sensitive, key=lambda facts: facts.top_rows)
+    most = rows // worst.top_rows if worst.top_rows else M
     m = min(M, int(ROOM * most))
     if m < FEWEST:
-        return alone.format(ALONE.format(why=f"one value stands in {_percent(sensitive[0])} of rows"))
+        return alone.format(ALONE.format(why=f"one value stands in {_percent(worst)} of rows"))
     room = "" if m == M else ";\n# fewer leave room for later releases"
-    frequent = (
-        f"# The most frequent sensitive value stands in {_percent(sensitive[0])} of rows, which allows m up to {most}"
-    )
+    frequent = f"# The most frequent sensitive value stands in {_percent(worst)} of rows, which allows m up to {most}"
     values = CHANGES.format(hint=HINT if changing else "")
     cohorts = COHORTS.format(m=m, k=min(K, rows) or K, model=compromise_safety.DESCRIPTOR.name)
     return f"{values}[guarantee]\n{frequent}{room}.\n{cohorts}"
@@ -96,7 +95,9 @@ def _single(sensitive: Sequence[Facts], rows: int) -> str:
     worst = max(sensitive, key=lambda facts: facts.top_rows)
     most = rows // worst.top_rows if rows else L
     if most < 2:
-        return CLOSENESS.format(t=T, model=t_closeness.DESCRIPTOR.name) + size
+        t = next((t for columns, t in T if len(sensitive) <= columns), LARGEST_T)
+        many = "" if t == T[0][1] else f"# So many sensitive columns leave little detail at t = {T[0][1]}.\n"
+        return many + CLOSENESS.format(t=t, model=t_closeness.DESCRIPTOR.name) + size
     note = f"# The most frequent sensitive value stands in {_percent(worst)} of rows, which allows l up to {most}.\n"
     fewest = f"l = {min(L, most)}                      # each group has at least this many sensitive values\n"
     return f'{note}model = "{l_diversity.DESCRIPTOR.name}"\n{fewest}{size}'

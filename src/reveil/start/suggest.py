@@ -1,6 +1,6 @@
 """A first policy for a table nobody has described yet: roles and generalisations, each with its reason.
 
-Works offline from the names and values of the columns (`reveil.looks`), and errs on the side of caution: what
+Works offline from the names and values of the columns (`reveil.start.columns`), and errs on the side of caution: what
 it does not understand is treated as known to outsiders, and what could name a person is never published.
 The draft gives reasons, counts and shares; it never quotes a value of the table, because policies are shared.
 """
@@ -17,13 +17,16 @@ import polars as pl
 
 from reveil.base.errors import Fault, InputError
 from reveil.hierarchies.files import read_paths
-from reveil.policy.policy import Role
+from reveil.policy.column import Role
 from reveil.report.toml_text import inline, key
-from reveil.start.columns import CHANGING, Confidence, Facts, Look, advise, named, words
+from reveil.start.columns import Advice, Confidence, advise
+from reveil.start.looks import Facts, Look, words
 from reveil.start.promises import promise
+from reveil.start.vocabulary import CHANGING, PERIODS, SHORT_KEYS, named
 
 MOST_PERIODS = 400  # releases that one table may hold
 MOST_QUASI = 10  # more quasi-identifiers than this leave little detail
+FEWEST, ABOUT = 3, 5  # so many columns about one matter, and a fifth of all, say what a table is about
 SECTIONS: Mapping[Role, str] = {
     "identifier": "Says which rows of different releases are the same person. Never published.",
     "quasi": "Others may know these (quasi-identifiers). They are generalised until nobody stands out.",
@@ -73,8 +76,14 @@ def suggest(frame: pl.DataFrame) -> tuple[Suggestion, ...]:
     [('patient_id', 'identifier', 'sure'), ('age', 'quasi', 'sure'), ('diagnosis', 'sensitive', 'likely')]
     """
     looks = [Look(column) for column in frame]
-    advices = [advise(look) for look in looks]
+    medical = sum(look.subject == "health" for look in looks)
+    for look in looks:
+        look.medical = medical > (look.subject == "health")
+    advices = _in_company(frame.columns, looks, [advise(look) for look in looks])
     ranks = [advice.rank if advice.role == "identifier" else -1 for advice in advices]
+    if max(ranks, default=-1) < 0 and (place := _repeated_key(frame, looks, advices)) is not None:
+        advices[place] = Advice("identifier", "Its values come again from period to period, as people do.", "likely")
+        ranks[place] = 0
     chosen = ranks.index(max(ranks)) if ranks and max(ranks) >= 0 else -1
     for place, advice in enumerate(advices):
         if advice.role == "identifier" and place != chosen:
@@ -88,6 +97,60 @@ def suggest(frame: pl.DataFrame) -> tuple[Suggestion, ...]:
         Suggestion(name, a.role, {"role": a.role, **a.spec}, a.reason, a.confidence, look.facts)
         for name, a, look in zip(frame.columns, advices, looks, strict=True)
     )
+
+
+def _in_company(names: Sequence[str], looks: Sequence[Look], advices: Sequence[Advice]) -> list[Advice]:
+    """What the other columns of a table tell about one: whose square or logarithm it is, what the table is about."""
+    own = dict(zip(names, advices, strict=True))
+    bases = [_base(name, names) for name in names]
+    private = [look.subject for look, advice in zip(looks, advices, strict=True) if advice.role == "sensitive"]
+    about = max(set(private), key=lambda subject: (private.count(subject), str(subject)), default=None)
+    told = about is not None and private.count(about) >= FEWEST and ABOUT * private.count(about) >= len(names)
+    result = []
+    for advice, other, look in zip(advices, bases, looks, strict=True):
+        base = None if other is None else own[other]
+        if base is not None and base.role in ("quasi", "sensitive") and look.kind == "number":
+            reason = "By its name it is made from another column, and tells the same."
+            result.append(advice._replace(role=base.role, reason=reason, confidence="likely", spec={"type": "number"}))
+        elif told and _says_nothing(look, advice):
+            reason = f"Its name says nothing. The table is about {about}, so this may be, too: unsure, look twice."
+            result.append(advice._replace(role="sensitive", reason=reason))
+        else:
+            result.append(advice)
+    return result
+
+
+def _says_nothing(look: Look, advice: Advice) -> bool:
+    unknown = advice.role == "quasi" and advice.confidence == "guess"
+    return unknown and look.kind in ("number", "flag") and not look.named(PERIODS)
+
+
+def _base(name: str, names: Sequence[str]) -> str | None:
+    """The column of which this is the square or logarithm, by its name."""
+    tries = [name.removesuffix(end) for end in ("sq", "_sq", "squared", "_squared", "2")]
+    tries += [name.removeprefix(start) for start in ("log_", "log", "ln_", "ln", "l")]
+    return next((base for base in tries if base != name and base in names), None)
+
+
+def _repeated_key(frame: pl.DataFrame, looks: Sequence[Look], advices: Sequence[Advice]) -> int | None:
+    """A column of codes that, with a period, names each row: a table of several releases of the same people."""
+    rows = frame.height
+    periods = [
+        n for n, look in enumerate(looks) if look.named(PERIODS) and 1 < (look.facts.distinct or 0) <= MOST_PERIODS
+    ]
+    keys = [
+        n
+        for n, (look, advice) in enumerate(zip(looks, advices, strict=True))
+        if (look.kind == "text" or look.whole)
+        and not look.facts.missing
+        and (advice.confidence == "guess" or look.joined in SHORT_KEYS.split())
+        and rows > 2 * (look.facts.distinct or 0) > 2 * FEWEST
+    ]
+    pairs = ((key, period) for key in keys for period in periods if key != period)
+    unique = (
+        key for key, period in pairs if frame.select(frame.columns[key], frame.columns[period]).n_unique() == rows
+    )
+    return next(unique, None)
 
 
 def _period(frame: pl.DataFrame, key: int, looks: Sequence[Look]) -> str | None:
@@ -105,12 +168,12 @@ def draft_policy(
     suggestions: Sequence[Suggestion],
     name: str,
     hierarchies: Mapping[str, str] | None = None,
-    query: str | None = None,
+    reading: Mapping[str, Any] | None = None,
 ) -> str:
     """The text of a `reveil.toml` with a comment for every column.
 
-    `hierarchies` are files beside the table, by column (`find_hierarchies`); quasi-identifiers use theirs. `query` is
-    what the table was read with from a database: the policy keeps it.
+    `hierarchies` are files beside the table, by column (`find_hierarchies`); quasi-identifiers use theirs. `reading` is
+    how the table was read (`first_look`): the policy keeps it.
 
     >>> draft = draft_policy(suggest(pl.DataFrame({"age": [31, 35, 35], "sex": ["F", "M", "F"]})), "people")
     >>> print(draft.split("[columns]")[1].split("[values]")[0].strip())
@@ -133,7 +196,8 @@ def draft_policy(
         "# The comments hold reasons, counts and shares, but no values of the table.",
         *lone,
         *("", "[series]", f"name = {inline(name or 'series')}"),
-        *(("", "[input]", f"query = {inline(query)}") if query else ()),
+        *(("", "[input]") if reading else ()),
+        *(f"{name} = {inline(value)}" for name, value in (reading or {}).items()),
         *("", "[columns]"),
     ]
     for role, title in SECTIONS.items():

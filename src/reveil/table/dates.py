@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from reveil.policy.policy import DateOrder
+from reveil.policy.column import DateOrder
 
 TIME = r"([01]\d|2[0-3]):[0-5]\d(:[0-5]\d([.,]\d+)?)?( ?(Z|[+-]\d\d(:?\d\d)?))?"
 WAYS: dict[str, tuple[str, str, DateOrder | None]] = {  # how it looks -> shape, what Polars calls it, what is first

@@ -24,8 +24,9 @@ from reveil.base.words import some
 from reveil.guarantees.descriptor import TRANSITIONS
 from reveil.hierarchies import scales
 from reveil.hierarchies.tree import Hierarchy
+from reveil.policy.column import Column
 from reveil.policy.method import GLOBAL_SCHEMES, MethodSection
-from reveil.policy.policy import Column, Policy
+from reveil.policy.policy import Policy
 from reveil.table.numbers import first_rows
 
 Codes = NDArray[np.int32]

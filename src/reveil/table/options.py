@@ -25,6 +25,9 @@ class ReadOptions:
     query: str | None = None
     sheet: str | None = None
     multiline: bool = False
+    header: bool = True  # of a text file; without one, columns are column_1, column_2 ...
+    strip: bool = False  # blanks around texts are no part of them
+    row_index: bool = False  # a first column without a name numbers the rows, and is left out
     max_megabytes: int = 4_000
     max_columns: int = 10_000
     max_cell: int = 10_000_000
@@ -49,6 +52,7 @@ def checked_names(names: Iterable[str], where: str, *, index: bool = False) -> l
     faults = [Fault("R107", where, what, "name it; write files without a row index")] if places else []
     for name in (name for name, count in Counter(filter(None, stripped)).items() if count > 1):
         what = f"the column name '{name}' occurs {stripped.count(name)} times"
-        faults.append(Fault("R107", where, what, "give every column its own name"))
+        remedy = "give every column its own name; if the file has no header line: header = false under [input]"
+        faults.append(Fault("R107", where, what, f"{remedy} (`reveil init --no-header` writes it)"))
     stop_if(faults)
     return stripped

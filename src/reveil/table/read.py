@@ -44,6 +44,8 @@ ANYWHERE = (
     "max_columns",
     "max_cell",
     "accept",
+    "strip",
+    "row_index",
 )  # options that every source honours
 SUFFIXES = (*TEXT, *(s + ".gz" for s in TEXT), *COLUMNAR, ".xlsx", *STATS)
 
@@ -76,6 +78,7 @@ def read_table(
     frame = frame.with_columns(pl.col(pl.Null, pl.Categorical, pl.Enum).cast(pl.String))
     frame = frame.with_columns(texts(column) for column in frame if column.dtype == pl.Object)
     stop_if(limit_faults(frame, options, where))
+    frame = _stripped(frame, options.nulls) if options.strip else frame
     return frame if options.nulls == ("",) else frame.with_columns(_known(column, options.nulls) for column in frame)
 
 
@@ -85,8 +88,14 @@ def _without_nameless(frame: pl.DataFrame, options: ReadOptions, where: str) -> 
         return frame
     if not counts_rows(frame[NAMELESS]):
         checked_names(["", *frame.columns[1:]], where)
-    stop_if([] if "row-index" in options.accept else [index_fault("")])
+    stop_if([] if options.row_index or "row-index" in options.accept else [index_fault("")])
     return frame.drop(NAMELESS)
+
+
+def _stripped(frame: pl.DataFrame, nulls: tuple[str, ...]) -> pl.DataFrame:
+    """Texts without the blanks around them; where nothing else is left, the cell is empty, and missing if that is."""
+    bare = frame.with_columns(pl.col(pl.String).str.strip_chars())
+    return bare.with_columns(pl.when(pl.col(pl.String) != "").then(pl.col(pl.String))) if "" in nulls else bare
 
 
 def declares_types(source: Any) -> bool:
@@ -157,7 +166,7 @@ def _from_file(path: Path, where: str, options: ReadOptions, found_out: bool) ->
         raise refusal("R102", where, f"the suffix '{kind}' is not known", f"use one of {' '.join(SUFFIXES)}")
     check_size(path.stat().st_size, options, where)
     text = kind.removesuffix(".gz") in TEXT
-    used = ("delimiter", "encoding", "multiline") if text else ("sheet",) if kind == ".xlsx" else ()
+    used = ("delimiter", "encoding", "multiline", "header") if text else ("sheet",) if kind == ".xlsx" else ()
     _refuse_unused(options, (*ANYWHERE, *used), where)
     try:
         return (

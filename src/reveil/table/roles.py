@@ -15,7 +15,8 @@ import polars as pl
 
 from reveil.base.errors import Fault, InputError, stop_if
 from reveil.base.words import some
-from reveil.policy.policy import Column, ColumnType, DateOrder, Policy, Publication
+from reveil.policy.column import Column, ColumnType, DateOrder
+from reveil.policy.policy import Policy, Publication
 from reveil.table.cells import texts
 from reveil.table.doubts import doubtful_rows, without_index
 from reveil.table.numbers import first_rows, mark_of

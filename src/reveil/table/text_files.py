@@ -48,6 +48,8 @@ def read_text(path: Path, where: str, options: ReadOptions, *, found_out: bool =
     first = _first_lines(data) if found_out else lines[: lines.find(b"\n") + 1] or lines
     look = _dialect(data, first, where, options)
     check_width(len(look.names), options, where)
+    if not options.header:
+        data = look.delimiter.join(look.names).encode() + b"\n" + data.lstrip(b"\r\n")
     if len(look.names) > 1 and data.endswith((b"\n\n", b"\n\r\n")):
         data = data.rstrip(b"\r\n") + b"\n"
     if data.endswith(look.delimiter.encode()):
@@ -158,6 +160,8 @@ def _dialect(data: bytes, first: bytes, where: str, options: ReadOptions) -> Dia
     if options.decimal not in (None, ".", ","):
         faults.append(Fault("R106", where, f"the decimal mark {options.decimal!r} is none", "pass . or a comma"))
     stop_if(faults)
+    if not options.header:
+        return Dialect(mark, [f"column_{place}" for place in range(1, len(header) + 1)])
     return Dialect(mark, checked_names(header, where, index=True))
 
 

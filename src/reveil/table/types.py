@@ -15,7 +15,7 @@ import polars as pl
 
 from reveil.base.errors import Fault, brief
 from reveil.base.words import some
-from reveil.policy.policy import Column, ColumnType, DateOrder
+from reveil.policy.column import Column, ColumnType, DateOrder
 from reveil.table.cells import TYPED, texts
 from reveil.table.dates import read_days
 from reveil.table.numbers import EXACT, INTEGER, about_thousands, first_rows, mark_of, parse, plain

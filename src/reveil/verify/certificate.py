@@ -16,6 +16,7 @@ from reveil.base.version import __version__
 from reveil.base.words import some
 from reveil.policy.policy import Policy
 from reveil.policy.promise import promise_text, verdict_text
+from reveil.policy.several import known_limit
 
 if TYPE_CHECKING:
     from reveil.verify.verify import Verification
@@ -153,9 +154,11 @@ def assumptions(policy: Policy) -> list[str]:
         sentences.append(f"Published, but dealt out anew within each group: {', '.join(insensitive)}.")
     elif insensitive:
         sentences.append(f"Published unchanged, because they tell nobody anything: {', '.join(insensitive)}.")
-    harmless = policy.guarantee.headline.harmless_values
-    if harmless:
-        sentences.append(f"Harmless, so that no bound is promised for them: {', '.join(harmless)}.")
+    listed = {name: ", ".join(policy.harmless(name)) for name in policy.named("sensitive")}
+    for names in sorted({*listed.values()} - {""}):
+        of = [repr(name) for name in listed if listed[name] == names]
+        where = f" ({', '.join(of)})" if len(of) < len(listed) else ""
+        sentences.append(f"Harmless, so that no bound is promised for them: {names}{where}.")
     if policy.guarantee.descriptor.follows_people:
         sentences += [
             "Who leaves does not depend on their value. Where it does (people die of diseases), who left has such a "
@@ -188,6 +191,7 @@ def limits(policy: Policy, release: int | None, alone: int = 0) -> list[str]:
             f"Insensitive cells stay with their person ({', '.join(policy.named('insensitive'))}): people can be known "
             "again by them from release to release, and told apart within their box."
         )
+    sentences += known_limit(policy)
     if isinstance(getattr(policy.guarantee.headline, "refill", None), int):
         sentences.append(
             "Places are refilled by newcomers who have their values: a place stays vacant where none of those who may "

@@ -29,6 +29,7 @@ from reveil.published.format import (
     PACKAGE,
     PEOPLE,
     TABLE,
+    TUPLES,
     VALUES,
     value_tables,
 )
@@ -46,6 +47,7 @@ class Reading:
     table: pl.DataFrame
     counterfeits: pl.DataFrame | None = None
     people: pl.DataFrame | None = None
+    tuples: pl.DataFrame | None = None  # values of several columns side by side: group, each of them, count
 
 
 def published_columns(policy: Policy) -> list[str]:
@@ -65,7 +67,7 @@ def read_release(public: Path, policy: Policy) -> Reading:
         if former := [name for name in FORMER if name in names]:
             raise ValueError(f"{' and '.join(former)} are tables of an earlier version, now {PEOPLE} and {VALUES}")
         tables = {name: typed(read_published(path), package, name) for name, path in names.items()}
-        return Reading(package, _spread(tables, policy), None, tables[PEOPLE])
+        return Reading(package, _spread(tables, policy), None, tables[PEOPLE], _beside(tables, policy))
     table = typed(read_published(names[TABLE]), package)
     if COUNTERFEITS not in names:
         return Reading(package, table)
@@ -127,6 +129,18 @@ def _spread(tables: Mapping[str, pl.DataFrame], policy: Policy) -> pl.DataFrame:
             raise ValueError(f"the groups of the tables of values differ in size for {column!r}")
         spread = spread.with_columns(values[column]) if spread.width else values.select(GROUP, column)
     return spread
+
+
+def _beside(tables: Mapping[str, pl.DataFrame], policy: Policy) -> pl.DataFrame | None:
+    """The table of values side by side, where the policy has one and nowhere else."""
+    together, stated = policy.method.together, tables.get(TUPLES)
+    if (stated is None) != (together is None):
+        raise ValueError(f"table {TUPLES!r} is {'missing' if stated is None else 'not what the policy publishes'}")
+    if stated is not None and (
+        stated.columns != [GROUP, *(together or ()), COUNT] or not (stated[COUNT].fill_null(0) > 0).all()
+    ):
+        raise ValueError(f"table {TUPLES!r} has other columns than the policy says, or a count that is not positive")
+    return stated
 
 
 def read_others(published: Any, policy: Policy) -> pl.DataFrame:

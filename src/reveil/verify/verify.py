@@ -31,6 +31,7 @@ from reveil.verify.judges.counts import among
 from reveil.verify.judges.registry import judges
 from reveil.verify.leaks import measured_limits
 from reveil.verify.reading import Reading, grouped, published_columns, read_release
+from reveil.verify.tuples import check_tuples, told_by_tuples
 from reveil.verify.waiting import Waiting, who_waits
 
 
@@ -145,12 +146,15 @@ def check_reading(
         findings += compare(table, view, truth)
         findings += covered(view, shown, truth, policy, seated.known.hierarchies)
     waiting, limits = Waiting(), list[str]()
+    if reading.tuples is not None:
+        findings += check_tuples(reading.tuples, table, truth, history)
+        limits += told_by_tuples(reading.tuples)
     if truth is not None and truth.members is not None and truth.left_out is not None:
         everybody = pl.concat([truth.members, truth.left_out], how="diagonal_relaxed")
-        waiting = who_waits(everybody, history, policy.guarantee, policy.named("sensitive"))
+        waiting = who_waits(everybody, history, policy)
         findings += _waited(waiting)
         odd = odd_changes(policy, history, everybody)
-        limits = [*waiting.limits(), *odd, *measured_limits(policy, history, everybody, table, bool(odd))]
+        limits += [*waiting.limits(), *odd, *measured_limits(policy, history, everybody, table, bool(odd))]
     verdicts = [verdict for judge in seated.judges for verdict in judge.judge(view, history)]
     sizes, fakes = view.sizes(), view.counterfeits
     alone = int(np.count_nonzero((fakes > 0) & (sizes - fakes == 1)))
@@ -174,7 +178,7 @@ def _box_sizes(people: pl.DataFrame) -> tuple[int, ...]:
 
 def _waited(waiting: Waiting) -> list[Check]:
     """Nobody is shown whom an earlier release left out because of their value."""
-    if not (waiting.people or waiting.shown):
+    if not (waiting.people or waiting.crowd or waiting.shown):
         return []
     finding = f"{some(waiting.shown, 'person', 'people')} shown who had to wait because of their value"
     return [Check("people who waited", waiting.shown == 0, finding)]

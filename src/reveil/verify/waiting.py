@@ -3,75 +3,165 @@
 A newcomer who waits while others of the same release are shown, or while there were enough of them for a group, was
 chosen by value. How sure a guess is then: the share of the most frequent value among those who wait. Whoever was so
 chosen must not be shown later: their group and what waiting told would be put together.
+
+But for those who waited all together by the rule (`infeasible = "wait"`). What is told of such a crowd is that some
+value was too frequent in it. If they are shown later in one cohort with all that is known of it, beliefs rise by no
+more than what that event rules out: the bound must hold with so much to spare.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import comb
 
 import polars as pl
 
 from reveil.base.words import some
 from reveil.guarantees.k_anonymity import KAnonymity
-from reveil.guarantees.lasting import ManyValues
+from reveil.guarantees.lasting import CohortTerms, ManyValues
 from reveil.history.history import History
-from reveil.policy.guarantee import Guarantee
+from reveil.policy.policy import Policy
+from reveil.verify.judges.cohort_bounds import promised_guess
 from reveil.verify.judges.counts import written
 
 
 @dataclass(frozen=True)
 class Waiting:
-    """Newcomers who wait because of their value now, how sure a guess of theirs is, and who was shown all the same."""
+    """Newcomers who wait because of their values now, how sure a guess of theirs is, and who was shown all the same."""
 
     people: int = 0
     sure: Mapping[str, Fraction] = field(default_factory=dict)  # by sensitive column
     shown: int = 0  # people in this release who had waited because of their value
+    crowd: int = 0  # newcomers who wait all together, besides
+    among: Mapping[str, Fraction] = field(default_factory=dict)  # the share of the most frequent value in the crowd
 
     def limits(self) -> list[str]:
         """What being left out tells about those who wait, for the certificate."""
-        if not self.people:
-            return []
-        sure = ", ".join(f"{name!r} with a chance of {written(chance)}" for name, chance in self.sure.items())
-        return [
-            f"{some(self.people, 'newcomer')} of this table wait because of their value. Whoever knows that they were "
-            f"in the table, and how people are chosen, guesses it right: {sure}. They are outside the promise, and are "
-            "not shown later."
-        ]
+        limits = []
+        if self.people:
+            limits.append(
+                f"{some(self.people, 'newcomer')} of this table wait because of their value. Whoever knows that they "
+                f"were in the table, and how people are chosen, guesses it right: {_chances(self.sure)}. They are "
+                "outside the promise, and are not shown later."
+            )
+        if self.crowd:
+            limits.append(
+                f"{some(self.crowd, 'newcomer')} of this table wait all together, because some value is too frequent "
+                "among them for what is promised. Whoever knows that they were in the table learns that, and of no one "
+                f"more than of another; the most frequent value is guessed right with its share: {_chances(self.among)}"
+                ". They are shown later only in one cohort that is large enough for the promise with that knowledge."
+            )
+        return limits
 
 
-def who_waits(members: pl.DataFrame, history: History, guarantee: Guarantee, columns: Sequence[str]) -> Waiting:
+def _chances(by_column: Mapping[str, Fraction]) -> str:
+    return ", ".join(f"{name!r} with a chance of {written(chance)}" for name, chance in by_column.items())
+
+
+@dataclass
+class _Past:
+    """Who was shown, who was chosen by value, who waited in a crowd; and everybody who waited or was new, by crowd."""
+
+    enough: int
+    published: set[int] = field(default_factory=set)
+    chosen: set[int] = field(default_factory=set)
+    crowded: set[int] = field(default_factory=set)
+    crowds: list[set[int]] = field(default_factory=list)
+
+    def go_on(self, members: pl.DataFrame, *, together: bool) -> None:
+        """One release more; `together`: its rule was that newcomers without a group all wait."""
+        here, away = _people(members, shown=True), _people(members, shown=False)
+        pool = (here | away) - self.published - self.chosen
+        fresh = pool - self.crowded
+        if (fresh & here) or (not together and len(fresh) >= self.enough):
+            self.chosen |= fresh & away
+        waiting = (pool & away) - self.chosen
+        if together and waiting and len(pool) >= self.enough:
+            self.crowds.append(pool)
+            self.crowded |= waiting
+        self.published |= here
+
+
+def who_waits(members: pl.DataFrame, history: History, policy: Policy) -> Waiting:
     """`members` are all people of the release that is judged: person, group (-1: left out) and their values."""
-    many = guarantee.find(ManyValues)
-    if many is None:
+    many = policy.guarantee.find(ManyValues)
+    if many is None or not (_left(members) or _left(history.members)):
         return Waiting()
-    k = guarantee.find(KAnonymity)
-    enough = max(many.m, 1 if k is None else k.k)
-    chosen, published = set[int](), set[int]()
+    k = policy.guarantee.find(KAnonymity)
+    past = _Past(max(many.m, 1 if k is None or policy.method.boxed else k.k))
     if history.head:
-        for past in history.members.sort("release").partition_by("release", maintain_order=True):
-            _go_on(past, chosen, published, enough)
-    before = frozenset(chosen)
-    _go_on(members, chosen, published, enough)
-    now = chosen - before
-    theirs = members.filter(pl.col("person").is_in(list(now)))
-    sure = {name: _largest_share(theirs[name]) for name in columns if now}
-    return Waiting(len(now), sure, len(before & _people(members, shown=True)))
+        for one in history.members.sort("release").partition_by("release", maintain_order=True):
+            past.go_on(one, together=one["release"][0] in history.waits)
+    chosen, crowded, here = set(past.chosen), past.crowded - past.published, _people(members, shown=True)
+    wrong = (chosen & here) | _told(members, crowded & here, past, policy)
+    past.go_on(members, together=policy.method.infeasible == "wait")
+    now, crowd = past.chosen - chosen, past.crowded - crowded - past.published
+    return Waiting(len(now), _shares(members, now, policy), len(wrong), len(crowd), _shares(members, crowd, policy))
 
 
-def _go_on(members: pl.DataFrame, chosen: set[int], published: set[int], enough: int) -> None:
-    """One release more: newcomers whom it left out are chosen by value, unless all wait and are too few."""
-    left = _people(members, shown=False) - chosen - published
-    here = _people(members, shown=True)
-    new_here = here - chosen - published
-    if new_here or len(left) >= enough:
-        chosen |= left
-    published |= here
+def _left(members: pl.DataFrame) -> bool:
+    return not members.is_empty() and bool((members["group"] < 0).any())
+
+
+def _told(members: pl.DataFrame, shown: set[int], past: _Past, policy: Policy) -> set[int]:
+    """Those of a crowd who are shown now, and not in a cohort that keeps the bound with what is known of the crowd."""
+    terms, wrong = policy.guarantee.find(CohortTerms), set[int]()
+    for group in set(members.filter(pl.col("person").is_in(list(shown)))["group"].to_list()):
+        cohort = members.filter(pl.col("group") == group)
+        people = set(cohort["person"].to_list())
+        if terms is None or people & past.published or not _spared(cohort, people, past, terms, policy):
+            wrong |= people & shown
+    return wrong
+
+
+def _spared(cohort: pl.DataFrame, people: set[int], past: _Past, terms: CohortTerms, policy: Policy) -> bool:
+    """Whether a guess stays within the promise when the crowds that met in this cohort are known to have waited."""
+    others, counts = cohort.height - terms.compromised, list[list[int]]()
+    for name in policy.named("sensitive"):
+        protects = policy.protects(name)
+        listed = cohort[name].value_counts().rows()
+        counts.append([rows for value, rows in listed if protects(value)])
+    chance = Fraction(1)
+    for crowd in past.crowds:
+        met = len(crowd & people)
+        if met:
+            limit = int(promised_guess(terms) * (len(crowd) - terms.compromised))
+            chance -= min(_never_above(rows, cohort.height, met, limit, terms.compromised) for rows in counts)
+    worst = max(max(rows, default=0) for rows in counts)
+    return others > 0 and Fraction(worst, others) <= promised_guess(terms) * chance
+
+
+def _never_above(rows: list[int], size: int, met: int, limit: int, known: int) -> Fraction:
+    """The highest chance that none of `met` people of a cohort's values occurs more than `limit` times among them.
+
+    Values are drawn one after the other. Who is known may be among these people, with any value: they and one place of
+    every value for each of them are left out of account.
+    """
+    if met > 400:  # not worked out
+        return Fraction(1)
+    left = {max(0, met - known): Fraction(1)}  # people who have none of the values so far: the chance of it
+    population = size - known
+    for count in (count - known for count in rows if count - known > limit):
+        after: dict[int, Fraction] = {}
+        for people, chance in left.items():
+            ways = comb(population, people)
+            for own in range(min(limit, people, count) + 1):
+                share = Fraction(comb(count, own) * comb(population - count, people - own), ways)
+                if share:
+                    after[people - own] = after.get(people - own, Fraction(0)) + chance * share
+        left, population = after, population - count
+    return sum(left.values(), Fraction(0))
 
 
 def _people(members: pl.DataFrame, *, shown: bool) -> set[int]:
     return set(members["person"].filter((members["group"] >= 0) == shown).to_list())
+
+
+def _shares(members: pl.DataFrame, people: set[int], policy: Policy) -> dict[str, Fraction]:
+    theirs = members.filter(pl.col("person").is_in(list(people)))
+    return {name: _largest_share(theirs[name]) for name in policy.named("sensitive") if people}
 
 
 def _largest_share(values: pl.Series) -> Fraction:

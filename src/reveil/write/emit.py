@@ -31,6 +31,7 @@ from reveil.published.format import (
     PACKAGE,
     PEOPLE,
     TEXT,
+    TUPLES,
     is_value_table,
 )
 from reveil.published.imprint import Imprint
@@ -46,7 +47,7 @@ def emit(
 ) -> None:
     """Write the public half of a release into an existing folder: one table, or people and values, by name."""
     resources = []
-    keys = [name for name in tables if is_value_table(name)]
+    keys = [name for name in tables if is_value_table(name) or name == TUPLES]
     for name, table in tables.items():
         path = folder / f"{name}.{policy.output.format}"
         resource = _resource(path, write_table(table, path), policy)

@@ -7,7 +7,7 @@ group, so that nobody is known again by them; a policy may leave them with their
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +28,7 @@ class Parted:
     people: Recoded
     values: Mapping[str, pl.DataFrame]
     boxes: pl.DataFrame | None
+    tuples: pl.DataFrame | None = None  # values of several columns side by side
 
 
 def part(frame: pl.DataFrame, encoded: Encoded, plan: Plan, policy: Policy, rng: np.random.Generator) -> Parted:
@@ -47,7 +48,19 @@ def part(frame: pl.DataFrame, encoded: Encoded, plan: Plan, policy: Policy, rng:
         elif spec.role == "quasi":
             parts.append(ColumnBlock(frame.select(name), rows))
     values = {column.name: _counts(frame, encoded, plan, number) for number, column in enumerate(encoded.sensitive)}
-    return Parted(Recoded(tuple(parts)), values, shown)
+    tuples = None if policy.method.together is None else _tuples(frame, encoded, plan, policy.method.together)
+    return Parted(Recoded(tuple(parts)), values, shown, tuples)
+
+
+def _tuples(frame: pl.DataFrame, encoded: Encoded, plan: Plan, together: Sequence[str]) -> pl.DataFrame:
+    """How often each group has each combination of values; a counterfeit's are those that its leaver had."""
+    kept, names = plan.groups >= 0, [column.name for column in encoded.sensitive]
+    columns = [pl.Series(GROUP, np.concatenate([plan.groups[kept], plan.counterfeit_groups]).astype(np.int64))]
+    for number in (names.index(name) for name in together):
+        codes = np.concatenate([encoded.codes[kept, number], fake_codes(plan, number)])
+        columns.append(decode(encoded.sensitive[number], codes, frame[names[number]].dtype).rows()[0])
+    counted = pl.DataFrame(columns).group_by(GROUP, *together).len(COUNT).cast({COUNT: pl.Int64})
+    return counted.sort(GROUP, *together, nulls_last=False)
 
 
 def _boxes(encoded: Encoded, plan: Plan, policy: Policy) -> pl.DataFrame | None:

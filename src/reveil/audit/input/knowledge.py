@@ -150,11 +150,11 @@ def adversary_from(content: Mapping[str, Any], policy: Policy | None, folder: Pa
 
 
 def _go_on(policy: Policy | None, change: Change) -> bool:
-    """Whether the publisher is known to keep places: for harmless values, which repeat in a cohort, and joint views."""
+    """Whether the publisher is known to keep places: for values that repeat in a cohort, and for joint views."""
     if policy is None:
         return False
     headline = policy.guarantee.headline
-    lasting = policy.guarantee.descriptor.follows_people and bool(headline.harmless_values)
+    lasting = policy.guarantee.descriptor.follows_people and headline.keeps_places
     return {"transitions": headline.joint, "never": lasting}.get(change, False)
 
 

@@ -10,6 +10,7 @@ known lost their place, that follows from who was there, and tells nothing.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,7 @@ from reveil.base.arrays import I64, Bools
 from reveil.guarantees.k_anonymity import KAnonymity
 from reveil.guarantees.lasting import ManyValues
 from reveil.policy.guarantee import Guarantee
+from reveil.policy.method import may_wait
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +64,7 @@ class Telling:
         }
 
 
-def what_it_tells(o: Observed, left: LeftOut, guarantee: Guarantee) -> Telling:
+def what_it_tells(o: Observed, left: LeftOut, guarantee: Guarantee, protects: Callable[[object], bool]) -> Telling:
     """Of everybody who was left out; where a promise is kept without looking at values, nobody was chosen by value."""
     none = np.zeros(len(left), dtype=bool)
     many = guarantee.find(ManyValues)
@@ -70,21 +72,24 @@ def what_it_tells(o: Observed, left: LeftOut, guarantee: Guarantee) -> Telling:
         return Telling(left, none, np.full(len(left), -1), np.empty(0, dtype=np.int64))
     k = guarantee.find(KAnonymity)
     enough = max(many.m, 1 if k is None else k.k)
-    mild = np.array([not guarantee.headline.protects(value) for value in o.values], dtype=bool)
+    mild = np.array([not protects(value) for value in o.values], dtype=bool)
     by_value, named = none.copy(), np.full(len(left), -1)
-    chosen, published = set[int](), set[int]()
+    chosen, crowded, published = set[int](), set[int](), set[int]()
     later: set[int] = set()
     for release in range(len(o.releases)):
         here = set(o.app_person[o.app_release == release].tolist())
         entries = np.flatnonzero(left.release == release)
         away = {int(left.person[entry]) for entry in entries}
-        new = (here | away) - published - chosen
+        new = (here | away) - published - chosen - crowded
         later |= here & (chosen - published)
         if (new & here) or len(new) >= enough:
             mine = [entry for entry in entries if int(left.person[entry]) in new]
             by_value[mine] = True
             named[mine] = _named(_most_shown(o, release, published, mild), left.held[mine])
-            chosen |= new & away
+            if may_wait(guarantee) and not (new & here):
+                crowded |= new & away  # all of them wait: they may be shown in a crowd, as the verifier judges
+            else:
+                chosen |= new & away
         published |= here
     return Telling(left, by_value, named, np.array(sorted(later), dtype=np.int64))
 

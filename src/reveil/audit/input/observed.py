@@ -64,6 +64,7 @@ class Observed:
     quasi: pl.DataFrame | None = None  # of each appearance, where they are known
     unmatched: int = 0  # people of the population who fit no group of any release
     reading: Reading | None = None  # of released tables
+    column: str | None = None  # the sensitive column that it is about, where that is known
 
     @cached_property
     def person_start(self) -> I64:
@@ -123,6 +124,7 @@ class Observed:
             self.cell_rows[cells],
             None if self.quasi is None else self.quasi.filter(pl.Series(keep)),
             reading=self.reading,
+            column=self.column,
         )
 
     def until(self, release: int) -> Observed:

@@ -8,7 +8,7 @@ value that the published tables do not bear out is an error: left out in silence
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +80,8 @@ def observe_series(sources: Sequence[PublishedRelease], column: str) -> Observed
     count = 1 + max(int(source.members["person"].max() or 0) for source in sources)  # type: ignore[arg-type]
     persons = pl.select(pl.format("#{}", pl.int_range(count))).to_series()
     labels = [str(n + 1) for n in range(len(sources))]
-    return assemble(labels, persons, values, joined, pl.concat(fakes), cells.with_columns(code))
+    seen = assemble(labels, persons, values, joined, pl.concat(fakes), cells.with_columns(code))
+    return replace(seen, column=column)
 
 
 def _kept(members: pl.DataFrame) -> pl.DataFrame:

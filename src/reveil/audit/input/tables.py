@@ -118,7 +118,8 @@ class Matched:
         names = [self.releases[n] for n in shown]
         seen = assemble(names, self.names, values, pl.concat(memberships), pl.concat(groups), pl.concat(cells))
         quasi, unmatched = self._quasi(seen, shown)
-        return replace(seen, quasi=quasi, unmatched=unmatched, reading=self._reading(column, shown, seen))
+        reading = self._reading(column, shown, seen)
+        return replace(seen, quasi=quasi, unmatched=unmatched, column=column, reading=reading)
 
     def _quasi(self, seen: Observed, shown: Sequence[int]) -> tuple[pl.DataFrame, int]:
         """The quasi-identifiers of each appearance, and how many people who have a line about a release fit nothing."""

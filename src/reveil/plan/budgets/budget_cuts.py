@@ -81,6 +81,17 @@ class Spare(NamedTuple):
     need: F64
 
 
+class BudgetCutting(NamedTuple):
+    """How segments are cut: what cuts cost, what groups must satisfy, what people can bear, and memory for it."""
+
+    trees: Trees
+    tests: Tests
+    remaining: RemainingBudget
+    scratch: Scratch
+    spare: Spare
+    relaxed: bool  # rows may also be parted by what people need, or dealt by value
+
+
 def split(
     trees: Trees,
     tests: Tests,
@@ -96,28 +107,27 @@ def split(
     size = end - start
     starts, ends, place = (np.empty(size + 1, dtype=np.int64) for _ in range(3))
     spare = Spare(np.empty_like(rows[start:end]), np.empty_like(order[start:end]), place, np.empty(size))
-    scratch = room_for(remaining, tests, trees, rows)
-    groups = split_into(trees, tests, remaining, rows, order, start, end, stop, relaxed, scratch, spare, starts, ends)
+    how = BudgetCutting(trees, tests, remaining, room_for(remaining, tests, trees, rows), spare, relaxed)
+    groups = split_into(how, rows, order, start, end, stop, starts, ends)
     return starts[:groups].copy()
 
 
 @bare_kernel
 def split_into(
-    trees: Trees, tests: Tests, remaining: RemainingBudget, rows: Rows, order: Order, start: int, end: int, stop: int,
-    relaxed: bool, scratch: Scratch, spare: Spare, starts: I64, ends: I64,
-) -> int:  # fmt: skip
+    how: BudgetCutting, rows: Rows, order: Order, start: int, end: int, stop: int, starts: I64, ends: I64
+) -> int:
     """The loop of `split`: fills `starts`, returns the number of groups."""
     groups, s = 0, start
     ends[0], depth = end, 1  # of the segments still to be cut; the last begins at s
     while depth > 0:
         t = ends[depth - 1]
         cut = s
-        if t - s > stop and t - s >= 2 * tests.least:
-            cut = cut_segment(trees, tests, remaining, rows, order, s, t, scratch)
-            if cut == s and relaxed:
-                cut = cut_by_need(trees, tests, remaining, rows, order, s, t, scratch, spare)
-            if cut == s and relaxed:
-                cut = deal_in_two(trees, tests, remaining, rows, order, s, t, scratch, spare)
+        if t - s > stop and t - s >= 2 * how.tests.least:
+            cut = cut_segment(how, rows, order, s, t)
+            if cut == s and how.relaxed:
+                cut = cut_by_need(how, rows, order, s, t)
+            if cut == s and how.relaxed:
+                cut = deal_in_two(how, rows, order, s, t)
         if cut > s:
             ends[depth] = cut
             depth += 1
@@ -130,11 +140,9 @@ def split_into(
 
 
 @bare_kernel
-def fits(
-    tests: Tests, remaining: RemainingBudget, rows: Rows, order: Order, s: int, cut: int, t: int, scratch: Scratch
-) -> bool:
+def fits(how: BudgetCutting, rows: Rows, order: Order, s: int, cut: int, t: int) -> bool:
     """Whether both sides of a cut may be published."""
-    count, work = scratch.tally, scratch.touched
+    tests, remaining, count, work = how.tests, how.remaining, how.scratch.tally, how.scratch.touched
     return (
         min(cut - s, t - cut) >= tests.least
         and affords(remaining, rows, order, s, cut, count, work)
@@ -159,10 +167,9 @@ def hopeful(remaining: RemainingBudget, rows: Rows, order: Order, s: int, t: int
 
 
 @bare_kernel
-def cut_segment(
-    trees: Trees, tests: Tests, remaining: RemainingBudget, rows: Rows, order: Order, s: int, t: int, scratch: Scratch
-) -> int:
+def cut_segment(how: BudgetCutting, rows: Rows, order: Order, s: int, t: int) -> int:
     """Cut rows s..t in two where that loses least, in place. Returns where; s when no cut can be afforded."""
+    trees, tests, remaining, scratch = how.trees, how.tests, how.remaining, how.scratch
     size, best = t - s, scratch.best
     bound = 2**30
     for i in range(s, t):
@@ -182,27 +189,18 @@ def cut_segment(
         if not hopeful(remaining, rows, order, s, t, c, a, b):
             continue
         cut = partition(rows, order, s, t, c, a, b)
-        if fits(tests, remaining, rows, order, s, cut, t, scratch):
+        if fits(how, rows, order, s, cut, t):
             return cut
 
 
 @bare_kernel
-def deal_in_two(
-    trees: Trees,
-    tests: Tests,
-    remaining: RemainingBudget,
-    rows: Rows,
-    order: Order,
-    s: int,
-    t: int,
-    scratch: Scratch,
-    spare: Spare,
-) -> int:
+def deal_in_two(how: BudgetCutting, rows: Rows, order: Order, s: int, t: int) -> int:
     """Cut rows s..t in the middle of a column, for each sensitive value on its own. Returns where, s for not at all.
 
     Both sides then have the values in nearly the proportions of the whole. A cut between two positions has them as
     chance will have it, which people with little left cannot bear unless groups are very large.
     """
+    trees, remaining, scratch = how.trees, how.remaining, how.scratch
     size = t - s
     if size < DEALT * smallest(lowest_need(remaining, order, s, t)) or len(remaining.column) == 0:
         return s
@@ -218,10 +216,10 @@ def deal_in_two(
         if scratch.loss[c] <= 0:
             return s
         scratch.loss[c] = 0.0
-        cut = deal(trees, remaining, rows, order, s, t, c, scratch, spare)
+        cut = deal(how, rows, order, s, t, c)
         after = (cut - s) * segment_cost(trees, rows, s, cut, scratch.rows_at)
         after += (t - cut) * segment_cost(trees, rows, cut, t, scratch.rows_at)
-        if after < before - 1e-9 and fits(tests, remaining, rows, order, s, cut, t, scratch):
+        if after < before - 1e-9 and fits(how, rows, order, s, cut, t):
             return cut
     return s
 
@@ -235,18 +233,9 @@ def lowest_need(remaining: RemainingBudget, order: Order, s: int, t: int) -> flo
 
 
 @bare_kernel
-def deal(
-    trees: Trees,
-    remaining: RemainingBudget,
-    rows: Rows,
-    order: Order,
-    s: int,
-    t: int,
-    c: int,
-    scratch: Scratch,
-    spare: Spare,
-) -> int:
+def deal(how: BudgetCutting, rows: Rows, order: Order, s: int, t: int, c: int) -> int:
     """Bring the lower half of every value's rows, by column c, to the front of s..t. Returns where they end."""
+    trees, remaining, scratch, spare = how.trees, how.remaining, how.scratch, how.spare
     column, base, size = remaining.column[0], trees.first_leaf[c], t - s
     held, at = scratch.tally, scratch.rows_at
     # Two counting sorts: places by position, then rows by value, which keeps the order of positions within a value.
@@ -322,24 +311,15 @@ def order_by_need(remaining: RemainingBudget, rows: Rows, order: Order, s: int, 
 
 
 @bare_kernel
-def cut_by_need(
-    trees: Trees,
-    tests: Tests,
-    remaining: RemainingBudget,
-    rows: Rows,
-    order: Order,
-    s: int,
-    t: int,
-    scratch: Scratch,
-    spare: Spare,
-) -> int:
+def cut_by_need(how: BudgetCutting, rows: Rows, order: Order, s: int, t: int) -> int:
     """Part those who need large groups from those who do not. Returns where, s for not at all.
 
     Those with much left would otherwise be generalised for the sake of those with little. Nobody's region grows by it.
     It is done where it lowers the loss at once, or leaves the others more than two groups to cut.
     """
+    trees, tests, remaining, scratch = how.trees, how.tests, how.remaining, how.scratch
     size = t - s
-    if not order_by_need(remaining, rows, order, s, t, spare):
+    if not order_by_need(remaining, rows, order, s, t, how.spare):
         return s
     before = size * segment_cost(trees, rows, s, t, scratch.rows_at)
     for part in (1, 4, 8, 16, 24, 32, 40, 48):  # in 64ths: as few of the tight ones as can bear each other
@@ -348,7 +328,7 @@ def cut_by_need(
             cut += 1
         if t - cut < tests.least or not large_enough(remaining, order, s, cut, t):
             continue
-        if not fits(tests, remaining, rows, order, s, cut, t, scratch):
+        if not fits(how, rows, order, s, cut, t):
             continue
         after = (cut - s) * segment_cost(trees, rows, s, cut, scratch.rows_at)
         after += (t - cut) * segment_cost(trees, rows, cut, t, scratch.rows_at)

@@ -31,6 +31,7 @@ from reveil.history.history import History
 from reveil.plan.budgets import budget, budget_cuts, statement
 from reveil.plan.budgets.remaining_budget import (
     EarlierGroups,
+    Needs,
     RemainingBudget,
     Target,
     fill_least,
@@ -168,7 +169,7 @@ def remaining_budgets(
             threads.submit(
                 fill_needs,
                 *(visits, past, target, kinds, begin, min(begin + part, lines + 1)),
-                *(encoded.rows, need, worst),
+                *(encoded.rows, Needs(need, worst)),
             )
             for begin in range(0, lines + 1, part)
         ]

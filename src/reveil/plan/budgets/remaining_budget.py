@@ -94,11 +94,19 @@ def tabulate(past: EarlierGroups, slots: int) -> F64:
     return table
 
 
+class Needs(NamedTuple):
+    """The share of a group that must be without a value, by person and slot; and the largest of each person."""
+
+    need: F64
+    worst: F64
+
+
 @bare_kernel
 def fill_needs(
-    visits: I32, past: EarlierGroups, target: Target, kind: I64, begin: int, end: int, rows: int, need: F64, worst: F64
+    visits: I32, past: EarlierGroups, target: Target, kind: I64, begin: int, end: int, rows: int, needs: Needs
 ) -> None:
     """The needs of people begin..end, who were in the groups visits[:, i] (-1: not in this release)."""
+    need, worst = needs
     for i in range(begin, end):
         k, product, present = kind[i], target.bottom[kind[i]] * rows, 0
         for r in range(len(visits)):

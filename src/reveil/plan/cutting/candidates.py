@@ -301,7 +301,7 @@ def cost_of_sides(trees: Trees, c: int, size: int, filled: int, scratch: Scratch
         if low == high:
             continue
         if trees.form[j] == SET:
-            n, m = distinct_sides(local, c, j, a, b, size, trees.first_leaf[j], scratch.mark, scratch.clock)
+            n, m = distinct_sides(scratch, c, j, a, b, size, trees.first_leaf[j])
             ins += (n - 1) * trees.step[j]
             outs += (m - 1) * trees.step[j]
             continue
@@ -324,10 +324,9 @@ def cost_of_sides(trees: Trees, c: int, size: int, filled: int, scratch: Scratch
 
 
 @bare_kernel
-def distinct_sides(
-    local: Rows, c: int, j: int, a: int, b: int, size: int, base: int, mark: I32, clock: I64
-) -> tuple[int, int]:
+def distinct_sides(scratch: Scratch, c: int, j: int, a: int, b: int, size: int, base: int) -> tuple[int, int]:
     """How many different values column j has inside and outside positions a..b of column c."""
+    local, mark, clock = scratch.local, scratch.mark, scratch.clock
     clock[0] += 1
     now, ins, both = clock[0], 0, 0
     for i in range(size):

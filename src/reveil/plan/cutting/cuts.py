@@ -9,6 +9,8 @@ plain Python; the tests compare the two.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from reveil.base.arrays import I32
@@ -25,6 +27,27 @@ from reveil.plan.cutting.candidates import (
 )
 from reveil.plan.cutting.trees import Trees, run_loss, smallest_node
 from reveil.plan.cutting.values import ZERO, Order, Rows, Tests, admits
+
+
+class Cutting(NamedTuple):
+    """How segments are cut: what cuts cost, what groups must satisfy, and memory for both."""
+
+    trees: Trees
+    tests: Tests
+    scratch: Scratch
+    relaxed: bool  # a side that is too short may take rows from the other
+
+
+class Boundaries(NamedTuple):
+    """Room for the groups that are cut: where they begin, whether they are withheld, where segments to be cut end."""
+
+    starts: I32
+    gone: I32
+    ends: I32
+
+
+def boundaries_for(rows: int) -> Boundaries:
+    return Boundaries(*(np.empty(rows + 1, dtype=np.int32) for _ in range(3)))
 
 
 @bare_kernel
@@ -122,36 +145,24 @@ def split(
     Segments of at most `stop` rows are left as they are. Up to `withhold` rows may be withheld where that loses less
     than generalising others for their sake. Returns where the groups begin, in order, and whether each is withheld.
     """
-    starts, gone, ends = (np.empty(end - start + 1, dtype=np.int32) for _ in range(3))
-    scratch = scratch_for(trees, tests, rows)
-    groups = split_into(trees, tests, rows, order, start, end, stop, relaxed, withhold, scratch, starts, gone, ends)
-    return starts[:groups].copy(), gone[:groups].copy()
+    room, how = boundaries_for(end - start), Cutting(trees, tests, scratch_for(trees, tests, rows), relaxed)
+    groups = split_into(how, rows, order, start, end, stop, withhold, room)
+    return room.starts[:groups].copy(), room.gone[:groups].copy()
 
 
 @bare_kernel
 def split_into(
-    trees: Trees,
-    tests: Tests,
-    rows: Rows,
-    order: Order,
-    start: int,
-    end: int,
-    stop: int,
-    relaxed: bool,
-    withhold: int,
-    scratch: Scratch,
-    starts: I32,
-    gone: I32,
-    ends: I32,
+    how: Cutting, rows: Rows, order: Order, start: int, end: int, stop: int, withhold: int, room: Boundaries
 ) -> int:
-    """The loop of `split`: fills `starts` and `gone`, returns the number of groups."""
+    """The loop of `split`: fills the starts of groups, and which are withheld; returns their number."""
+    starts, gone, ends = room
     groups, s = 0, start
     ends[0], depth = end, 1  # of the segments still to be cut; the last begins at s; negative where withheld
     while depth > 0:
         t = ZERO + ends[depth - 1]
         cut, drop = s, 0
-        if t - s > stop and t - s >= 2 * tests.least:
-            cut, drop = cut_segment(trees, tests, rows, order, s, t, relaxed, withhold, scratch)
+        if t - s > stop and t - s >= 2 * how.tests.least:
+            cut, drop = cut_segment(how, rows, order, s, t, withhold)
         if cut > s:
             withhold -= drop
             if drop > 0:  # the rows behind the cut
@@ -167,10 +178,9 @@ def split_into(
 
 
 @bare_kernel
-def cut_segment(
-    trees: Trees, tests: Tests, rows: Rows, order: Order, s: int, t: int, relaxed: bool, withhold: int, scratch: Scratch
-) -> tuple[int, int]:
+def cut_segment(how: Cutting, rows: Rows, order: Order, s: int, t: int, withhold: int) -> tuple[int, int]:
     """Cut rows s..t in two, in place. Returns where (s: not at all) and how many rows behind the cut to withhold."""
+    trees, tests, scratch, relaxed = how
     size, least, best = t - s, tests.least, scratch.best
     now = find_cuts(trees, rows, s, t, least, relaxed or withhold > 0, scratch)
     if size <= EXACT_BELOW and now > 0:

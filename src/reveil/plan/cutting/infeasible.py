@@ -65,4 +65,5 @@ def _passes(tests: values.Tests, test: int, counts: NDArray[Any]) -> bool:
     rows[:, column] = np.repeat(np.arange(len(counts)), counts)
     count, work = np.zeros(len(counts) + 1, dtype=np.int64), np.zeros(len(counts) + 1, dtype=np.int64)
     order = np.arange(len(rows))
-    return len(rows) > 0 and bool(values.admits_values(tests, test, rows, order, 0, len(rows), len(rows), count, work))
+    touched = values.count_values(tests, test, rows, order, 0, len(rows), count, work)
+    return len(rows) > 0 and bool(values.decide(tests, test, count, work, touched, len(rows)))

@@ -68,16 +68,16 @@ def admits(tests: Tests, rows: Rows, order: Order, s: int, t: int, count: I64, w
             return tests.most[0] == 0  # a region without published rows shows that nobody there is present
     if size < tests.least:
         return False
-    for test in range(len(tests.kind)):  # noqa: SIM110 (Numba knows no generators)
-        if not admits_values(tests, test, rows, order, s, t, size, count, work):
+    for test in range(len(tests.kind)):
+        touched = count_values(tests, test, rows, order, s, t, count, work)
+        if not decide(tests, test, count, work, touched, size):
             return False
     return True
 
 
 @bare_kernel
-def admits_values(
-    tests: Tests, test: int, rows: Rows, order: Order, s: int, t: int, size: int, count: I64, work: I64
-) -> bool:
+def count_values(tests: Tests, test: int, rows: Rows, order: Order, s: int, t: int, count: I64, work: I64) -> int:
+    """Count the codes of rows s..t that a test looks at, as far as it needs; returns how many different ones."""
     column = tests.column[test]
     touched = 0
     kind = tests.kind[test]
@@ -92,7 +92,7 @@ def admits_values(
             if touched == enough:
                 break
         count[code] += 1
-    return decide(tests, test, count, work, touched, size)
+    return touched
 
 
 @bare_kernel

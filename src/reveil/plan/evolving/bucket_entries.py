@@ -6,23 +6,78 @@ with `height` colours exists whenever no value has more rows than that (Koenig),
 groups with one row of each entry and no value twice. Parting goes by position, and values that would meet are moved
 along alternating paths, so there is no blind search.
 """
-# mypy: allow-untyped-decorators
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from reveil.base.arrays import I32, I64, Bools
 from reveil.base.kernels import kernel
-from reveil.plan.persistent.split import cut
+from reveil.plan.cutting.trees import Trees
+from reveil.plan.persistent.split import Ordered, boxes_for, cut
+
+
+class Entries(NamedTuple):
+    """The entries of all buckets: bucket b has entry[first[b]:first[b + 1]], numbers of rows of `sets`."""
+
+    first: I64
+    entry: I64
+    sets: Bools  # update set x value
+
+
+class Bucket(NamedTuple):
+    """One bucket while it is balanced."""
+
+    mine: I64  # its entries
+    sets: Bools
+    held: I64  # rows by entry and value
+    fakes: I64  # counterfeits by entry and value
+    load: I64  # rows by entry
+    came: I64  # the path so far: from which entry, by which value, and who is next
+    by: I64
+    queue: I64
+
+
+class Sides(NamedTuple):
+    """Of each entry, `size` places from `here` on are on the side that is looked at, `others` from `there` on not."""
+
+    here: int
+    size: int
+    there: int
+    others: int
+
+
+class Paths(NamedTuple):
+    """Alternating paths between values, by value."""
+
+    held: I64  # rows on the side that is looked at
+    came: I64
+    low: I64  # places to swap
+    high: I64
+    queue: I64
+
+
+class Settled(NamedTuple):
+    """Balanced buckets: where their rows start, how many entries and groups they have, and their first group."""
+
+    start: I64
+    entries: I64
+    height: I64
+    first: I64
 
 
 @kernel
-def assign(first, entry, sets, options, option_first, signature, code, positions, order, buckets):  # type: ignore[no-untyped-def]
+def assign(
+    shape: Entries, options: I64, option_first: I64, signature: I64, code: I32, positions: I32, order: I64, buckets: I64
+) -> None:
     """The bucket of each row by the paper's score, rows in the order given (fewest options first).
 
     A row that needs no further counterfeit scores 1/growth, any other -growth, where growth is how much the area that
     the bucket's rows cover grows. Fills `buckets`.
     """
+    first, entry, sets = shape
     count, columns = len(first) - 1, positions.shape[1]
     load = np.zeros(len(entry), np.int64)
     often = np.zeros((count, sets.shape[1]), np.int32)
@@ -58,8 +113,9 @@ def assign(first, entry, sets, options, option_first, signature, code, positions
 
 
 @kernel
-def push(v, amount, cap, mine, sets, held, load, queue, came, by):  # type: ignore[no-untyped-def]
+def push(bucket: Bucket, v: int, amount: int, cap: int) -> int:
     """Put rows of value v into entries with fewer than `cap`, moving others to make room; returns how many."""
+    mine, sets, held, _, load, came, by, queue = bucket
     pushed = 0
     while pushed < amount:
         tail = head = 0
@@ -96,13 +152,15 @@ def push(v, amount, cap, mine, sets, held, load, queue, came, by):  # type: igno
 
 
 @kernel
-def invent(root, cap, mine, sets, held, fakes, degree, turn, came, by, queue):  # type: ignore[no-untyped-def]
+def invent(bucket: Bucket, root: int, cap: int, degree: I64, turn: int) -> int:
     """Give an entry one counterfeit, of a value with fewer than `cap` rows; others change entries if need be.
 
     Values are taken in turn. Such a value can always be reached: the old group's values stand for one way to do it.
     """
+    mine, sets, held, fakes, _, came, by, queue = bucket
     width = len(degree)
-    came[:] = -2
+    for i in range(len(came)):  # not came[:]: Numba 0.68 may leave out slices of arrays in named tuples
+        came[i] = -2
     came[root], queue[0], head, tail = -1, root, 0, 1
     while head < tail:
         e = queue[head]
@@ -127,7 +185,7 @@ def invent(root, cap, mine, sets, held, fakes, degree, turn, came, by, queue):  
 
 
 @kernel
-def welcome(v, most, total, kind, free, by_kind, size):  # type: ignore[no-untyped-def]
+def welcome(v: int, most: int, total: int, kind: I64, free: I64, by_kind: I64, size: int) -> int:
     """How many new rows of a value may join buckets so that the others can still be grouped, `size` kinds at a time."""
     others = 0
     for k in range(len(by_kind)):
@@ -137,13 +195,16 @@ def welcome(v, most, total, kind, free, by_kind, size):  # type: ignore[no-untyp
 
 
 @kernel
-def settle(first, entry, sets, counts, free, kind, by_kind, size, shuffled):  # type: ignore[no-untyped-def]
+def settle(
+    shape: Entries, counts: I64, free: I64, kind: I64, by_kind: I64, size: int, shuffled: I64
+) -> tuple[I64, I32, Bools]:
     """Balance all buckets: place their rows in entries, fill up with new rows, then with counterfeits.
 
     `counts` are rows by bucket and value, `free` new rows by value (both are changed). New rows join where they cost no
     counterfeit. Returns the height of each bucket, and value and realness of each row: by bucket, then entry, with
     `height` rows in every entry.
     """
+    first, entry, sets = shape
     width = len(free)
     heights = np.zeros(len(first) - 1, np.int64)
     value, real, made = np.empty(1024, np.int32), np.empty(1024, np.bool_), 0
@@ -154,11 +215,12 @@ def settle(first, entry, sets, counts, free, kind, by_kind, size, shuffled):  # 
         held, fakes = np.zeros((q, width), np.int64), np.zeros((q, width), np.int64)
         load, queue = np.zeros(q, np.int64), np.empty(q, np.int64)
         came, by = np.empty(q, np.int64), np.empty(q, np.int64)
+        bucket = Bucket(mine, sets, held, fakes, load, came, by, queue)
         cap = max(counts[b].max(), -(-counts[b].sum() // q))
         for v in range(width):
             left = counts[b, v]
             while left > 0:
-                left -= push(v, left, cap, mine, sets, held, load, queue, came, by)
+                left -= push(bucket, v, left, cap)
                 cap += left > 0
         room = q * cap - load.sum()
         for v in np.argsort(-free[shuffled]):
@@ -168,7 +230,7 @@ def settle(first, entry, sets, counts, free, kind, by_kind, size, shuffled):  # 
             wanted = min(room, cap - counts[b, v])
             if wanted > 0:
                 wanted = welcome(v, wanted, total, kind, free, by_kind, size)
-                wanted = push(v, wanted, cap, mine, sets, held, load, queue, came, by)
+                wanted = push(bucket, v, wanted, cap)
                 counts[b, v] += wanted
                 free[v] -= wanted
                 by_kind[kind[v]] -= wanted
@@ -177,7 +239,7 @@ def settle(first, entry, sets, counts, free, kind, by_kind, size, shuffled):  # 
         degree = counts[b].copy()
         for e in range(q):
             for _ in range(cap - load[e]):
-                turn = invent(e, cap, mine, sets, held, fakes, degree, turn, came, by, queue)
+                turn = invent(bucket, e, cap, degree, turn)
                 if turn < 0:
                     raise RuntimeError("a signature without different values for its entries")
         if made + q * cap > len(value):
@@ -194,13 +256,15 @@ def settle(first, entry, sets, counts, free, kind, by_kind, size, shuffled):  # 
 
 
 @kernel
-def exchange(order, value, begin, here, size, there, others, count, top, came, low, high, queue):  # type: ignore[no-untyped-def]
+def exchange(order: I64, value: I32, begin: I64, sides: Sides, paths: Paths, top: int) -> int:
     """How to take one row of value `top` out of the side in which it is too often, along an alternating path.
 
-    In entry e that side are the `size` places from begin[e] + here on, the other the `others` from begin[e] + there.
-    `count` are the side's values. Fills the places to swap, by value, and returns the value at the end of the path.
+    Places count from begin[e] on in entry e. Fills the places to swap, and returns the value at the end of the path.
     """
-    came[:] = -2
+    here, size, there, others = sides
+    count, came, low, high, queue = paths
+    for i in range(len(came)):
+        came[i] = -2
     came[top], queue[0], head, tail = -1, top, 0, 1
     scanned = np.zeros(len(begin), np.bool_)
     while head < tail:
@@ -227,21 +291,24 @@ def exchange(order, value, begin, here, size, there, others, count, top, came, l
 
 
 @kernel
-def keep_apart(order, near, value, begin, tall, part, count, came, low, high, queue):  # type: ignore[no-untyped-def]
+def keep_apart(placed: Ordered, value: I32, begin: I64, tall: int, part: int, paths: Paths) -> None:
     """After a cut, exchange rows between its sides until no value has more rows on a side than that has groups.
 
     A cut without such values exists, so there is a path from each value that is too often to one that is not.
     """
+    order, near = placed
+    count, came, low, high, _ = paths
     for side in range(2):
         here, there = (0, part) if side == 0 else (part, 0)
         size, others = (part, tall - part) if side == 0 else (tall - part, part)
-        count[:] = 0
+        for v in range(len(count)):
+            count[v] = 0
         for e in range(len(begin)):
             for i in range(begin[e] + here, begin[e] + here + size):
                 count[value[order[i]]] += 1
         for v in range(len(count)):
             while count[v] > size:
-                end = exchange(order, value, begin, here, size, there, others, count, v, came, low, high, queue)
+                end = exchange(order, value, begin, Sides(here, size, there, others), paths, v)
                 count[end] += 1
                 count[v] -= 1
                 while came[end] >= 0:
@@ -253,13 +320,17 @@ def keep_apart(order, near, value, begin, tall, part, count, came, low, high, qu
 
 
 @kernel
-def part_bucket(trees, order, near, value, width, start, entries, height, group, first):  # type: ignore[no-untyped-def]
-    """Part a bucket, the rows order[start:start + entries * height] by entry, into groups numbered from `first` on."""
-    columns = near.shape[1]
-    box, other, wide = np.zeros((2, columns), np.int32), np.zeros((2, columns), np.int32), np.zeros(columns, np.bool_)
+def paths_for(width: int) -> Paths:
+    room = np.zeros((5, width), np.int64)
+    return Paths(room[0], room[1], room[2], room[3], room[4])
+
+
+@kernel
+def part_bucket(trees: Trees, placed: Ordered, value: I32, width: int, buckets: Settled, b: int, group: I32) -> None:
+    """Part bucket b, whose rows lie in their order by entry, into groups."""
+    start, entries, height, first = buckets.start[b], buckets.entries[b], buckets.height[b], buckets.first[b]
+    boxes, paths = boxes_for(placed.near.shape[1]), paths_for(width)
     begin, full = np.zeros(entries, np.int64), np.zeros(entries, np.int64)
-    count, came = np.zeros(width, np.int64), np.zeros(width, np.int64)
-    low, high, queue = np.zeros(width, np.int64), np.zeros(width, np.int64), np.zeros(width, np.int64)
     offsets, heights, top = np.zeros(128, np.int64), np.zeros(128, np.int64), 1
     heights[0] = height
     while top > 0:
@@ -269,19 +340,19 @@ def part_bucket(trees, order, near, value, width, start, entries, height, group,
             begin[e], full[e] = start + e * height + offset, tall
         if tall == 1:
             for e in range(entries):
-                group[order[begin[e]]] = first + offset
+                group[placed.order[begin[e]]] = first + offset
             continue
         part = tall // 2
-        cut(trees, order, near, begin, full, tall, part, box, other, wide)
-        keep_apart(order, near, value, begin, tall, part, count, came, low, high, queue)
+        cut(trees, placed, begin, full, tall, part, boxes)
+        keep_apart(placed, value, begin, tall, part, paths)
         heights[top], offsets[top] = part, offset
         heights[top + 1], offsets[top + 1] = tall - part, offset + part
         top += 2
 
 
 @kernel
-def part_all(trees, order, near, value, width, start, entries, height, group, first, which):  # type: ignore[no-untyped-def]
+def part_all(trees: Trees, placed: Ordered, value: I32, width: int, buckets: Settled, group: I32, which: I64) -> None:
     """Part the buckets of one thread."""
     for b in which:
-        if height[b] > 0:
-            part_bucket(trees, order, near, value, width, start[b], entries[b], height[b], group, first[b])
+        if buckets.height[b] > 0:
+            part_bucket(trees, placed, value, width, buckets, b, group)

@@ -31,7 +31,7 @@ from reveil.plan.cutting.trees import Trees, lay_end_to_end
 from reveil.plan.evolving import succession
 from reveil.plan.evolving.disjoint import kinds_of
 from reveil.plan.persistent import vacancies
-from reveil.plan.persistent.closed_cohorts import Standing, found_cohorts, outlook, refill_places, statistics_of
+from reveil.plan.persistent.closed_cohorts import Standing, outlook, refill_places, statistics_of
 from reveil.plan.persistent.eligible import (
     TOO_FREQUENT,
     apart,
@@ -40,6 +40,7 @@ from reveil.plan.persistent.eligible import (
     keep_eligible,
     largest_share,
 )
+from reveil.plan.persistent.founding import found_cohorts
 from reveil.plan.persistent.guesses import allowed_guess, lowest_guess, repeats
 from reveil.plan.persistent.past import CohortPast, group_offsets, read_past, sort_by
 from reveil.plan.persistent.waiting import TOLD, told_by_waiting
@@ -218,7 +219,7 @@ def _found(encoded: Encoded, rows: I64, relation: Relation, trees: Trees, policy
     size = group_size(g)
     labels, names, often = _labels(encoded, rows, relation, size, policy)
     base = -(-size // often)
-    mild = harmless_codes(column, g)[encoded.codes[rows, 0]]
+    mild = harmless_codes(column, policy)[encoded.codes[rows, 0]]
     label = labels[encoded.codes[rows, 0]].astype(np.int32)
     codes, named = apart(label, mild, base, Sensitive(column.name, names, False, None))
     kept = keep_eligible(codes, base, named, policy)

@@ -26,9 +26,10 @@ from reveil.history.history import History
 from reveil.plan.cutting.trees import Trees, lay_end_to_end
 from reveil.plan.evolving import bucket_entries, disjoint
 from reveil.plan.evolving.update_sets import Signatures, read_signatures
-from reveil.plan.persistent.closed_cohorts import found_cohorts
 from reveil.plan.persistent.eligible import TOO_FREQUENT, group_size, largest_share
+from reveil.plan.persistent.founding import found_cohorts
 from reveil.plan.persistent.past import Shown, read_shown, sort_by
+from reveil.plan.persistent.split import Ordered
 from reveil.plan.persistent.vacancies import curve
 from reveil.plan.persistent.waiting import TOLD, told_by_waiting
 from reveil.plan.plan import Plan
@@ -160,9 +161,9 @@ def _continue(task: Task, past: Shown, known: I64, fresh: I64) -> tuple[Grouped,
     free = np.bincount(task.codes[fresh], minlength=task.width).astype(np.int64)
     by_kind = np.bincount(task.kind, weights=free).astype(np.int64)
     before, shuffled = counts.copy(), task.rng.permutation(task.width)
-    shape = (signatures.first, signatures.entry, signatures.sets)
+    shape = bucket_entries.Entries(signatures.first, signatures.entry, signatures.sets)
     size = task.size if by_kind.astype(bool).sum() >= task.size else 0  # else they cannot be grouped by themselves
-    height, value, real = bucket_entries.settle(*shape, counts, free, task.kind, by_kind, size, shuffled)
+    height, value, real = bucket_entries.settle(shape, counts, free, task.kind, by_kind, size, shuffled)
     chosen, joins = _hand_out(task, fresh, counts - before, _centres(task, bucket, known, signatures.count))
     rows, home = np.concatenate([known, chosen]), np.concatenate([bucket, joins])
     return _parted(task, signatures, rows, home, height, value, real), chosen, signatures.count
@@ -176,8 +177,9 @@ def _assigned(task: Task, signatures: Signatures, known: I64) -> I64:
     codes = task.codes[known]
     order = np.argsort(options[signatures.own], kind="stable")
     bucket = np.empty(len(known), dtype=np.int64)
-    shape = (signatures.first, signatures.entry, signatures.sets, signatures.options, signatures.option_first)
-    bucket_entries.assign(*shape, signatures.own, codes, task.encoded.positions[known], order, bucket)
+    shape = bucket_entries.Entries(signatures.first, signatures.entry, signatures.sets)
+    options_of = (signatures.options, signatures.option_first, signatures.own)
+    bucket_entries.assign(shape, *options_of, codes, task.encoded.positions[known], order, bucket)
     return bucket
 
 
@@ -224,12 +226,12 @@ def _parted(
     lent = rows[by_row][first_row[owner] + (task.rng.random(len(owner)) * members).astype(np.int64)]
     near = task.encoded.positions[np.where(real, person, lent)]
     group, base = np.empty(len(value), dtype=np.int32), starts_of(height)
-    order, threads = np.arange(len(value)), cpu_count() or 1
+    placed, threads = Ordered(np.arange(len(value)), near), cpu_count() or 1
+    settled = bucket_entries.Settled(start, sizes, height, base)
     by_work = np.argsort(-places, kind="stable")
 
     def work(which: I64) -> None:
-        shape = (value, task.width, start, sizes, height, group, base, which)
-        bucket_entries.part_all(task.trees, order, near, *shape)
+        bucket_entries.part_all(task.trees, placed, value, task.width, settled, group, which)
 
     with ThreadPoolExecutor(threads) as pool:
         list(pool.map(work, [by_work[i::threads] for i in range(threads)]))

@@ -2,17 +2,17 @@
 
 The hot loops. A cohort is a run of rows in arrays: cohort g has the rows first[g]:first[g + 1].
 """
-# mypy: allow-untyped-decorators
 
 from __future__ import annotations
 
 import numpy as np
 
+from reveil.base.arrays import F64, I32, I64, Bools, Ints
 from reveil.base.kernels import kernel
 
 
 @kernel
-def left_behind(first, rows, first_here, held):  # type: ignore[no-untyped-def]
+def left_behind(first: I64, rows: I64, first_here: I64, held: I64) -> tuple[I64, I64]:
     """What each cohort showed (`rows`) beyond what those who stay had (`held`): where that starts, and the values."""
     starts = np.zeros(len(first), np.int64)
     for g in range(len(first) - 1):
@@ -34,7 +34,7 @@ def left_behind(first, rows, first_here, held):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def go_on(values, lots, cumulated):  # type: ignore[no-untyped-def]
+def go_on(values: I64, lots: I64, cumulated: I64) -> I32:
     """The next value of each place, with exact chances: its lot is a whole number below the total of its value."""
     successors = np.empty(len(values), np.int32)
     for i in range(len(values)):
@@ -43,7 +43,7 @@ def go_on(values, lots, cumulated):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def most_shared(first_a, a, first_b, b, harmless):  # type: ignore[no-untyped-def]
+def most_shared(first_a: I64, a: Ints, first_b: I64, b: Ints, harmless: Bools) -> I64:
     """How often the most frequent value occurs among the rows that each cohort has in a and in b together.
 
     Harmless values do not count.
@@ -64,7 +64,7 @@ def most_shared(first_a, a, first_b, b, harmless):  # type: ignore[no-untyped-de
 
 
 @kernel
-def exceed(chances, skip, least):  # type: ignore[no-untyped-def]
+def exceed(chances: F64, skip: int, least: int) -> float:
     """The chance that `least` or more of some independent events happen, leaving one of them out."""
     if least <= 0:
         return 1.0
@@ -82,7 +82,7 @@ def exceed(chances, skip, least):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def prospects(first, rows, most, chance):  # type: ignore[no-untyped-def]
+def prospects(first: I64, rows: I64, most: I64, chance: F64) -> tuple[F64, F64]:
     """What may become of each cohort: the chance (at least) that some value is had by more than `most` of its places in
     the next release, and how many places (at most, expected) would then have any one value.
 

@@ -2,7 +2,6 @@
 
 How many rows of each value go where is settled first, for all buckets; which rows these are is settled afterwards.
 """
-# mypy: allow-untyped-decorators
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reveil.base.arrays import I32, I64, offsets_of, set_weights, starts_of
+from reveil.base.arrays import I32, I64, Ints, offsets_of, set_weights, starts_of
 from reveil.base.kernels import kernel
 from reveil.plan.cutting.values import ZERO
 from reveil.plan.cutting.values import sort_by as sort_by_key
@@ -47,7 +46,7 @@ def divide(past: Shown, latest: I32) -> tuple[I64, I64, I32]:
 
 
 @kernel
-def distinct_groups(latest, count):  # type: ignore[no-untyped-def]
+def distinct_groups(latest: Ints, count: int) -> tuple[I64, I64]:
     """The groups that occur, ascending, and the place of each entry's group among them."""
     place = np.full(count, -1, np.int64)
     for group in latest:
@@ -68,7 +67,7 @@ def _hashes(past: Shown, groups: I64, sizes: I64) -> NDArray[np.uint64]:
 
 
 @kernel
-def balance(first, code, counts, free, m):  # type: ignore[no-untyped-def]
+def balance(first: I64, code: I32, counts: I64, free: I64, m: int) -> I64:
     """Fill the slots of each bucket up to its largest with new rows, while the rest of these stays m-eligible.
 
     `counts` are rows per slot, `free` new rows per value; both are changed. Most frequent values are served first.
@@ -101,7 +100,7 @@ def balance(first, code, counts, free, m):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def assign(free, m):  # type: ignore[no-untyped-def]
+def assign(free: I64, m: int) -> tuple[list[np.int64], list[np.int64], list[np.int64]]:
     """Deal an m-eligible rest into signatures of m or more values: (values, how often), until nothing is left."""
     codes, ends, often = (
         [np.int64(0) for _ in range(0)],
@@ -169,7 +168,7 @@ def fill(past: Shown, latest: I32, known: I64, codes: I32, fresh: I64, width: in
 
 
 @kernel
-def slots_of(first, code, bucket, rows, codes):  # type: ignore[no-untyped-def]
+def slots_of(first: I64, code: I32, bucket: I64, rows: I64, codes: I32) -> I64:
     """The slot of each row, from its bucket and its code."""
     slots = np.empty(len(rows), np.int64)
     for i in range(len(rows)):

@@ -7,8 +7,7 @@ depends on when people were there and not on their values. Other newcomers form 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
@@ -17,23 +16,21 @@ from numpy.typing import NDArray
 
 from reveil.base.arrays import I32, I64, offsets_of
 from reveil.base.lots import generator
-from reveil.base.progress import Progress, silent
+from reveil.base.progress import Progress
 from reveil.guarantees.descriptor import Parameters
 from reveil.guarantees.historical_safety import HistoricalSafety
 from reveil.guarantees.lasting import CohortTerms
 from reveil.history.history import History
 from reveil.plan.crowds import least_people
-from reveil.plan.cutting import mondrian
 from reveil.plan.cutting.trees import Trees, lay_end_to_end
 from reveil.plan.persistent import vacancies
 from reveil.plan.persistent.degree import degree
-from reveil.plan.persistent.eligible import OFTEN_ENOUGH, TOO_FREQUENT, apart, group_size, harmless_codes, keep_eligible
+from reveil.plan.persistent.eligible import OFTEN_ENOUGH, TOO_FREQUENT, group_size, harmless_codes
 from reveil.plan.persistent.forecast import AHEAD, trade_offs
+from reveil.plan.persistent.founding import found_in_turn, refuse_all
 from reveil.plan.persistent.past import CohortPast, read_past, sort_by
-from reveil.plan.persistent.waiting import TOLD, told_by_waiting
+from reveil.plan.persistent.waiting import TOLD, waited_before
 from reveil.plan.plan import Plan
-from reveil.policy.guarantee import Guarantee
-from reveil.policy.method import MethodSection
 from reveil.policy.policy import Policy
 from reveil.table.encode import Encoded
 
@@ -64,27 +61,28 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     trees = lay_end_to_end(encoded, policy)
     groups = np.full(encoded.rows, -1, dtype=np.int32)
     groups[standing.order] = np.repeat(np.arange(len(standing.here), dtype=np.int32), np.diff(standing.first))
-    told = told_by_waiting(history, encoded.persons, policy.guarantee)
+    waited = waited_before(history, encoded.persons, policy.guarantee)
+    told = waited.told if policy.method.infeasible == "wait" else waited.told | waited.crowded
     newcomers = rng.permutation(np.flatnonzero(~known & ~told))
     size = group_size(policy.guarantee)
     home = refill_places(past, standing, encoded, newcomers, trees, policy, size, rng)
     groups[newcomers[home >= 0]] = home[home >= 0]
     progress("planning", 0.5)
     rest = newcomers[home < 0]
-    mild = harmless_codes(encoded.sensitive[0], policy.guarantee)
-    codes = encoded.codes[rest, 0]
-    named, column = apart(codes, mild[codes], size, encoded.sensitive[0])
-    kept = keep_eligible(named, size, column, policy)
-    part = replace(encoded, positions=encoded.positions[rest[kept]], codes=named[kept, None], sensitive=(column,))
-    groups[rest[kept]] = len(standing.here) + found_cohorts(part, trees, policy, size, seed)
+    founded = found_in_turn(encoded, rest, waited, trees, policy, size, seed)
+    groups[rest[founded >= 0]] = len(standing.here) + founded[founded >= 0]
+    if policy.method.infeasible == "wait" and len(rest) and (groups < 0).all():
+        refuse_all(encoded, rest, policy)
     fakes = vacancies.unfilled(standing.first_vacant, standing.vacant, home, encoded.codes[newcomers, 0])
+    if len(encoded.sensitive) > 1:  # then no place is ever refilled
+        fakes = _leavers(history, past, standing, encoded)
     reasons = {LOST_PLACE: int(lost.sum()), OFTEN_ENOUGH: int((often & ~lost).sum())}
-    reasons |= {TOO_FREQUENT: int((~kept).sum()), TOLD: int(told.sum())}
+    reasons |= {TOO_FREQUENT: int((founded < 0).sum()), TOLD: int(told.sum())}
     return Plan(
         groups=groups,
         method="closed cohorts",
         counterfeit_groups=fakes[0],
-        counterfeit_codes=fakes[1][:, None],
+        counterfeit_codes=fakes[1].reshape(len(fakes[0]), len(encoded.sensitive)),
         reasons={reason: rows for reason, rows in reasons.items() if rows},
         statistics=statistics_of(standing, home, groups, len(fakes[0])) | outlook(past, history, known, policy),
     )
@@ -113,6 +111,19 @@ def _standing(past: CohortPast, encoded: Encoded, rows: I64) -> Standing:
     codes = np.ascontiguousarray(encoded.codes[order, 0])
     first_vacant, vacant = vacancies.vacancies(past.first, past.codes, past.shown, here, first, codes)
     return Standing(here, order, first, first_vacant, vacant)
+
+
+def _leavers(history: History, past: CohortPast, standing: Standing, encoded: Encoded) -> tuple[I32, I32]:
+    """Cohort and codes of everybody whose place is vacant: whole tuples, where several columns are kept together."""
+    assert encoded.persons is not None
+    place = np.full(max(1, past.cohorts), -1, dtype=np.int32)
+    place[standing.here] = np.arange(len(standing.here), dtype=np.int32)
+    absent = past.cohort >= 0
+    absent[encoded.persons[standing.order]] = False
+    gone = np.flatnonzero(absent)
+    owner = place[past.cohort[gone]]
+    gone, owner = gone[owner >= 0], owner[owner >= 0]
+    return owner, np.column_stack([history.last_codes(gone, column.name) for column in encoded.sensitive])
 
 
 def least_refill(headline: Parameters) -> int:
@@ -170,21 +181,11 @@ def refill_places(
     order = np.lexsort((keys, codes))
     values = len(encoded.sensitive[0].values)
     able = np.bincount(codes, minlength=values)
-    refilled = vacancies.refill(
-        trees,
-        boxes,
-        centre,
-        first_vacant,
-        standing.vacant[inside],
-        least[open_],
-        size,
-        harmless_codes(encoded.sensitive[0], policy.guarantee),
-        positions[order],
-        keys[order],
-        offsets_of(able),
-        able,
-        np.bincount(encoded.codes[newcomers, 0], minlength=values),
-    )
+    cohorts = vacancies.OpenCohorts(boxes, centre, first_vacant, standing.vacant[inside], least[open_])
+    able_rows = vacancies.Newcomers(positions[order], keys[order], offsets_of(able), able)
+    harmless = harmless_codes(encoded.sensitive[0], policy)
+    counts = np.bincount(encoded.codes[newcomers, 0], minlength=values)
+    refilled = vacancies.refill(trees, cohorts, able_rows, size, harmless, counts)
     joins = refilled >= 0
     home[order[joins]] = open_[refilled[joins]]
     return home
@@ -200,29 +201,6 @@ def _nobody_late_left(past: CohortPast, standing: Standing, encoded: Encoded) ->
     late = past.late[encoded.persons[standing.order]].astype(np.int64)
     present = np.add.reduceat(late, standing.first[:-1]) if len(standing.here) else late
     return np.asarray(past.joined[standing.here] == present)
-
-
-def found_cohorts(encoded: Encoded, trees: Trees, policy: Policy, size: int, seed: int) -> I32:
-    """Group these rows into cohorts of near people with different values, numbered from 0.
-
-    The table is cut into small regions in which no value has more than one in `size` rows, and each region is parted.
-    """
-    rows = len(encoded.codes)
-    if not rows:
-        return np.empty(0, dtype=np.int32)
-    part = replace(encoded, population=None, persons=None)
-    wanted = policy.model_copy(
-        update={
-            "guarantee": Guarantee.of("alpha-k", k=size, alpha=Fraction(1, size)),
-            "method": MethodSection(cuts=policy.method.cuts, recode=policy.method.recode),
-        }
-    )
-    regions = mondrian.plan(part, History(), wanted, seed=seed, progress=silent).groups
-    order, first = sort_by(regions, int(regions.max()) + 1)
-    cohorts = np.empty(rows, dtype=np.int32)
-    codes = np.ascontiguousarray(part.codes[:, 0])
-    vacancies.settle(trees, part.positions, codes, order, first, len(encoded.sensitive[0].values), size, cohorts)
-    return cohorts
 
 
 def outlook(past: CohortPast, history: History, known: NDArray[np.bool_], policy: Policy) -> dict[str, Any]:

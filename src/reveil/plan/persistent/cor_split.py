@@ -8,8 +8,6 @@ groups, so `closure = "transitive"` is planned with closed cohorts, refilled n a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from reveil.base.arrays import I32, I64, starts_of
@@ -18,6 +16,7 @@ from reveil.base.progress import Progress
 from reveil.guarantees.historical_safety import HistoricalSafety
 from reveil.history.history import History
 from reveil.plan.persistent import closed_cohorts, decorrelate
+from reveil.plan.persistent.decorrelate import Cells
 from reveil.plan.persistent.degree import degree
 from reveil.plan.persistent.m_invariance import Partition, part
 from reveil.plan.persistent.past import group_offsets
@@ -28,17 +27,6 @@ from reveil.table.encode import Encoded
 TIED = "every group would tie them to too few others"
 
 
-@dataclass(frozen=True, eq=False)
-class Cells:
-    """The groups of all buckets, one cell per group and value: a row, or -1 for a counterfeit."""
-
-    cells: I64
-    first: I64  # where the cells of each bucket start
-    width: I64  # values, by bucket
-    height: I64  # groups, by bucket
-    went: I32  # rows x releases
-
-
 def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progress: Progress) -> Plan:
     """Historical safety by the closure that the policy asks for."""
     asked = policy.guarantee.require(HistoricalSafety)
@@ -47,11 +35,10 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     n = degree(asked)
     partition = part(encoded, history, policy, seed, progress)
     cells = _cells(partition, encoded, history)
-    unsafe = decorrelate.count_unsafe(cells.cells, cells.first, cells.width, cells.height, cells.went, n)
+    unsafe = decorrelate.count_unsafe(cells, n)
     into = np.full(int(cells.height.sum()), -1, dtype=np.int64)
     state = np.zeros(len(into), dtype=np.int64)
-    args = (cells.cells, cells.first, cells.width, cells.height, cells.went, n, encoded.positions, into, state)
-    exchanged = decorrelate.repair(partition.trees, *args) if unsafe else 0
+    exchanged = decorrelate.repair(cells, partition.trees, encoded.positions, n, into, state) if unsafe else 0
     statistics = {
         "unsafe before repair": int(unsafe),
         "exchanged": int(exchanged),

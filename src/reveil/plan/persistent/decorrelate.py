@@ -3,21 +3,44 @@
 A group is a run of cells, one per value, each a row or -1 for a counterfeit. `went[row, i]` is the group that the row's
 person was in at the i-th earlier release, -1 for none.
 """
-# mypy: allow-untyped-decorators
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from reveil.base.arrays import I32, I64
 from reveil.base.kernels import kernel
+from reveil.plan.cutting.trees import Trees
 from reveil.plan.persistent.split import bound, clear, loss
 
 REACH = 48  # how far along the bucket members are exchanged
 SAFE, MERGED, STUCK = 0, 1, 2
 
 
+class Cells(NamedTuple):
+    """The groups of all buckets, one cell per group and value: a row, or -1 for a counterfeit."""
+
+    cells: I64
+    first: I64  # where the cells of each bucket start
+    width: I64  # values, by bucket
+    height: I64  # groups, by bucket
+    went: I32  # rows x releases
+
+
+class Space(NamedTuple):
+    """Where rows lie, what boxes cost, and room for one."""
+
+    trees: Trees
+    positions: I32
+    box: I32
+
+
 @kernel
-def follow_rows(person, group, release, offsets, row_of, first, releases, rows):  # type: ignore[no-untyped-def]
+def follow_rows(
+    person: I64, group: I64, release: I64, offsets: I64, row_of: I64, first: int, releases: int, rows: int
+) -> I32:
     """Where the people of the present rows went before, release by release."""
     went = np.full((rows, releases), -1, np.int32)
     for i in range(len(person)):
@@ -29,7 +52,7 @@ def follow_rows(person, group, release, offsets, row_of, first, releases, rows):
 
 
 @kernel
-def unsafe(cells, count, went, n):  # type: ignore[no-untyped-def]
+def unsafe(cells: I64, count: int, went: I32, n: int) -> bool:
     """hcSafe of the paper, negated: more than |Q| - n, but not all, were together in one earlier group."""
     for r in range(went.shape[1]):
         most = 0
@@ -50,19 +73,20 @@ def unsafe(cells, count, went, n):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def cost(trees, cells, positions, box):  # type: ignore[no-untyped-def]
-    clear(box)
+def cost(space: Space, cells: I64) -> float:
+    clear(space.box)
     rows = 0
     for i in range(len(cells)):
         if cells[i] >= 0:
-            bound(positions, cells[i], cells[i] + 1, box)
+            bound(space.positions, cells[i], cells[i] + 1, space.box)
             rows += 1
-    return rows * loss(trees, box) if rows else 0.0
+    return rows * loss(space.trees, space.box) if rows else 0.0
 
 
 @kernel
-def exchange(trees, cells, first, width, height, g, went, n, positions, into, box):  # type: ignore[no-untyped-def]
-    """Exchange one member of group g for one of a near group so that both are safe, at the least loss."""
+def exchange(table: Cells, b: int, g: int, n: int, into: I64, space: Space) -> bool:
+    """Exchange one member of group g of bucket b for one of a near group so that both are safe, at the least loss."""
+    cells, went, first, width, height = table.cells, table.went, table.first[b], table.width[b], table.height[b]
     a = first + g * width
     for distance in range(1, REACH):
         best, target, lowest = -1, -1, np.inf
@@ -70,17 +94,17 @@ def exchange(trees, cells, first, width, height, g, went, n, positions, into, bo
             other = g + side * distance
             if other < 0 or other >= height or into[other] >= 0:
                 continue
-            b = first + other * width
+            z = first + other * width
             for v in range(width):
-                if cells[a + v] == cells[b + v]:
+                if cells[a + v] == cells[z + v]:
                     continue
-                cells[a + v], cells[b + v] = cells[b + v], cells[a + v]
-                mine, theirs = cells[a : a + width], cells[b : b + width]
+                cells[a + v], cells[z + v] = cells[z + v], cells[a + v]
+                mine, theirs = cells[a : a + width], cells[z : z + width]
                 if not unsafe(mine, width, went, n) and not unsafe(theirs, width, went, n):
-                    now = cost(trees, mine, positions, box) + cost(trees, theirs, positions, box)
+                    now = cost(space, mine) + cost(space, theirs)
                     if now < lowest:
-                        best, target, lowest = v, b, now
-                cells[a + v], cells[b + v] = cells[b + v], cells[a + v]
+                        best, target, lowest = v, z, now
+                cells[a + v], cells[z + v] = cells[z + v], cells[a + v]
         if best >= 0:
             cells[a + best], cells[target + best] = cells[target + best], cells[a + best]
             return True
@@ -88,8 +112,9 @@ def exchange(trees, cells, first, width, height, g, went, n, positions, into, bo
 
 
 @kernel
-def merge(cells, first, width, height, g, went, n, into):  # type: ignore[no-untyped-def]
-    """Merge group g with a near group that no other was merged with, if the union is safe."""
+def merge(table: Cells, b: int, g: int, n: int, into: I64) -> bool:
+    """Merge group g of bucket b with a near group that no other was merged with, if the union is safe."""
+    cells, first, width, height = table.cells, table.first[b], table.width[b], table.height[b]
     both = np.empty(2 * width, np.int64)
     for distance in range(1, REACH):
         for side in (-1, 1):
@@ -98,28 +123,28 @@ def merge(cells, first, width, height, g, went, n, into):  # type: ignore[no-unt
                 continue
             both[:width] = cells[first + g * width : first + (g + 1) * width]
             both[width:] = cells[first + other * width : first + (other + 1) * width]
-            if not unsafe(both, 2 * width, went, n):
+            if not unsafe(both, 2 * width, table.went, n):
                 into[g], into[other] = other, other
                 return True
     return False
 
 
 @kernel
-def repair(trees, cells, cell_first, widths, heights, went, n, positions, into, state):  # type: ignore[no-untyped-def]
+def repair(table: Cells, trees: Trees, positions: I32, n: int, into: I64, state: I64) -> int:
     """Make all groups safe that can be. `into` says which group of its bucket a group was merged with."""
-    box = np.zeros((2, positions.shape[1]), np.int32)
+    space = Space(trees, positions, np.zeros((2, positions.shape[1]), np.int32))
     exchanged = base = 0
-    for b in range(len(heights)):
-        width, height, first = widths[b], heights[b], cell_first[b]
+    for b in range(len(table.height)):
+        width, height, first = table.width[b], table.height[b], table.first[b]
         joined, states = into[base : base + height], state[base : base + height]
         base += height
         for g in range(height):
             a = first + g * width
-            if joined[g] >= 0 or not unsafe(cells[a : a + width], width, went, n):
+            if joined[g] >= 0 or not unsafe(table.cells[a : a + width], width, table.went, n):
                 continue
-            if exchange(trees, cells, first, width, height, g, went, n, positions, joined, box):
+            if exchange(table, b, g, n, joined, space):
                 exchanged += 1
-            elif merge(cells, first, width, height, g, went, n, joined):
+            elif merge(table, b, g, n, joined):
                 states[g] = MERGED
                 states[joined[g]] = SAFE  # it may have been stuck; the union is safe
             else:
@@ -128,11 +153,11 @@ def repair(trees, cells, cell_first, widths, heights, went, n, positions, into, 
 
 
 @kernel
-def count_unsafe(cells, cell_first, widths, heights, went, n):  # type: ignore[no-untyped-def]
+def count_unsafe(table: Cells, n: int) -> int:
     """How many groups are unsafe as they stand (Figure 7 of the paper)."""
     count = 0
-    for b in range(len(heights)):
-        for g in range(heights[b]):
-            a = cell_first[b] + g * widths[b]
-            count += unsafe(cells[a : a + widths[b]], widths[b], went, n)
+    for b in range(len(table.height)):
+        for g in range(table.height[b]):
+            a = table.first[b] + g * table.width[b]
+            count += unsafe(table.cells[a : a + table.width[b]], table.width[b], table.went, n)
     return count

@@ -32,9 +32,10 @@ def group_size(guarantee: Guarantee) -> int:
     return max(guarantee.require(ManyValues).m, rows_of_different_values(guarantee))
 
 
-def harmless_codes(column: Sensitive, guarantee: Guarantee) -> Bools:
+def harmless_codes(column: Sensitive, policy: Policy) -> Bools:
     """Whether each value of the column is one that may repeat in a group, because nothing is promised for it."""
-    return np.array([not guarantee.headline.protects(value) for value in column.values], dtype=bool)
+    protects = policy.protects(column.name)
+    return np.array([not protects(value) for value in column.values], dtype=bool)
 
 
 def apart(codes: I32, mild: Bools, m: int, column: Sensitive) -> tuple[I32, Sensitive]:

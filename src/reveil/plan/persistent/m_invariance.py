@@ -94,10 +94,10 @@ def _split(buckets: Buckets, base: I64, positions: I32, trees: Trees) -> I32:
     near = positions[order]
     threads = cpu_count() or 1
     by_size = np.argsort(-buckets.height * np.diff(buckets.first), kind="stable")
+    shape = split.BucketRows(buckets.first, buckets.start, buckets.rows, buckets.height, base)
 
     def work(which: I64) -> None:
-        args = (buckets.first, buckets.start, buckets.rows, buckets.height, groups, base, which)
-        split.split_all(trees, order, near, *args)
+        split.split_all(trees, order, near, shape, groups, which)
 
     with ThreadPoolExecutor(threads) as pool:
         list(pool.map(work, [by_size[i::threads] for i in range(threads)]))

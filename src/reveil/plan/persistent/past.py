@@ -3,7 +3,6 @@
 Read once from the `History` in one pass over its rows; what is kept is one entry per person ever published. A layout of
 its own: planners ask by person and by cohort, and must not share the judges' (`verify/judges/trail.py`).
 """
-# mypy: allow-untyped-decorators
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from reveil.base.arrays import I32, I64
+from reveil.base.arrays import I32, I64, Bools, Ints
 from reveil.base.kernels import kernel
 from reveil.history.history import History
 
@@ -126,7 +125,7 @@ def _codes(values: pl.DataFrame, offsets: I64, count: int) -> tuple[I64, I32]:
 
 
 @kernel
-def count_values(release, group, offsets, count):  # type: ignore[no-untyped-def]
+def count_values(release: Ints, group: Ints, offsets: I64, count: int) -> tuple[I64, bool]:
     """Where the values of each group start, and whether the groups are in order."""
     first = np.zeros(count + 1, np.int64)
     last, ascending = 0, True
@@ -141,7 +140,7 @@ def count_values(release, group, offsets, count):  # type: ignore[no-untyped-def
 
 
 @kernel
-def last_groups(bounds, person, group, offsets, wanted):  # type: ignore[no-untyped-def]
+def last_groups(bounds: I64, person: Ints, group: Ints, offsets: I64, wanted: Bools) -> I32:
     """The last group of each wanted person, from the newest release back until all are found; -1 for none."""
     latest = np.full(len(wanted), -1, np.int32)
     missing = wanted.sum()
@@ -157,7 +156,9 @@ def last_groups(bounds, person, group, offsets, wanted):  # type: ignore[no-unty
 
 
 @kernel
-def follow(bounds, person, group, offsets, groups, people):  # type: ignore[no-untyped-def]
+def follow(
+    bounds: I64, person: Ints, group: Ints, offsets: I64, groups: int, people: int
+) -> tuple[I32, I32, I32, I32, Bools, I32, I32, I32, int]:
     """Follow everybody through the releases. A group belongs to the cohort of those of its people seen before."""
     latest = np.full(people, -1, np.int32)
     times = np.zeros(people, np.int32)
@@ -197,7 +198,7 @@ def follow(bounds, person, group, offsets, groups, people):  # type: ignore[no-u
 
 
 @kernel
-def sort_by(numbers, count):  # type: ignore[no-untyped-def]
+def sort_by(numbers: Ints, count: int) -> tuple[I64, I64]:
     """Stable order of small numbers 0..count - 1, and where each number starts in it."""
     starts = np.zeros(count + 1, np.int64)
     for i in range(len(numbers)):

@@ -4,24 +4,54 @@ A bucket has `height` places for each of its values; where it has fewer rows of 
 cut sends the same number of places of every value to each side. Counterfeits have no position: they are shared out
 evenly, and take the box of the group they end in.
 """
-# mypy: allow-untyped-decorators
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from reveil.base.arrays import I32, I64, Bools
 from reveil.base.kernels import kernel
-from reveil.plan.cutting.trees import run_cost
+from reveil.plan.cutting.trees import Trees, run_cost
 
 WEIGHED = 4  # up to this height, every column is tried and weighed by the loss of all columns
 
 
-@kernel
-def select(order, near, low, high, k, c):  # type: ignore[no-untyped-def]
-    """Reorder rows low..high so that the first k of them have the k lowest positions of column c.
+class Ordered(NamedTuple):
+    """Rows in an order that changes, and their positions, moved along with them so that they are read in sequence."""
 
-    `near[i]` are the positions of row order[i], moved along with it so that they are read in sequence.
-    """
+    order: I64
+    near: I32  # near[i] are the positions of row order[i]
+
+
+class Boxes(NamedTuple):
+    """Room for the boxes of both sides of a cut."""
+
+    here: I32
+    there: I32
+    wide: Bools  # columns in which the whole has more than one position
+
+
+class BucketRows(NamedTuple):
+    """The places of all buckets: values of bucket b are first[b]:first[b + 1]."""
+
+    first: I64
+    start: I64  # of each value's rows, in their order
+    rows: I64  # of each value
+    height: I64
+    base: I64  # number of the first group
+
+
+@kernel
+def boxes_for(columns: int) -> Boxes:
+    return Boxes(np.zeros((2, columns), np.int32), np.zeros((2, columns), np.int32), np.zeros(columns, np.bool_))
+
+
+@kernel
+def select(placed: Ordered, low: int, high: int, k: int, c: int) -> None:
+    """Reorder rows low..high so that the first k of them have the k lowest positions of column c."""
+    order, near = placed
     left, right, k = low, high - 1, low + k
     while left < right:
         pivot = near[(left + right) // 2, c]
@@ -46,7 +76,7 @@ def select(order, near, low, high, k, c):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def bound(near, low, high, box):  # type: ignore[no-untyped-def]
+def bound(near: I32, low: int, high: int, box: I32) -> None:
     """Widen the box to hold the rows low..high."""
     for i in range(low, high):
         for c in range(near.shape[1]):
@@ -58,13 +88,13 @@ def bound(near, low, high, box):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def clear(box):  # type: ignore[no-untyped-def]
+def clear(box: I32) -> None:
     for c in range(box.shape[1]):
         box[0, c], box[1, c] = 2**31 - 1, -1
 
 
 @kernel
-def loss(trees, box):  # type: ignore[no-untyped-def]
+def loss(trees: Trees, box: I32) -> float:
     """Loss per row of publishing this box."""
     total = 0.0
     for c in range(box.shape[1]):
@@ -74,13 +104,13 @@ def loss(trees, box):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def share(rows, part, height):  # type: ignore[no-untyped-def]
+def share(rows: int, part: int, height: int) -> int:
     """How many of a value's rows go to a side that gets `part` of its `height` places."""
     return (2 * part * rows + height) // (2 * height)
 
 
 @kernel
-def widest(trees, box):  # type: ignore[no-untyped-def]
+def widest(trees: Trees, box: I32) -> int:
     """The column that the box covers most of, by its number of values."""
     best, extent = 0, 0.0
     for c in range(box.shape[1]):
@@ -92,54 +122,54 @@ def widest(trees, box):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def halve(trees, order, near, start, rows, height, part, c, box, other):  # type: ignore[no-untyped-def]
+def halve(trees: Trees, placed: Ordered, start: I64, rows: I64, height: int, part: int, c: int, boxes: Boxes) -> float:
     """Put the rows of the first `part` places first, by column c, and return the loss of both sides."""
-    clear(box)
-    clear(other)
+    clear(boxes.here)
+    clear(boxes.there)
     here = there = 0
     for v in range(len(start)):
         k = share(rows[v], part, height)
-        select(order, near, start[v], start[v] + rows[v], k, c)
-        bound(near, start[v], start[v] + k, box)
-        bound(near, start[v] + k, start[v] + rows[v], other)
+        select(placed, start[v], start[v] + rows[v], k, c)
+        bound(placed.near, start[v], start[v] + k, boxes.here)
+        bound(placed.near, start[v] + k, start[v] + rows[v], boxes.there)
         here += k
         there += rows[v] - k
-    return here * loss(trees, box) + there * loss(trees, other)
+    return here * loss(trees, boxes.here) + there * loss(trees, boxes.there)
 
 
 @kernel
-def cut(trees, order, near, begin, count, tall, part, box, other, wide):  # type: ignore[no-untyped-def]
+def cut(trees: Trees, placed: Ordered, begin: I64, count: I64, tall: int, part: int, boxes: Boxes) -> None:
     """Put the first `part` places of a bucket first, by the column that loses least (small) or is widest (large)."""
+    box, wide = boxes.here, boxes.wide
     clear(box)
     for v in range(len(begin)):
-        bound(near, begin[v], begin[v] + count[v], box)
+        bound(placed.near, begin[v], begin[v] + count[v], box)
     column = widest(trees, box)
     if tall > WEIGHED:
         for v in range(len(begin)):
-            select(order, near, begin[v], begin[v] + count[v], share(count[v], part, tall), column)
+            select(placed, begin[v], begin[v] + count[v], share(count[v], part, tall), column)
         return
     for c in range(len(wide)):
         wide[c] = box[0, c] < box[1, c]
     lowest, last = np.inf, -1
     for c in range(len(wide)):
         if wide[c]:
-            cost = halve(trees, order, near, begin, count, tall, part, c, box, other)
+            cost = halve(trees, placed, begin, count, tall, part, c, boxes)
             last = c
             if cost < lowest:
                 column, lowest = c, cost
     if last != column:
-        halve(trees, order, near, begin, count, tall, part, column, box, other)
+        halve(trees, placed, begin, count, tall, part, column, boxes)
 
 
 @kernel
-def split(trees, order, near, start, rows, height, group, first):  # type: ignore[no-untyped-def]
+def split(trees: Trees, order: I64, near: I32, start: I64, rows: I64, height: int, group: I32, first: int) -> None:
     """Number the groups of a bucket from `first` on: group[row] for each of its rows.
 
     The rows of value v are order[start[v]:start[v] + rows[v]], their positions near[start[v]:start[v] + rows[v]].
     """
-    values, columns = len(start), near.shape[1]
-    box, other = np.zeros((2, columns), np.int32), np.zeros((2, columns), np.int32)
-    wide, begin, count = np.zeros(columns, np.bool_), np.zeros(values, np.int64), np.zeros(values, np.int64)
+    values, placed, boxes = len(start), Ordered(order, near), boxes_for(near.shape[1])
+    begin, count = np.zeros(values, np.int64), np.zeros(values, np.int64)
     depth = 2 * 64
     starts, counts = np.zeros((depth, values), np.int64), np.zeros((depth, values), np.int64)
     heights, firsts = np.zeros(depth, np.int64), np.zeros(depth, np.int64)
@@ -158,7 +188,7 @@ def split(trees, order, near, start, rows, height, group, first):  # type: ignor
                     group[order[i]] = number
             continue
         part = tall // 2
-        cut(trees, order, near, begin, count, tall, part, box, other, wide)
+        cut(trees, placed, begin, count, tall, part, boxes)
         for v in range(values):
             k = share(count[v], part, tall)
             starts[top, v], counts[top, v] = begin[v], k
@@ -169,8 +199,9 @@ def split(trees, order, near, start, rows, height, group, first):  # type: ignor
 
 
 @kernel
-def split_all(trees, order, near, bucket_first, start, rows, height, group, first, which):  # type: ignore[no-untyped-def]
+def split_all(trees: Trees, order: I64, near: I32, buckets: BucketRows, group: I32, which: I64) -> None:
     """Split the buckets of one thread."""
     for b in which:
-        a, z = bucket_first[b], bucket_first[b + 1]
-        split(trees, order, near, start[a:z], rows[a:z], height[b], group, first[b])
+        a, z = buckets.first[b], buckets.first[b + 1]
+        start, rows = buckets.start[a:z], buckets.rows[a:z]
+        split(trees, order, near, start, rows, buckets.height[b], group, buckets.base[b])

@@ -3,14 +3,14 @@
 Newcomers of one value lie along a curve that keeps neighbours together. For a vacant place the nearest of them is
 looked for in a window of that curve around the cohort, so the work per place does not grow with the table.
 """
-# mypy: allow-untyped-decorators
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from typing import NamedTuple
 
-from reveil.base.arrays import I64
+import numpy as np
+
+from reveil.base.arrays import I32, I64, Bools, Ints
 from reveil.base.kernels import kernel
 from reveil.plan.cutting.trees import Trees, run_cost
 from reveil.plan.cutting.values import ZERO
@@ -21,7 +21,26 @@ BITS = 8  # of the curve, per column
 WINDOW = 96  # newcomers looked at for one place
 
 
-def curve(positions: NDArray[np.int32], trees: Trees) -> I64:
+class OpenCohorts(NamedTuple):
+    """Cohorts that may be refilled: where they lie, their vacant values, and how many must be filled at once."""
+
+    boxes: I32
+    centre: I64  # along the curve
+    first: I64  # of their vacant values
+    vacant: I32
+    least: I64
+
+
+class Newcomers(NamedTuple):
+    """Those who may refill, sorted by value and curve: value v has those from first[v] on, `left` of them free."""
+
+    positions: I32
+    keys: I64  # along the curve
+    first: I64
+    left: I64
+
+
+def curve(positions: I32, trees: Trees) -> I64:
     """The place of each row along a Z-order curve through the quasi-identifiers."""
     keys = np.zeros(len(positions), dtype=np.int64)
     columns = min(positions.shape[1], 63 // BITS)
@@ -43,8 +62,10 @@ def find(link: I64, i: int) -> int:
 
 
 @kernel
-def nearest(trees, box, positions, keys, start, end, key, right, left):  # type: ignore[no-untyped-def]
-    """The free newcomer in start..end whose taking in widens the box least. Ends are guarded by sentinels."""
+def nearest(trees: Trees, box: I32, newcomers: Newcomers, v: int, key: int, right: I64, left: I64) -> int:
+    """The free newcomer of value v whose taking in widens the box least. Ends are guarded by sentinels."""
+    positions, keys = newcomers.positions, newcomers.keys
+    start, end = newcomers.first[v], newcomers.first[v + 1]
     at = start + np.searchsorted(keys[start:end], key)
     best, lowest = -1, np.inf
     up, down = find(right, at), find(left, at)  # left is shifted by one: entry i stands for newcomer i - 1
@@ -73,7 +94,7 @@ def nearest(trees, box, positions, keys, start, end, key, right, left):  # type:
 
 
 @kernel
-def listed(codes, number, code):  # type: ignore[no-untyped-def]
+def listed(codes: I32, number: int, code: int) -> int:
     """How often the code is among the first `number`."""
     often = ZERO
     for j in range(number):
@@ -82,7 +103,7 @@ def listed(codes, number, code):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def take(counts, tally, harmless, codes, number, sign):  # type: ignore[no-untyped-def]
+def take(counts: I64, tally: I64, harmless: Bools, codes: I32, number: int, sign: int) -> None:
     """Take one newcomer of each code (or put them back); harmless ones stand in nobody's way."""
     for j in range(number):
         v = codes[j]
@@ -93,14 +114,14 @@ def take(counts, tally, harmless, codes, number, sign):  # type: ignore[no-untyp
 
 
 @kernel
-def refill(trees, boxes, centre, first_vacant, vacant, least, m, harmless, positions, keys, first_new, left, counts):  # type: ignore[no-untyped-def]
+def refill(trees: Trees, cohorts: OpenCohorts, newcomers: Newcomers, m: int, harmless: Bools, counts: I64) -> I64:
     """Refill cohorts in the order given, its `least` or more places of each, while the other newcomers stay m-eligible.
 
-    Those who may refill are sorted by value and curve, `left` of each value; `counts` are all newcomers by value, those
-    who may not included. Returns the cohort that each joins, or -1. A value is taken once, a harmless one as often as
-    it is vacant.
+    `counts` are all newcomers by value, those who may not refill included. Returns the cohort that each joins, or -1. A
+    value is taken once, a harmless one as often as it is vacant.
     """
-    n = len(keys)
+    boxes, centre, first_vacant, vacant, least = cohorts
+    positions, left, n = newcomers.positions, newcomers.left, len(newcomers.keys)
     home = np.full(n, -1, np.int64)
     right, before_it = np.arange(n + 1), np.arange(n + 1)
     total, top, width = counts.sum(), ZERO, ZERO
@@ -139,7 +160,7 @@ def refill(trees, boxes, centre, first_vacant, vacant, least, m, harmless, posit
                 box[0, c], box[1, c] = boxes[g, 0, c], boxes[g, 1, c]
             for j in range(number):
                 v = codes[j]
-                i = nearest(trees, box, positions, keys, first_new[v], first_new[v + 1], centre[g], right, before_it)
+                i = nearest(trees, box, newcomers, v, centre[g], right, before_it)
                 home[i] = g
                 left[v] -= 1
                 right[i], before_it[i + 1] = i + 1, i
@@ -152,7 +173,7 @@ def refill(trees, boxes, centre, first_vacant, vacant, least, m, harmless, posit
 
 
 @kernel
-def vacancies(first, codes, shown, here, first_here, present):  # type: ignore[no-untyped-def]
+def vacancies(first: I64, codes: I32, shown: I32, here: Ints, first_here: I64, present: Ints) -> tuple[I64, I32]:
     """What each cohort shows in places that nobody present has. `present` are codes of rows sorted by cohort."""
     starts = np.zeros(len(here) + 1, np.int64)
     width = 0
@@ -177,7 +198,7 @@ def vacancies(first, codes, shown, here, first_here, present):  # type: ignore[n
 
 
 @kernel
-def bounds(positions, order, first, which):  # type: ignore[no-untyped-def]
+def bounds(positions: I32, order: I64, first: I64, which: I64) -> I32:
     """The box of the rows of some groups; rows of group g are order[first[g]:first[g + 1]]."""
     boxes = np.zeros((len(which), 2, positions.shape[1]), np.int32)
     for k in range(len(which)):
@@ -191,7 +212,7 @@ def bounds(positions, order, first, which):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def unfilled(first_vacant, vacant, home, codes):  # type: ignore[no-untyped-def]
+def unfilled(first_vacant: I64, vacant: I32, home: Ints, codes: I32) -> tuple[I32, I32]:
     """Cohort and code of each vacant place that no newcomer (cohort, code) took."""
     taken = np.zeros(len(vacant), np.bool_)
     for i in range(len(home)):
@@ -207,7 +228,7 @@ def unfilled(first_vacant, vacant, home, codes):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def settle(trees, positions, codes, order, first, width, m, cohort):  # type: ignore[no-untyped-def]
+def settle(trees: Trees, positions: I32, codes: I32, order: I64, first: I64, width: int, m: int, cohort: I32) -> int:
     """Part each region, the rows order[first[r]:first[r + 1]], into cohorts of m or more different values.
 
     As in m-invariance, its rows are dealt into buckets of equally frequent values, and buckets are split. Fills
@@ -236,7 +257,8 @@ def settle(trees, positions, codes, order, first, width, m, cohort):  # type: ig
             for j in range(begin, ends[b]):
                 mine[j - begin] = place[values[j]]
                 place[values[j]] += often[b]
-            split(trees, by_value, near, mine, np.full(len(mine), often[b]), often[b], cohort, number)
-            number += often[b]
-            begin = ends[b]
+            height = int(often[b])
+            split(trees, by_value, near, mine, np.full(len(mine), height), height, cohort, number)
+            number += height
+            begin = int(ends[b])
     return number

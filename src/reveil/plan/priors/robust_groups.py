@@ -199,15 +199,14 @@ class _Grouping:
         return order, np.append(np.concatenate(groups), len(order))
 
     def _deal(self, rows: Rows, bounds: Rows, bases: Rows) -> None:
-        linkage.deal_segments(
-            self.trees, self.encoded.positions, self.codes, rows, bounds, bases, self.size, WINDOW, self.group
-        )
+        linkage.deal_segments(self._space(), rows, bounds, bases, self.size, WINDOW, self.group)
+
+    def _space(self) -> linkage.Space:
+        return linkage.Space(self.trees, self.encoded.positions, self.codes)
 
     def link(self, rows: Rows) -> None:
         if len(rows):
-            self.fresh = linkage.link(
-                self.odds, self.trees, self.encoded.positions, self.codes, rows, WINDOW, self.group, self.fresh
-            )
+            self.fresh = linkage.link(self.odds, self._space(), rows, WINDOW, self.group, self.fresh)
 
     def _loose(self) -> Rows:
         return self.order[self.group[self.order] < 0]
@@ -245,19 +244,8 @@ class _Grouping:
         by_group = np.lexsort((np.arange(len(placed)), first[groups]))
         listed = placed[by_group]
         starts = np.flatnonzero(np.diff(self.group[listed], prepend=-1))
-        return int(
-            linkage.join(
-                self.odds,
-                self.trees,
-                self.encoded.positions,
-                self.codes,
-                loose,
-                np.append(starts, len(listed)),
-                listed,
-                REACH,
-                self.group,
-            )
-        )
+        ends = np.append(starts, len(listed))
+        return int(linkage.join(self.odds, self._space(), loose, ends, listed, REACH, self.group))
 
     def _mixed(self) -> int:
         placed = self.group >= 0

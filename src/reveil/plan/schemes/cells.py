@@ -127,11 +127,11 @@ class _CellSearch:
         old = np.flatnonzero(np.append(True, np.diff(groups[order]) > 0)).astype(np.int32)
         blocks = np.append(old[::block], len(order))
         rows, again = self.rows[order], order.copy()
-        starts, gone, ends = (np.empty(len(order) + 1, dtype=np.int32) for _ in range(3))
-        scratch, pieces, cut = scratch_for(self.trees, self.tests, rows), [], rows.copy()
+        how = cuts.Cutting(self.trees, self.tests, scratch_for(self.trees, self.tests, rows), True)
+        room, pieces, cut = cuts.boundaries_for(len(order)), [], rows.copy()
         for s, t in pairwise(blocks.tolist()):
-            count = cuts.split_into(self.trees, self.tests, cut, again, s, t, 0, True, 0, scratch, starts, gone, ends)
-            pieces.append(starts[:count].copy())
+            count = cuts.split_into(how, cut, again, s, t, 0, 0, room)
+            pieces.append(room.starts[:count].copy())
         new = np.concatenate(pieces)
         before, after = self._losses(rows, old, blocks), self._losses(cut, new, blocks)
         better = after < before - 1e-9

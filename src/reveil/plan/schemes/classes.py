@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +58,24 @@ class Recoding:
         return [len(places) for places in self.stand_in]
 
 
+class Labels(NamedTuple):
+    """The labels of the positions of some columns, end to end; where each column's begin, and how many it has."""
+
+    label: I64
+    first: I64
+    size: I64
+
+
+class Classes(NamedTuple):
+    """Different rows in the order of their classes: where each class ends, and how many rows of the table it has."""
+
+    rows: Rows
+    weight: I64
+    order: I64
+    ends: I64
+    sizes: I64
+
+
 def recoding(labels: Sequence[NDArray[Any]]) -> Recoding:
     """Any labels of the positions of each column, renumbered without gaps."""
     distinct = [np.unique(column, return_index=True, return_inverse=True) for column in labels]
@@ -81,17 +99,16 @@ def number(rows: Rows, how: Recoding) -> tuple[I32, int]:
         keys, owner = np.full(1 if direct else room, EMPTY), np.full(room, -1, dtype=np.int32)
         part = how.label[begin:end]
         first = np.cumsum([0, *(len(column) for column in part)], dtype=np.int64)
-        size = np.array(sizes[begin:end], dtype=np.int64)
-        count = number_into(rows, begin, np.concatenate(part), first, size, direct, keys, owner, ids)
+        labels = Labels(np.concatenate(part), first, np.array(sizes[begin:end], dtype=np.int64))
+        count = number_into(rows, begin, labels, direct, keys, owner, ids)
         begin = end
     return ids, count
 
 
 @bare_kernel
-def number_into(
-    rows: Rows, begin: int, label: I64, first: I64, size: I64, direct: bool, keys: I64, owner: I32, ids: I32
-) -> int:
+def number_into(rows: Rows, begin: int, labels: Labels, direct: bool, keys: I64, owner: I32, ids: I32) -> int:
     """Number the rows by their class so far (`ids`) and the labels of the columns from `begin` on."""
+    label, first, size = labels
     count, mask = 0, len(owner) - 1
     for i in range(len(rows)):
         key = np.int64(ids[i])
@@ -130,10 +147,13 @@ def failing(counted: Tally, ids: I32, count: int, tests: Tests) -> tuple[Flags, 
     sizes = np.bincount(ids, counted.weight, minlength=count).astype(np.int64)
     bad = sizes < tests.least
     if len(tests.kind):
-        order = np.argsort(ids, kind="stable")
-        ends = np.cumsum(np.bincount(ids, minlength=count))
-        judge(tests, counted.rows, counted.weight, order, ends, sizes, bad, *room_for(tests))
+        judge(tests, _in_order(counted, ids, count, sizes), bad, *room_for(tests))
     return bad, sizes
+
+
+def _in_order(counted: Tally, ids: I32, count: int, sizes: I64) -> Classes:
+    ends = np.cumsum(np.bincount(ids, minlength=count))
+    return Classes(counted.rows, counted.weight, np.argsort(ids, kind="stable"), ends, sizes)
 
 
 def least_withheld(counted: Tally, ids: I32, count: int, sizes: I64, tests: Tests, slack: float) -> float:
@@ -144,18 +164,16 @@ def least_withheld(counted: Tally, ids: I32, count: int, sizes: I64, tests: Test
     """
     gone = np.where(sizes < tests.least, sizes, 0).astype(np.float64)
     if len(tests.kind):
-        order = np.argsort(ids, kind="stable")
-        ends = np.cumsum(np.bincount(ids, minlength=count))
-        bound_withheld(tests, counted.rows, counted.weight, order, ends, sizes, slack, gone, *room_for(tests))
+        bound_withheld(tests, _in_order(counted, ids, count, sizes), slack, gone, *room_for(tests))
     return float(gone.sum())
 
 
 @bare_kernel
-def count_codes(rows: Rows, weight: I64, order: I64, begin: int, end: int, column: int, count: I64, work: I64) -> int:
+def count_codes(classes: Classes, begin: int, end: int, column: int, count: I64, work: I64) -> int:
     """Count the codes of one class in a column; those that occur are put into `work`. Returns how many they are."""
-    touched = 0
+    weight, order, touched = classes.weight, classes.order, 0
     for j in range(begin, end):
-        code = rows[order[j], column]
+        code = classes.rows[order[j], column]
         if count[code] == 0:
             work[touched] = code
             touched += 1
@@ -164,24 +182,13 @@ def count_codes(rows: Rows, weight: I64, order: I64, begin: int, end: int, colum
 
 
 @bare_kernel
-def bound_withheld(
-    tests: Tests,
-    rows: Rows,
-    weight: I64,
-    order: I64,
-    ends: I64,
-    sizes: I64,
-    slack: float,
-    gone: F64,
-    count: I64,
-    work: I64,
-) -> None:
+def bound_withheld(tests: Tests, classes: Classes, slack: float, gone: F64, count: I64, work: I64) -> None:
     """Raise `gone` of each class to what its sensitive values tell."""
-    begin = 0
+    begin, ends = 0, classes.ends
     for g in range(len(ends)):
         for test in range(len(tests.kind)):
-            touched = count_codes(rows, weight, order, begin, ends[g], tests.column[test], count, work)
-            gone[g] = max(gone[g], beyond(tests, test, count, work, touched, sizes[g], slack))
+            touched = count_codes(classes, begin, ends[g], tests.column[test], count, work)
+            gone[g] = max(gone[g], beyond(tests, test, count, work, touched, classes.sizes[g], slack))
             for j in range(touched):
                 count[work[j]] = 0
         begin = ends[g]
@@ -214,23 +221,13 @@ def beyond(tests: Tests, test: int, count: I64, work: I64, touched: int, size: i
 
 
 @bare_kernel
-def judge(
-    tests: Tests,
-    rows: Rows,
-    weight: I64,
-    order: I64,
-    ends: I64,
-    sizes: I64,
-    bad: Flags,
-    count: I64,
-    work: I64,
-) -> None:
+def judge(tests: Tests, classes: Classes, bad: Flags, count: I64, work: I64) -> None:
     """Mark the classes whose sensitive values fail a test."""
-    begin = 0
+    begin, ends = 0, classes.ends
     for g in range(len(ends)):
         for test in range(len(tests.kind)):
             if bad[g]:
                 break
-            touched = count_codes(rows, weight, order, begin, ends[g], tests.column[test], count, work)
-            bad[g] = not decide(tests, test, count, work, touched, sizes[g])
+            touched = count_codes(classes, begin, ends[g], tests.column[test], count, work)
+            bad[g] = not decide(tests, test, count, work, touched, classes.sizes[g])
         begin = ends[g]

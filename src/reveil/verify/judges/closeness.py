@@ -32,7 +32,8 @@ from reveil.base.errors import Fault, InputError, stop_if
 from reveil.guarantees.t_closeness import TCloseness
 from reveil.hierarchies.tree import Hierarchy
 from reveil.history.history import History
-from reveil.policy.policy import Column, Policy
+from reveil.policy.column import Column
+from reveil.policy.policy import Policy
 from reveil.table.roles import no_order
 from reveil.verify.judges.contract import Background, Judge, Verdict, View
 from reveil.verify.judges.counts import Counts, Whole, count_values, exceeds, largest_ratio, listed, wide, written

@@ -1,10 +1,12 @@
 """Compromise safety: even if any c people's values are known, no other can be guessed with more than tau.
 
 People who were ever in one group belong to one *component*. A component is a *closed cohort* if each release
-shows it as one group, always with the same values, all different but for harmless ones, and nobody comes back after
-missing a refill. For those the adversary's belief is known exactly (`lineage`): a place is somebody's with the chance
-that is computed there, a protected value is shown by one place, and what is known of people with harmless values is a
-mixture over the places that show them. Everything else is judged as not shown to hold, however harmless it looks.
+shows it as one group, always with the same values, and nobody comes back after missing a refill. For those the
+adversary's belief is known exactly. Without refills any two of its people can exchange their values, whatever these
+are: of s people, c of them known, another has a value that n of them show with n / (s - c) at most. With refills
+(`lineage`) a place is somebody's with the chance that is computed there, so that a protected value must be shown by one
+place; what is known of people with harmless values is a mixture over the places that show them. Everything else is
+judged as not shown to hold, however harmless it looks.
 """
 
 from __future__ import annotations
@@ -149,16 +151,26 @@ def together(parts: Components, refilled: Refills) -> Flags:
     return good
 
 
-def closed(parts: Components, refilled: Refills, protects: Protects) -> Flags:
-    """Which components are closed cohorts."""
+def closed(parts: Components, refilled: Refills, protects: Protects, *, repeats: bool = False) -> Flags:
+    """Which components are closed cohorts; with `repeats`, those that were never refilled may repeat any value."""
     t, good = parts.trail, together(parts, refilled)
-    repeated = (t.value_rows > 1) & ~t.harmless(protects)
-    good[parts.of_group[t.value_group[repeated]]] = False
+    repeated = parts.of_group[t.value_group[(t.value_rows > 1) & ~t.harmless(protects)]]
+    lasting = np.full(parts.count, repeats)
+    lasting[refilled.component] = False
+    good[repeated[~lasting[repeated]]] = False
     signature = t.multisets
     any_of = np.zeros(parts.count, dtype=np.int64)
     any_of[parts.of_group] = signature
     good[parts.of_group[any_of[parts.of_group] != signature]] = False
     return good
+
+
+def most_shown(parts: Components, protects: Protects) -> I64:
+    """How many places of each component show the same protected value; one where all are harmless."""
+    t, most = parts.trail, np.ones(parts.count, dtype=np.int64)
+    protected = ~t.harmless(protects)
+    np.maximum.at(most, parts.of_group[t.value_group[protected]], t.value_rows[protected])
+    return most
 
 
 def guesses(parts: Components, refilled: Refills, known: int) -> dict[int, Fraction]:
@@ -229,11 +241,12 @@ class CompromiseSafetyJudge:
             return [unknown_members(self.name, self.tau, view, details)]
         parts = components(everything)
         refilled = refills(parts)
-        good = closed(parts, refilled, self.protects)
-        sizes = np.zeros(parts.count, dtype=np.int64)
+        good = closed(parts, refilled, self.protects, repeats=True)
+        sizes, most = np.zeros(parts.count, dtype=np.int64), most_shown(parts, self.protects)
         sizes[parts.of_group] = parts.trail.rows
-        worst = [Fraction(1, max(1, int(size) - self.known)) for size in np.unique(sizes[good])]
-        bad = ~good | (sizes < self.m) | exceeds(np.ones_like(sizes), np.maximum(0, sizes - self.known), self.tau)
+        kinds = np.unique(np.column_stack([most, sizes])[good], axis=0).tolist()
+        worst = [min(Fraction(1), Fraction(n, max(1, size - self.known))) for n, size in kinds]
+        bad = ~good | (sizes < self.m) | exceeds(most, np.maximum(0, sizes - self.known), self.tau)
         for component, guess in guesses(parts, refilled, self.known).items():
             if good[component]:
                 worst.append(guess)
@@ -248,8 +261,8 @@ class CompromiseSafetyJudge:
         }
         above = some(int((bad & good).sum()), "cohort")
         words = Words(
-            causes=f"{some(details['not closed'], 'cohort')} regrouped or changed, {above} too small or refilled too "
-            "few at a time",
+            causes=f"{some(details['not closed'], 'cohort')} regrouped or changed, {above} too small, with a value "
+            "too often, or refilled too few at a time",
             danger="People were regrouped, or too few stand together: whoever knows the values of some people could "
             "learn those of others.",
             what=repr(self.column) + excepted(self.harmless),
@@ -337,9 +350,7 @@ def unknown_members(name: str, bound: Fraction | int, view: View, details: dict[
 
 
 def build_cohorts(asked: CompromiseSafety, policy: Policy, background: Background) -> list[Judge]:
-    tau = promised_guess(asked)
-    harmless = asked.harmless_values
     return [
-        CompromiseSafetyJudge(asked.m, asked.compromised, tau, name, harmless=harmless)
+        CompromiseSafetyJudge(asked.m, asked.compromised, promised_guess(asked), name, harmless=policy.harmless(name))
         for name in policy.named("sensitive")
     ]

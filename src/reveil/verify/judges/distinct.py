@@ -6,7 +6,6 @@ become one of them, and old and new values can be paired so. Then no node of a p
 m-Distinct* besides: in a person's first group no two values can become the same one. The paper concludes that nobody's
 risk is above 1/m, which needs equal chances; here the risk of everybody at each appearance is computed and compared.
 """
-# mypy: allow-untyped-decorators
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 
 from reveil.background.transitions import Relation, domain, relation_of
 from reveil.background.update_graph import Chains, Risks, graph_between, walk_all
-from reveil.base.arrays import offsets_of
+from reveil.base.arrays import I64, Bools, offsets_of
 from reveil.base.kernels import kernel
 from reveil.base.text import plain_text
 from reveil.base.words import some
@@ -42,7 +41,7 @@ DRAWN = 60  # values of one person's graph that are drawn at most
 
 
 @kernel
-def legal(before, after, start, value, allowed):  # type: ignore[no-untyped-def]
+def legal(before: I64, after: I64, start: I64, value: I64, allowed: Bools) -> Bools:
     """Whether each step from group before[i] to group after[i] is legal, by Definition 14 and a perfect matching."""
     legal_steps = np.zeros(len(before), np.bool_)
     width = 0
@@ -82,7 +81,7 @@ def legal(before, after, start, value, allowed):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def overlapping(groups, start, value, allowed):  # type: ignore[no-untyped-def]
+def overlapping(groups: I64, start: I64, value: I64, allowed: Bools) -> Bools:
     """Groups in which two values can become the same one."""
     overlaps = np.zeros(len(groups), np.bool_)
     times = np.zeros(allowed.shape[1], np.int64)

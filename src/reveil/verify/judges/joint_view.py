@@ -21,7 +21,6 @@ value r times only if withholding it for more than that, or for more than some l
 tell no more than tau. Where no r is left it must not be shown again, whatever its values are: what may be shown
 follows from what is public already. In m-Distinct* no two places can ever share a value, and nothing is withheld.
 """
-# mypy: allow-untyped-decorators
 
 from __future__ import annotations
 
@@ -34,7 +33,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from reveil.background.transitions import domain, relation_of
-from reveil.base.arrays import I64, starts_of
+from reveil.base.arrays import F64, I64, Bools, starts_of
 from reveil.base.kernels import kernel
 from reveil.base.text import plain_text
 from reveil.base.words import some
@@ -70,7 +69,7 @@ ROUNDING = 1 + 1e-9  # far above what the sums of `shared` can lose: they have p
 
 
 @kernel
-def tails(chances, most, at_least, more):  # type: ignore[no-untyped-def]
+def tails(chances: F64, most: int, at_least: F64, more: F64) -> float:
     """The chance that more than `most` of some independent events happen.
 
     Fills, for each event, the chances that of the *others* at least `most`, and more than `most`, happen: the first
@@ -91,11 +90,11 @@ def tails(chances, most, at_least, more):  # type: ignore[no-untyped-def]
                 weight = before[k, i] * after[k + 1, j]
                 at_least[k] += weight if i + j >= most else 0.0
                 more[k] += weight if i + j > most else 0.0
-    return before[n, most + 1]
+    return float(before[n, most + 1])
 
 
 @kernel
-def reached(rows, chance):  # type: ignore[no-untyped-def]
+def reached(rows: I64, chance: F64) -> I64:
     """How many of these rows can become each value."""
     first_reached = np.zeros(chance.shape[1], np.int64)
     for v in rows:
@@ -105,7 +104,7 @@ def reached(rows, chance):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def shared(rows, chance, most):  # type: ignore[no-untyped-def]
+def shared(rows: I64, chance: F64, most: int) -> float:
     """If places with these values go on and more than `most` of them come to share a value: a bound of the expected
     number of places that then have any one value; 0 where they cannot.
 
@@ -130,11 +129,11 @@ def shared(rows, chance, most):  # type: ignore[no-untyped-def]
         for k in range(n):
             expected += chance[rows[k], s] * min(1.0, summed[k] + own[s, k])
         highest = max(highest, expected)
-    return highest / some_happen
+    return float(highest / some_happen)
 
 
 @kernel
-def can_follow(before, after, chance):  # type: ignore[no-untyped-def]
+def can_follow(before: I64, after: I64, chance: F64) -> bool:
     """Whether the rows of one release can have become those of the next, each row one."""
     n = len(before)
     mine, seen, queue, parent = np.full(n, -1), np.zeros(n, np.bool_), np.zeros(n, np.int64), np.zeros(n, np.int64)
@@ -167,7 +166,9 @@ def can_follow(before, after, chance):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def judge_steps(before, after, chance, counted, follows, ceilings, overlap):  # type: ignore[no-untyped-def]
+def judge_steps(
+    before: I64, after: I64, chance: F64, counted: F64, follows: Bools, ceilings: F64, overlap: I64
+) -> None:
     """Of each cohort, a line of rows before (negative: none) and after: whether the step is possible, the bounds of
     `shared` for 1, 2, ... places, and how many of its rows can become the same value from now on.
 

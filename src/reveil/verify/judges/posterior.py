@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from math import lcm
+from typing import NamedTuple
 
 import numpy as np
 
@@ -204,23 +205,25 @@ def blind_bound(n: int, values: I64, weights: F64) -> float:
     return min(1.0, worst)
 
 
+class ClassCounts(NamedTuple):
+    """Who is in each class, by kind, and which values it shows; class c has the kinds from kind_start[c] on."""
+
+    kind_start: I64
+    kind: I64
+    people: I64
+    value_start: I64
+    value: I64
+    rows: I64
+
+
 @kernel
-def judge_classes(
-    table: F64,
-    kind_start: I64,
-    kind: I64,
-    people: I64,
-    value_start: I64,
-    value: I64,
-    rows: I64,
-    small: int,
-    limit: float,
-) -> tuple[F64, F64, I64]:
+def judge_classes(table: F64, counts: ClassCounts, small: int, limit: float) -> tuple[F64, F64, I64]:
     """Of each class: the largest posterior (or its bound), its relative error, and how it was found.
 
     Classes of up to `small` states are summed; larger ones too if the bound does not settle that they are
     below `limit`.
     """
+    kind_start, kind, people, value_start, value, rows = counts
     classes = len(kind_start) - 1
     worst, error, how = np.zeros(classes), np.zeros(classes), np.zeros(classes, dtype=np.int64)
     for c in range(classes):

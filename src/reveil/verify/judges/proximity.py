@@ -21,7 +21,8 @@ from reveil.base.arrays import offsets_of
 from reveil.base.errors import Fault, InputError, stop_if
 from reveil.guarantees.epsilon_m import EpsilonM
 from reveil.history.history import History
-from reveil.policy.policy import Column, Policy
+from reveil.policy.column import Column
+from reveil.policy.policy import Policy
 from reveil.verify.judges.contract import Background, Judge, Verdict, View
 from reveil.verify.judges.counts import LIMIT, Counts, Whole, count_values, exceeds, largest_ratio, listed, written
 from reveil.verify.judges.single import empty, example, share_of_classes, verdict

@@ -178,17 +178,9 @@ class _Classes:
             self.chance, self.how = self._blind(ends, rows)
             self.error = np.full(len(self.chance), 16 * posterior.ROUNDING)
         else:
-            self.chance, self.error, self.how = posterior.judge_classes(
-                self.table,
-                self.starts,
-                self.kind,
-                self.people,
-                ends,
-                counts.value,
-                rows,
-                SMALL,
-                float(1 / self.r),
-            )
+            classes = posterior.ClassCounts(self.starts, self.kind, self.people, ends, counts.value, rows)
+            judged = posterior.judge_classes(self.table, classes, SMALL, float(1 / self.r))
+            self.chance, self.error, self.how = judged
         alone = np.diff(self.starts) != 1
         self.mixed = np.flatnonzero(alone)
 

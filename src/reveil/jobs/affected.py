@@ -1,0 +1,85 @@
+"""Who of a table a release does not show, and why: for the eyes of whoever keeps the table, and for nobody else.
+
+The ledger knows people by keyed hashes alone, so that the table is needed to name them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from reveil.base.arrays import I64
+from reveil.base.text import plain_text
+from reveil.base.words import some_people
+from reveil.guarantees.lasting import ManyValues
+from reveil.history.history import History
+from reveil.history.recorded import history_of
+from reveil.history.returning import hashes_of
+from reveil.jobs.past import Past
+from reveil.jobs.results import release_of
+from reveil.plan.persistent.closed_cohorts import LOST_PLACE
+from reveil.plan.persistent.eligible import OFTEN_ENOUGH, TOO_FREQUENT
+from reveil.plan.persistent.waiting import TOLD, waited_before
+from reveil.policy.policy import Policy
+from reveil.table.roles import read_prepared
+
+WAITS, OUT, LEFT = "waits", "out for good", "not in this release"
+BY_NUMBER = "newcomers are too few for a group so far"
+CROWD = "all newcomers wait: a value is too frequent among them"
+BY_VALUE = "left out because of their value, which showing them later would tell"
+
+
+@dataclass(frozen=True)
+class Affected:
+    """People whom a release does not show, by identifier: how they stand, and why."""
+
+    number: int
+    people: tuple[tuple[str, str, str], ...]  # identifier, state, reason; in the order of the table
+    strangers: int  # people of the release, not shown, who are not in this table
+
+    def to_dict(self) -> dict[str, Any]:
+        listed = [{"person": person, "state": state, "reason": reason} for person, state, reason in self.people]
+        return {"release": self.number, "people": listed, "not in this table": self.strangers}
+
+    def lines(self) -> list[str]:
+        """For the screen, with a warning: this names people."""
+        head = f"{some_people(len(self.people))} of this table are not shown by release {self.number}"
+        more = [f"{some_people(self.strangers)} more are not in this table."] if self.strangers else []
+        named = [f"  {person}: {state} ({reason})" for person, state, reason in self.people]
+        return [f"{head}. This names people: it is for you alone.", *named, *more]
+
+
+def affected_by(past: Past, number: int | None, table: Any) -> Affected:
+    """The people of a table whom a release (the latest) does not show."""
+    release = release_of(past, number)
+    assert release.number is not None
+    history, policy = history_of(past.ledger), past.policy
+    _, frame = read_prepared(table, policy, series=True, types=history.types)
+    persons = history.number(hashes_of(frame, past.ledger.key, policy))
+    members = history.members.filter((pl.col("release") == release.number) & (pl.col("group") < 0))
+    away = members["person"].cast(pl.Int64).to_numpy()
+    rows = np.flatnonzero(np.isin(persons, away))
+    told = _told(history.until(release.number + 1), persons[rows], policy, dict(release.certificate.withheld))
+    assert policy.identifier is not None  # or there would be no series
+    names = [plain_text(name) for name in frame[policy.identifier].gather(rows)]
+    listed = tuple((name, *why) for name, why in zip(names, told, strict=True))
+    return Affected(release.number, listed, len(away) - len(rows))
+
+
+def _told(history: History, persons: I64, policy: Policy, reasons: dict[str, int]) -> list[tuple[str, str]]:
+    """State and reason of each of these people; `reasons` are those that the certificate counts."""
+    before = history.members.filter(pl.col("group") >= 0)["person"].unique().cast(pl.Int64).to_numpy()
+    shown = np.isin(persons, before)
+    others = [reason for reason in reasons if reason not in (TOO_FREQUENT, TOLD)]
+    rest = OUT if {*others} <= {LOST_PLACE, OFTEN_ENOUGH} else LEFT
+    why = (rest, " or ".join(others)) if others else (LEFT, " or ".join(reasons))
+    if policy.guarantee.find(ManyValues) is None:
+        return [why] * len(persons)
+    waited = waited_before(history, persons, policy.guarantee)
+    return [
+        why if seen else (OUT, BY_VALUE) if told else (WAITS, CROWD) if crowded else (WAITS, BY_NUMBER)
+        for seen, told, crowded in zip(shown, waited.told, waited.crowded, strict=True)
+    ]

@@ -1,0 +1,303 @@
+"""Newcomers found cohorts: near people with different values, or with values that repeat as the promise allows.
+
+Where one column is protected and no value has more than one in m of the newcomers, all values of a cohort differ. Else
+a cohort of s people, c of whom may be known, may show a value n times if n / (s - c) is at most tau, in each sensitive
+column: the larger it is, the nearer a value may come to the share tau. So newcomers can be shown, all of them, exactly
+if n is at most tau (s - c) for all of them together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from math import ceil
+from typing import NamedTuple
+
+import numpy as np
+
+from reveil.base.arrays import I32, I64, Bools
+from reveil.base.errors import Fault, InfeasibleError
+from reveil.base.kernels import kernel
+from reveil.base.progress import silent
+from reveil.base.text import plain_text
+from reveil.base.words import some, some_people
+from reveil.guarantees.lasting import CohortTerms
+from reveil.history.history import History
+from reveil.plan.cutting import mondrian
+from reveil.plan.cutting.trees import Trees
+from reveil.plan.cutting.values import ZERO
+from reveil.plan.persistent import vacancies
+from reveil.plan.persistent.eligible import apart, group_size, harmless_codes, keep_eligible, largest_share
+from reveil.plan.persistent.guesses import allowed_guess
+from reveil.plan.persistent.past import sort_by
+from reveil.plan.persistent.waiting import Waited, may_be_shown
+from reveil.policy.guarantee import Guarantee
+from reveil.policy.method import MethodSection, may_wait
+from reveil.policy.policy import Policy
+from reveil.table.encode import Encoded, Sensitive
+
+TRIES = 64  # cohorts that are looked at for one row, so that the work does not grow with the square of a region
+
+
+def found(encoded: Encoded, rows: I64, trees: Trees, policy: Policy, size: int, seed: int) -> I32:
+    """The new cohort of each of these rows, numbered from 0; -1 for those who have none."""
+    columns, cohorts = encoded.sensitive, np.full(len(rows), -1, dtype=np.int32)
+    codes = encoded.codes[rows]
+    mild = _mild(codes, columns, policy)
+    parts = [apart(codes[:, n], mild[:, n], size, one) for n, one in enumerate(columns)]
+    named, names = np.column_stack([part for part, _ in parts]), tuple(column for _, column in parts)
+    if may_wait(policy.guarantee) and not (len(columns) == 1 and _all_different(named[:, 0], size, names[0])):
+        kept = within_bound(codes, mild, columns, policy, size)
+        part = replace(encoded, positions=encoded.positions[rows[kept]], codes=named[kept], sensitive=names)
+        cohorts[kept] = _with_repeats(part, mild[kept], policy, size, seed)
+    else:
+        kept = keep_eligible(named[:, 0], size, names[0], policy)
+        part = replace(encoded, positions=encoded.positions[rows[kept]], codes=named[kept], sensitive=names)
+        cohorts[kept] = found_cohorts(part, trees, policy, size, seed)
+    return cohorts
+
+
+def refuse_all(encoded: Encoded, rows: I64, policy: Policy) -> None:
+    """Where nobody else is shown, newcomers cannot wait: say why they have no cohort."""
+    codes, columns = encoded.codes[rows], encoded.sensitive
+    raise InfeasibleError(_fault(codes, _mild(codes, columns, policy), columns, policy, group_size(policy.guarantee)))
+
+
+def _mild(codes: I32, columns: tuple[Sensitive, ...], policy: Policy) -> Bools:
+    """Whether each value is harmless, by row and column."""
+    return np.column_stack([harmless_codes(one, policy)[codes[:, n]] for n, one in enumerate(columns)])
+
+
+def found_in_turn(
+    encoded: Encoded, rows: I64, waited: Waited, trees: Trees, policy: Policy, size: int, seed: int
+) -> I32:
+    """As `found`, where some may have waited in a crowd: all of them together in one cohort, or newcomers alone."""
+    crowded = waited.crowded[rows]
+    if not crowded.any():
+        return found(encoded, rows, trees, policy, size, seed)
+    assert encoded.persons is not None
+    codes, columns = encoded.codes[rows], encoded.sensitive
+    mild = _mild(codes, columns, policy)
+    terms = policy.guarantee.require(CohortTerms)
+    if within_bound(codes, mild, columns, policy, size).all() and may_be_shown(
+        encoded.persons[rows], codes, mild, waited.crowds, terms
+    ):
+        return np.zeros(len(rows), dtype=np.int32)
+    cohorts = np.full(len(rows), -1, dtype=np.int32)
+    cohorts[~crowded] = found(encoded, rows[~crowded], trees, policy, size, seed)
+    return cohorts
+
+
+def _all_different(codes: I32, m: int, column: Sensitive) -> bool:
+    counts = np.bincount(codes, minlength=len(column.values))
+    return largest_share(counts, m) >= int(counts.max(initial=0))
+
+
+def most_of(people: int, policy: Policy) -> int:
+    """How many of so many people may have the same protected value."""
+    terms = policy.guarantee.require(CohortTerms)
+    return max(0, int(allowed_guess(terms) * (people - terms.compromised)))
+
+
+def within_bound(codes: I32, mild: Bools, columns: tuple[Sensitive, ...], policy: Policy, size: int) -> Bools:
+    """Which rows can be in cohorts: all, or a refusal that says why not, or none (they wait), or, where people are
+    withheld, all but the fewest of too frequent values.
+
+    Rows are in an order drawn by lot: of a value that is too frequent, the first ones are kept.
+    """
+    keep = np.ones(len(codes), dtype=bool)
+    while True:
+        most = most_of(int(keep.sum()), policy)
+        over = [_beyond(codes[:, n], keep & ~mild[:, n], most) for n in range(len(columns))]
+        if not any(one.any() for one in over):
+            break
+        if policy.method.infeasible == "refuse":
+            raise InfeasibleError(_fault(codes, mild, columns, policy, size))
+        if policy.method.infeasible == "wait":
+            return np.zeros_like(keep)
+        for one in over:
+            keep &= ~one
+    return keep if int(keep.sum()) >= size else np.zeros_like(keep)
+
+
+def _beyond(codes: I32, rows: Bools, most: int) -> Bools:
+    """Of these rows, those that come after `most` others of their value."""
+    mine = np.flatnonzero(rows)
+    order = mine[np.argsort(codes[mine], kind="stable")]
+    counts = np.bincount(codes[order])
+    place = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+    beyond = np.zeros(len(rows), dtype=bool)
+    beyond[order[place >= most]] = True
+    return beyond
+
+
+def _fault(codes: I32, mild: Bools, columns: tuple[Sensitive, ...], policy: Policy, size: int) -> Fault:
+    """Why newcomers have no cohort, and the ways out, first those by which nobody is chosen for their value."""
+    terms, rows = policy.guarantee.require(CohortTerms), len(codes)
+    tops = [np.bincount(codes[~mild[:, n], n], minlength=1) for n in range(len(columns))]
+    worst = int(np.argmax([top.max(initial=0) for top in tops]))
+    top, column = int(tops[worst].max(initial=0)), columns[worst]
+    value, tau = column.values[int(tops[worst].argmax())], allowed_guess(terms)
+    withhold = policy.method.model_copy(update={"infeasible": "withhold"})
+    kept = within_bound(codes, mild, columns, policy.model_copy(update={"method": withhold}), size)
+    guess = f"{top}/{max(1, rows - terms.compromised)}"
+    message = (
+        f"among {some(rows, 'new row')} value {value!r} occurs {some(top, 'time')}: with "
+        f"{some_people(terms.compromised)} known it would be guessed with {guess}, and {tau} is promised"
+    )
+    remedy = (
+        f"if nobody needs protection from {value!r}, begin the series with harmless = [{plain_text(value)!r}]; begin "
+        "it with a smaller m or a larger tau; merge rare values into wider ones; or leave people out: "
+        f'method.infeasible = "withhold" withholds {some(int((~kept).sum()), "row")} for good, chosen by value, which '
+        "tells it (`reveil explain withheld`)"
+    )
+    return Fault("R420", f"column {column.name!r}", message, remedy, top)
+
+
+def _with_repeats(encoded: Encoded, mild: Bools, policy: Policy, size: int, seed: int) -> I32:
+    """Cohorts of these rows, each as small as it can be: regions that keep the promise, parted further."""
+    rows = len(encoded.codes)
+    if not rows:
+        return np.empty(0, dtype=np.int32)
+    terms = policy.guarantee.require(CohortTerms)
+    tau, known = allowed_guess(terms), terms.compromised
+    top = max(int(np.bincount(encoded.codes[:, n]).max()) for n in range(len(encoded.sensitive)))
+    least = cohort_size(rows, top, terms, size)
+    alpha = tau * (least - known) / least  # of least or more people so many leave n <= tau (s - c)
+    regions = _regions(encoded, policy, least, alpha, seed)
+    order, first = sort_by(regions, int(regions.max()) + 1)
+    cohorts = np.empty(rows, dtype=np.int32)
+    codes = np.where(mild, -1, encoded.codes).astype(np.int32)
+    width = max(len(column.values) for column in encoded.sensitive)
+    deal(codes, order, first, width, Bound(size, known, tau.numerator, tau.denominator), cohorts)
+    return cohorts
+
+
+def cohort_size(rows: int, top: int, terms: CohortTerms, size: int) -> int:
+    """How large cohorts of at least `size` must be so that a value of `top` of all rows may have its share in each.
+
+    >>> from reveil.guarantees.compromise_safety import CompromiseSafety
+    >>> [cohort_size(1000, top, CompromiseSafety(m=6), 6) for top in (160, 170, 190)]
+    [6, 7, 20]
+    """
+    tau, known = allowed_guess(terms), terms.compromised
+    spare = tau * rows - top
+    return size if not known else max(size, min(rows, ceil(tau * rows * known / spare) if spare > 0 else rows))
+
+
+def _regions(encoded: Encoded, policy: Policy, k: int, alpha: Fraction, seed: int) -> I32:
+    """Small regions of k or more near rows, in which no value of any column has a larger share than alpha."""
+    wanted = policy.model_copy(
+        update={
+            "guarantee": Guarantee.of("alpha-k", k=k, alpha=alpha),
+            "method": MethodSection(cuts=policy.method.cuts, recode=policy.method.recode),
+        }
+    )
+    part = replace(encoded, population=None, persons=None)
+    return mondrian.plan(part, History(), wanted, seed=seed, progress=silent).groups
+
+
+def found_cohorts(encoded: Encoded, trees: Trees, policy: Policy, size: int, seed: int) -> I32:
+    """Group these rows into cohorts of near people with different values, numbered from 0.
+
+    The table is cut into small regions in which no value has more than one in `size` rows, and each region is parted.
+    """
+    rows = len(encoded.codes)
+    if not rows:
+        return np.empty(0, dtype=np.int32)
+    regions = _regions(encoded, policy, size, Fraction(1, size), seed)
+    order, first = sort_by(regions, int(regions.max()) + 1)
+    cohorts = np.empty(rows, dtype=np.int32)
+    codes = np.ascontiguousarray(encoded.codes[:, 0])
+    vacancies.settle(trees, encoded.positions, codes, order, first, len(encoded.sensitive[0].values), size, cohorts)
+    return cohorts
+
+
+class Bound(NamedTuple):
+    """What every cohort keeps: at least `size` people, and n / (s - known) not above num / den for any value."""
+
+    size: int
+    known: int
+    num: int
+    den: int
+
+
+@kernel
+def deal(codes: I32, order: I64, first: I64, width: int, bound: Bound, cohort: I32) -> int:
+    """Part each region, the rows order[first[r]:first[r + 1]], into cohorts that keep the bound.
+
+    As many as can be; one keeps it for certain. Codes of harmless values are -1. Fills `cohort`, returns their number.
+    """
+    number = ZERO
+    for r in range(len(first) - 1):
+        rows = hardest_first(codes, order[first[r] : first[r + 1]], width)
+        parts = len(rows) // bound.size
+        while parts > 1:
+            smallest = len(rows) // parts
+            most = bound.num * (smallest - bound.known) // bound.den
+            if most >= 1 and deal_into(codes, rows, parts, most, cohort, number):
+                break
+            parts -= max(1, parts // 8)
+        if parts <= 1:
+            parts = 1
+            for row in rows:
+                cohort[row] = number
+        number += parts
+    return number
+
+
+@kernel
+def hardest_first(codes: I32, rows: I64, width: int) -> I64:
+    """The rows, those first of which some value is most frequent, equal ones of that column side by side."""
+    counts = np.zeros((codes.shape[1], width), np.int64)
+    for row in rows:
+        for c in range(codes.shape[1]):
+            if codes[row, c] >= 0:
+                counts[c, codes[row, c]] += 1
+    keys = np.zeros(len(rows), np.int64)
+    for i in range(len(rows)):
+        for c in range(codes.shape[1]):
+            v = codes[rows[i], c]
+            if v >= 0:
+                keys[i] = max(keys[i], (counts[c, v] * codes.shape[1] + c) * width + v)
+    return rows[np.argsort(-keys, kind="mergesort")]
+
+
+@kernel
+def deal_into(codes: I32, rows: I64, parts: int, most: int, cohort: I32, number: int) -> bool:
+    """Deal rows in turn into `parts` of even size, in each of which no value may occur more than `most` times."""
+    room = -(-len(rows) // parts)
+    members, sizes = np.zeros((parts, room), np.int64), np.zeros(parts, np.int64)
+    full, larger = len(rows) // parts, len(rows) % parts  # so many may have one more
+    place = ZERO
+    for row in rows:
+        there = -ZERO - 1
+        for step in range(min(parts, TRIES)):
+            p = (place + step) % parts
+            able = sizes[p] < full or (sizes[p] == full and larger > 0)
+            if able and takes(codes, row, members, p, sizes[p], most):
+                there = p
+                break
+        if there < 0:
+            return False
+        larger -= sizes[there] == full
+        members[there, sizes[there]] = row
+        sizes[there] += 1
+        place = (there + 1) % parts
+    for p in range(parts):
+        for i in range(sizes[p]):
+            cohort[members[p, i]] = number + p
+    return True
+
+
+@kernel
+def takes(codes: I32, row: int, members: I64, p: int, size: int, most: int) -> bool:
+    """Whether a part may have this row besides."""
+    for c in range(codes.shape[1]):
+        if codes[row, c] >= 0:
+            often = ZERO
+            for i in range(size):
+                often += codes[members[p, i], c] == codes[row, c]
+            if often >= most:
+                return False
+    return True

@@ -1,0 +1,92 @@
+"""One column of a policy: its role, how it may be generalised, and what is said of its sensitive values."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, SerializerFunctionWrapHandler, Tag, model_serializer, model_validator
+
+from reveil.base.sections import MARK, TABLE, TEXT, Exact, PlainText, Section, one_of
+
+Role = Literal["identifier", "quasi", "sensitive", "insensitive", "drop"]
+ColumnType = Literal["auto", "number", "category", "date"]
+DateOrder = Literal["day-first", "month-first"]
+DateLevel = Literal["day", "month", "quarter", "year", "decade"]
+ABOUT_VALUES = ("harmless", "change")  # keys of sensitive columns
+DATE_LEVELS: tuple[DateLevel, ...] = ("day", "month", "quarter", "year", "decade")
+
+
+def _levels(value: object) -> str:
+    """Cuts of one level, or of several: then every level is a list."""
+    several = isinstance(value, (list, tuple)) and any(isinstance(level, (list, tuple)) for level in value)
+    return MARK + ("levels" if several else "cuts")
+
+
+class Column(Section):
+    """One column: its role and, for quasi-identifiers and sensitive columns, how it may be generalised.
+
+    At most one of `hierarchy` (a file, or a nested table), `widths`, `cuts`, `prefixes`, `levels` and `order` is given.
+    """
+
+    role: Role
+    type: ColumnType = "auto"
+    hierarchy: (
+        Annotated[Annotated[str, TEXT] | Annotated[dict[str, Any], TABLE], one_of("the name of a file nor a table")]
+        | None
+    ) = None
+    widths: tuple[Exact, ...] | None = None
+    cuts: (
+        Annotated[
+            Annotated[tuple[Exact, ...], Tag(MARK + "cuts")]
+            | Annotated[tuple[tuple[Exact, ...], ...], Tag(MARK + "levels")],
+            Discriminator(_levels),
+        ]
+        | None
+    ) = None
+    prefixes: tuple[int, ...] | None = None
+    levels: tuple[DateLevel, ...] | None = None
+    order: tuple[str, ...] | None = None
+    missing: Literal["category", "refuse"] = "category"
+    weight: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
+    harmless: Annotated[tuple[PlainText, ...], Field(min_length=1)] | None = None
+    change: Literal["never", "freely", "transitions"] | None = None
+
+    @model_serializer(mode="wrap")
+    def _written(self, written: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without what is not said of its values: earlier series keep the form of their policy."""
+        content: dict[str, Any] = written(self)
+        return {key: value for key, value in content.items() if key not in ABOUT_VALUES or value is not None}
+
+    @property
+    def named(self) -> bool:
+        """Whether its values are names, as the policy says: whatever they look like, they are no ranges or sets."""
+        return self.prefixes is None and (self.type == "category" or self.order is not None)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Column:
+        generalisations = ("hierarchy", "widths", "cuts", "prefixes", "levels", "order")
+        ways = [name for name in generalisations if getattr(self, name) is not None]
+        if empty := [way for way in ways if not getattr(self, way)]:
+            raise ValueError(f"has an empty {empty[0]}; name at least one, or leave it out")
+        if len(ways) > 1:
+            raise ValueError(f"gives {' and '.join(ways)}; a column is generalised in one way only")
+        if ways and self.role not in ("quasi", "sensitive"):
+            raise ValueError(f"has {ways[0]}, but only quasi and sensitive columns are generalised")
+        if self.role == "sensitive" and ways and ways[0] not in ("hierarchy", "order"):
+            raise ValueError(
+                f"has {ways[0]}, but sensitive values are published as they are; only hierarchy and order help"
+            )
+        wanted = {"widths": "number", "cuts": "number", "levels": "date", "prefixes": "category", "order": "category"}
+        for way in ways:
+            if self.type not in ("auto", wanted.get(way, self.type)):
+                raise ValueError(f'has {way}, which needs type = "{wanted[way]}", not "{self.type}"')
+        if self.role != "sensitive" and (idle := [key for key in ABOUT_VALUES if getattr(self, key) is not None]):
+            raise ValueError(f"has {idle[0]}, but only sensitive values are protected")
+        if self.weight != 1.0 and self.role != "quasi":
+            raise ValueError("has a weight, but only quasi columns are weighed against each other")
+        return self
+
+
+def as_column(value: object) -> object:
+    """A column that is given by its role alone."""
+    return {"role": value} if isinstance(value, str) else value

@@ -1,0 +1,118 @@
+"""Newcomers who wait in crowds, over all worlds: what who is shown when tells, if the rule is known. Plain Python.
+
+People arrive in batches; values are drawn independently with the same chances for everybody. A *rule* says, from the
+values, who is shown in which cohort at each release. Everybody sees cohorts with what they show, and who waits.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from fractions import Fraction
+from itertools import combinations, product
+from math import comb
+
+
+def beliefs(batches, values, weights, rule, known):
+    """The highest belief in anybody's value, who is shown, over all public outcomes and all choices of known people.
+
+    `batches`: numbers of people, by release; `rule(batches, held)` gives the outcome: a tuple of (people, values), with
+    the release, for each cohort; and how many outcomes showed somebody who had waited in a crowd.
+    """
+    people = sum(batches)
+    outcomes = defaultdict(list)
+    for held in product(range(values), repeat=people):
+        chance = Fraction(1)
+        for value in held:
+            chance *= weights[value]
+        if chance:
+            outcomes[rule(batches, held)].append((held, chance))
+    worst, late = Fraction(0), 0
+    for (cohorts, crowded), worlds in outcomes.items():
+        shown = {p for _, who, _ in cohorts for p in who}
+        late += bool(shown & set(crowded))
+        for chosen in combinations(range(people), known):
+            cases = defaultdict(list)
+            for held, chance in worlds:
+                cases[tuple(held[p] for p in chosen)].append((held, chance))
+            for case in cases.values():
+                total, chances = sum(chance for _, chance in case), Counter()
+                for held, chance in case:
+                    for p in shown - set(chosen):
+                        chances[p, held[p]] += chance
+                worst = max([worst, *(chance / total for chance in chances.values())])
+    return worst, late
+
+
+def fits(held, m, known, tau):
+    """Whether people with these values can be in one cohort."""
+    return len(held) >= m and max(Counter(held).values()) <= tau * (len(held) - known)
+
+
+def in_crowds(m, known, tau):
+    """The rule of `infeasible = "wait"`: all wait or all are shown; who waited in a crowd, where that is spared."""
+
+    def rule(batches, held):
+        waiting, crowds, crowded, cohorts, first = [], [], set(), [], 0
+        for release, number in enumerate(batches):
+            fresh = list(range(first, first + number)) + [p for p in waiting if p not in crowded]
+            first += number
+            old = [p for p in waiting if p in crowded]
+            pool = sorted(old + fresh)
+            mine = [held[p] for p in pool]
+            if fits(mine, m, known, tau) and (not old or spared(mine, pool, crowds, known, tau)):
+                cohorts.append((release, tuple(pool), tuple(sorted(mine))))
+                waiting = []
+                continue
+            if old and fits([held[p] for p in fresh], m, known, tau):
+                cohorts.append((release, tuple(sorted(fresh)), tuple(sorted(held[p] for p in fresh))))
+                waiting = old
+            else:
+                waiting = pool
+            if len(pool) >= m:
+                crowds.append(set(pool))
+                crowded |= set(waiting)
+        return tuple(cohorts), tuple(sorted(crowded))
+
+    return rule
+
+
+def as_soon_as_it_fits(m, known, tau):
+    """The rule that is refuted: who waits is shown with whoever comes, as soon as their values fit."""
+
+    def rule(batches, held):
+        waiting, crowded, cohorts, first = [], set(), [], 0
+        for release, number in enumerate(batches):
+            pool = waiting + list(range(first, first + number))
+            first += number
+            mine = [held[p] for p in pool]
+            if fits(mine, m, known, tau):
+                cohorts.append((release, tuple(pool), tuple(sorted(mine))))
+                waiting = []
+            else:
+                waiting = pool
+                crowded |= set(pool) if len(pool) >= m else set()
+        return tuple(cohorts), tuple(sorted(crowded))
+
+    return rule
+
+
+def spared(mine, pool, crowds, known, tau):
+    missed = Fraction(0)
+    for crowd in crowds:
+        met = len(crowd & set(pool))
+        if met:
+            missed += 1 - chance_of_crowd(
+                Counter(mine).values(), len(mine), met, int(tau * (len(crowd) - known)), known
+            )
+    return Fraction(max(Counter(mine).values()), len(mine) - known) <= tau * (1 - missed)
+
+
+def chance_of_crowd(counts, size, there, most, known):
+    """By listing who is drawn: some value more than `most` times among `there` - `known` of `size` - `known` places."""
+    places = [v for v, count in enumerate(counts) for _ in range(max(0, count - known))]
+    places += [-1 - n for n in range(size - known - len(places))]  # of no value that counts
+    drawn = max(0, there - known)
+    if drawn == 0:
+        return Fraction(0)
+    above = sum(any(n > most for v, n in Counter(chosen).items() if v >= 0) for chosen in combinations(places, drawn))
+    return Fraction(above, comb(size - known, drawn))

@@ -1,0 +1,177 @@
+"""infeasible = "wait": what waiting and being shown later tell together, over all worlds.
+
+python tests/properties/test_waiting_crowds.py 200     (so many random settings: figures, no assertions)
+"""
+
+from __future__ import annotations
+
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # where this is run as a program
+
+import reveil
+from oracle import waiting
+from reveil.base.errors import InputError
+from reveil.plan.persistent.waiting import chance_of_crowd
+from reveil.policy.policy import load_policy
+from reveil.verify.waiting import _never_above
+
+SETTINGS = [  # m, people known, tau, people who come by release, values
+    (2, 0, Fraction(1, 2), (2, 2, 3), 3),
+    (2, 0, Fraction(1, 2), (3, 4), 3),
+    (2, 0, Fraction(2, 3), (2, 5), 3),
+    (3, 1, Fraction(1, 2), (3, 4), 4),
+    (3, 1, Fraction(2, 3), (1, 3, 3), 3),
+]
+POLICY = {
+    "columns": {"name": "identifier", "age": "quasi", "illness": "sensitive"},
+    "values": {"change": "never"},
+    "guarantee": {"model": "compromise-safety", "m": 2, "compromised": 0, "tau": "2/3"},
+}
+
+
+def even(values):
+    return [Fraction(1, values)] * values
+
+
+def skewed(values, rng):
+    drawn = [int(n) for n in rng.integers(1, 6, values)]
+    return [Fraction(n, sum(drawn)) for n in drawn]
+
+
+@pytest.mark.parametrize(("m", "known", "tau", "batches", "values"), SETTINGS)
+def test_no_belief_is_above_the_promise(m, known, tau, batches, values):
+    rule = waiting.in_crowds(m, known, tau)
+    for weights in (even(values), skewed(values, np.random.default_rng(m))):
+        worst, _ = waiting.beliefs(batches, values, weights, rule, known)
+        assert worst <= tau
+
+
+def test_showing_a_crowd_as_soon_as_its_values_fit_is_refuted():
+    """Two people who wait though two would do have the same value; then {i, k, j, l}: aabc makes both certain."""
+    worst, late = waiting.beliefs((2, 2), 3, even(3), waiting.as_soon_as_it_fits(2, 0, Fraction(1, 2)), 0)
+    assert worst == 1 and late
+    kept, _ = waiting.beliefs((2, 2), 3, even(3), waiting.in_crowds(2, 0, Fraction(1, 2)), 0)
+    assert kept == Fraction(1, 2)
+
+
+def test_some_who_waited_in_a_crowd_are_shown():
+    """The rule is not empty: where promise and size leave room, the crowd is shown with those who came later."""
+    tau = Fraction(3, 5)
+    worst, late = waiting.beliefs((3, 5), 3, even(3), waiting.in_crowds(2, 0, tau), 0)
+    assert late and worst <= tau
+
+
+def test_a_small_crowd_is_shown_when_many_come(tmp_path):
+    """Eight newcomers, two alike, do not fit m = 6; after forty more of the same ten values that tells little."""
+    policy = {**POLICY, "guarantee": {"model": "compromise-safety", "m": 6}}
+    series = reveil.open_series(policy, tmp_path / "home")
+    names = "".join(chr(ord("A") + n) for n in range(54))
+    values = "uvwxyz" + "aabcdefg" + "abcdefghij" * 4
+    assert (series.publish(people(names[:6], values[:6])).groups >= 0).all()
+    second = series.publish(people(names[:14], values[:14]))
+    assert (second.groups[6:] < 0).all()
+    third = series.publish(people(names, values))
+    assert (third.groups >= 0).all() and len(set(third.groups[6:])) == 1 and third.certificate.holds
+    assert third.certificate.verdicts[0]["worst"] == "1/5"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_chances_of_crowds_are_those_of_enumeration(seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(20):
+        counts = rng.integers(1, 5, int(rng.integers(1, 4))).tolist()
+        size = sum(counts) + int(rng.integers(0, 3))
+        known, there = int(rng.integers(0, 2)), int(rng.integers(1, size + 1))
+        most = int(rng.integers(1, 4))
+        if there <= known or size <= known:
+            continue
+        wanted = waiting.chance_of_crowd(counts, size, there, most, known)
+        assert chance_of_crowd(counts, size, there, most, known) == wanted
+        assert 1 - _never_above(counts, size, there, most, known) == wanted
+
+
+def people(names, values):
+    return pl.DataFrame({"name": list(names), "age": [20 + n for n in range(len(names))], "illness": list(values)})
+
+
+def rule_of(series, steps):
+    """What the program showed: by release, who is in the cohort that was founded, and who waits."""
+    return [{name for name, g in zip(table["name"], release.groups, strict=True) if g >= 0} for table, release in steps]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_program_does_what_the_rule_says(tmp_path, seed):
+    """Random small series against the oracle's rule, release by release: who is shown and who waits."""
+    rng = np.random.default_rng(seed)
+    batches = tuple(int(n) for n in rng.integers(1, 6, 4))
+    held = rng.integers(0, 3, sum(batches)).tolist()
+    known, m, tau = (0, 2, Fraction(2, 3)) if seed % 2 else (1, 3, Fraction(3, 4))
+    policy = {**POLICY, "guarantee": {**POLICY["guarantee"], "m": m, "compromised": known, "tau": str(tau)}}
+    cohorts, _ = waiting.in_crowds(m, known, tau)(batches, held)
+    founded = {p: release for release, who, _ in cohorts for p in who}
+    series = reveil.open_series(policy, tmp_path / "home")
+    assert series.policy.method.infeasible == "wait"  # unless the policy says something else
+    names, base = "abcdefghijklmnopqrstuvwxyz", people("YZ", "yz")
+    values = "uvw"
+    series.publish(base.vstack(people("WX", "wx")).with_columns(illness=pl.Series(list("klmn"))))
+    standing = people("YZWX", "klmn")
+    for release in range(len(batches)):
+        count = sum(batches[: release + 1])
+        table = standing.vstack(people(names[:count], "".join(values[v] for v in held[:count])))
+        made = series.publish(table, new_people=True, accept=("same-table",))
+        shown = {p for p in range(count) if made.groups[4 + p] >= 0}
+        assert shown == {p for p in range(count) if founded.get(p, 99) <= release}
+        assert made.certificate.holds
+    assert all(found.holds for found in series.verify().values())
+    assert series.audit().holds
+
+
+def test_a_crowd_is_certified_with_its_figure_and_the_judge_knows_it(tmp_path):
+    series = reveil.open_series(POLICY, tmp_path / "home")
+    series.publish(people("abcd", "wxyz"))
+    release = series.publish(people("abcdefgh", "wxyzuuuv"))
+    assert (release.groups[4:] < 0).all() and release.certificate.holds
+    (limit,) = [text for text in release.certificate.limits if "wait all together" in text]
+    assert "4 newcomers" in limit and "0.75" in limit
+    assert "no group yet" in " ".join(release.certificate.withheld)
+    # a publisher who shows them alone later is found out
+    history = series.history()
+    from reveil.verify.waiting import who_waits
+
+    policy = load_policy(POLICY)
+    later = pl.DataFrame({"person": [4, 5, 6, 7, 8, 9], "group": [0] * 6, "illness": list("uuuvxy")})
+    assert who_waits(later, history, policy).shown == 4
+    assert who_waits(later.with_columns(group=pl.lit(-1)), history, policy).shown == 0
+
+
+def test_wait_is_refused_where_the_rule_does_not_hold():
+    for guarantee in ({"model": "m-invariance", "m": 3}, {"model": "compromise-safety", "m": 4, "refill": 2},
+                      {"model": "compromise-safety", "m": 4, "l": 2}):  # fmt: skip
+        with pytest.raises(InputError, match='infeasible = "wait" needs'):
+            load_policy({**POLICY, "guarantee": guarantee, "method": {"infeasible": "wait"}})
+        assert load_policy({**POLICY, "guarantee": guarantee}).method.infeasible == "refuse"
+
+
+def main(count):
+    rng, worst, above, late = np.random.default_rng(1), Fraction(0), 0, 0
+    for _ in range(count):
+        known, values = int(rng.integers(0, 2)), int(rng.integers(2, 4))
+        m, tau = known + 2, Fraction(int(rng.integers(8, 14)), 16)
+        batches = (int(rng.integers(1, 4)), *(int(n) for n in rng.integers(1, 6 - values, int(rng.integers(1, 3)))), 3)
+        weights = even(values) if rng.random() < 0.5 else skewed(values, rng)
+        found, shown = waiting.beliefs(batches, values, weights, waiting.in_crowds(m, known, tau), known)
+        above, late, worst = above + (found > tau), late + shown, max(worst, found / tau)
+    print(
+        f"{count} settings, {late} outcomes in which a crowd was shown, worst belief / promise {worst}, above {above}"
+    )
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 50)
