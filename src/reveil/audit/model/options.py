@@ -42,7 +42,7 @@ def sole(opt_start: I64, opt_cell: I32, cell_value: I64, alive: Bools) -> I64:
     """The only value that is left to each appearance; -1 where there are several, or perhaps none."""
     only = np.full(len(opt_start) - 1, -1, dtype=np.int64)
     for a in range(len(only)):
-        least, most = len(cell_value), -1
+        least, most = 1 << 60, -1
         for o in range(opt_start[a], opt_start[a + 1]):
             if alive[o]:
                 v = cell_value[opt_cell[o]]
@@ -84,7 +84,7 @@ def likeliest(
                 total[v] += share[o]
         for o in range(opt_start[a], opt_start[a + 1]):
             v = cell_value[opt_cell[o]]
-            if owner[v] == a:
+            if owner[v] == a and v >= 0:  # not being there is no value
                 high[a] = total[v] if np.isnan(high[a]) or total[v] > high[a] else high[a]
                 of_wanted[a] = total[v] if v == wanted[a] else of_wanted[a]
     return count, first, high, of_wanted
