@@ -10,7 +10,7 @@ import pytest
 import reveil
 from reveil.audit.audit import audit
 from reveil.audit.input.observed import from_groups
-from reveil.audit.result.audit_report import ever_text
+from reveil.audit.result.screen import ever_text
 
 
 def table(columns, *rows):

@@ -41,6 +41,8 @@ REAL = {  # these read ../shared/data
     "robust speed": "--rows 300",
     "robust breach": "--rows 300 --r 2 --queries 10",
     "schemes": "--rows 300 --times 1",
+    "others worlds": "--cases 16",
+    "others trial": "--people 150 --limit 4",
 }
 
 
@@ -74,7 +76,7 @@ def test_figures_are_drawn_from_results(tmp_path: Path, monkeypatch: pytest.Monk
     assert (tmp_path / "figure.svg").read_text().startswith("<svg")
 
 
-OTHERS = {"attack_persistent", "fuzz", "tamper"}  # imported by persistent; test_fuzz.py; test_tamper.py
+OTHERS = {"attack_persistent", "fuzz", "publishers", "tamper"}  # imported by persistent and others; have own tests
 
 
 def test_none_is_forgotten() -> None:

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import reveil
-from reveil.audit.result.audit_report import lines
+from reveil.audit.result.screen import lines
 from reveil.background.estimate import estimate
 from reveil.base.errors import GuaranteeError, InfeasibleError, InputError
 from reveil.history.history import History

@@ -13,7 +13,8 @@ from reveil.audit.input.knowledge import Adversary, Known
 from reveil.audit.input.observed import from_groups
 from reveil.audit.input.terms import beyond
 from reveil.audit.model.model import build
-from reveil.audit.result.audit_report import html, lines
+from reveil.audit.result.audit_report import html
+from reveil.audit.result.screen import lines
 
 COLUMNS = {"columns": {"name": "identifier", "age": "quasi", "illness": "sensitive"}, "values": {"change": "never"}}
 

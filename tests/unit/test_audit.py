@@ -20,13 +20,14 @@ from typer.testing import CliRunner
 import reveil
 from oracle import joint
 from reveil.audit.audit import audit
-from reveil.audit.infer import infer, linear
+from reveil.audit.infer import infer, linear, settling
 from reveil.audit.infer.exact import Limits
 from reveil.audit.input.knowledge import Adversary, adversary_from
 from reveil.audit.input.observed import from_groups
 from reveil.audit.model.model import build
-from reveil.audit.result.audit_report import html, lines
+from reveil.audit.result.audit_report import html
 from reveil.audit.result.score import score
+from reveil.audit.result.screen import lines
 from reveil.background.transitions import stated_weights
 from reveil.base.errors import GuaranteeError, InputError
 from reveil.cli import terminal
@@ -336,8 +337,8 @@ def test_what_is_too_much_work_is_said(monkeypatch):
     def lazy(state, label, wanted, seconds):
         return linear.Closure([], np.unique(label[wanted]))
 
-    monkeypatch.setattr(infer, "equalities", lazy)
-    monkeypatch.setattr(infer, "_near_worlds", lambda state, *_, **__: np.zeros(state.model.factors, dtype=bool))
+    monkeypatch.setattr(settling, "equalities", lazy)
+    monkeypatch.setattr(settling, "near_worlds", lambda s, _: np.zeros(s.state.model.factors, dtype=bool))
     monkeypatch.setattr(infer, "search", lambda *_: None)
     seen = from_groups([[("ABC", "xyz"), ("DEF", "xyz")], [("ABD", "xyz"), ("CEF", "xyz")]])
     found = infer.infer(build(seen, Adversary()), limits=Limits(people=0))

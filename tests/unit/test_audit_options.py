@@ -13,7 +13,8 @@ import reveil
 from reveil.audit.audit import audit
 from reveil.audit.input.knowledge import Adversary, Known
 from reveil.audit.input.observed import from_groups
-from reveil.audit.result.audit_report import html, lines
+from reveil.audit.result.audit_report import html
+from reveil.audit.result.screen import lines
 from reveil.base.errors import InputError
 from reveil.cli.app import app
 

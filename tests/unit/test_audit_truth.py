@@ -8,7 +8,7 @@ import pytest
 
 from reveil.audit.audit import audit
 from reveil.audit.input.observed import from_groups
-from reveil.audit.result.audit_report import lines
+from reveil.audit.result.screen import lines
 
 FIGURE_2 = [[("ABCD", "ccff")], [("ABCE", "ccff")]]  # seed 000: two of four in both releases
 

@@ -136,7 +136,7 @@ def test_every_attack_is_explained_as_an_attack() -> None:
 
 def test_every_figure_of_an_audit_is_explained() -> None:
     """The labels of the summary: two spaces, words, and a number or the first words of a sentence after it."""
-    source = (SOURCE / "audit" / "result" / "audit_report.py").read_text(encoding="utf-8")
+    source = (SOURCE / "audit" / "result" / "screen.py").read_text(encoding="utf-8")
     labels = set(re.findall(r'"  ([a-z][a-z0-9/ ]+?) +\{', source))
     assert {"exposed with certainty", "guessed above 1/2", "highest belief", "undecided"} <= labels
     for label in labels:

@@ -156,3 +156,22 @@ def test_functions_stay_readable() -> None:
         if isinstance(node, ast.FunctionDef) and (node.end_lineno or 0) - node.lineno + 1 > 80
     ]
     assert not long
+
+
+def test_kernels_are_typed_and_take_few_things() -> None:
+    """Arrays that belong together are a named tuple; more than eight parameters are mixed up sooner or later."""
+    untyped, crowded, seen = [], [], 0
+    for path in sorted(SOURCE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.FunctionDef) or not any(
+                "kernel" in ast.unparse(d) for d in node.decorator_list
+            ):
+                continue
+            seen += 1
+            parameters = [*node.args.args, *node.args.kwonlyargs]
+            if node.returns is None or any(parameter.annotation is None for parameter in parameters):
+                untyped.append(f"{path.name}: {node.name}")
+            if len(parameters) > 8:
+                crowded.append(f"{path.name}: {node.name}")
+    assert seen > 200
+    assert not untyped and not crowded

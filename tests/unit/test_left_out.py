@@ -13,7 +13,8 @@ import pytest
 from reveil.audit.audit import audit
 from reveil.audit.input.left_out import LeftOut, what_it_tells
 from reveil.audit.input.observed import from_groups
-from reveil.audit.result.audit_report import html, lines
+from reveil.audit.result.audit_report import html
+from reveil.audit.result.screen import lines
 from reveil.policy.policy import load_policy
 from reveil.publish import Series, open_series
 from support import cli

@@ -11,7 +11,8 @@ import pytest
 
 from reveil.audit.audit import audit
 from reveil.audit.input.observed import from_groups
-from reveil.audit.result.audit_report import html, lines
+from reveil.audit.result.audit_report import html
+from reveil.audit.result.screen import lines
 from reveil.policy.policy import load_policy
 from reveil.policy.promise import promise_text, verdict_text
 from reveil.publish import open_series

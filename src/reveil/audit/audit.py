@@ -12,7 +12,8 @@ import polars as pl
 from reveil.audit.input.knowledge import Adversary, adversary_of
 from reveil.audit.input.left_out import LeftOut
 from reveil.audit.input.observed import Observed
-from reveil.audit.input.tables import observe, population_priors
+from reveil.audit.input.tables import Matched, match_tables, population_priors
+from reveil.audit.input.tracing import trace
 from reveil.audit.job import Job
 from reveil.audit.result.outcome import Audit
 from reveil.audit.settings import READING, AuditSettings
@@ -52,11 +53,19 @@ def audit(
     """
     settings, loaded = AuditSettings(**how), None if policy is None else load_policy(policy)
     who = adversary_for(settings, loaded, _faults(releases, population, settings))
-    seen = releases if isinstance(releases, Observed) else _matched(releases, population, loaded, settings)
-    if seen is not releases and loaded is not None and loaded.guarantee.priors and not who.priors:
+    if isinstance(releases, Observed):
+        held = _truth(truth, releases, settings.accept_missing)
+        return Job(releases, who, loaded, held, settings, progress, left_out).run()
+    if loaded is not None and loaded.guarantee.priors and not who.priors:
         who = replace(who, priors=population_priors(loaded, population, settings.sensitive, settings.identifier))
-    held = _truth(truth, seen, settings.accept_missing)
-    return Job(seen, who, loaded, held, settings, progress, left_out).run()
+    matched = _matched(releases, population, loaded, settings, who.counterfeits_known)
+    columns = matched.columns.sensitive if loaded is None and truth is None else matched.columns.sensitive[:1]
+    each = replace(settings, limit=settings.limit / len(columns))  # every column that may be sensitive is attacked
+    first, *rest = (
+        Job(seen, who, loaded, _truth(truth, seen, settings.accept_missing), each, progress, left_out, followed).run()
+        for seen, followed in ((matched.observed(column), trace(matched, column)) for column in columns)
+    )
+    return replace(first, also=tuple(rest))
 
 
 def adversary_for(settings: AuditSettings, policy: Policy | None, faults: Sequence[Fault]) -> Adversary:
@@ -84,11 +93,13 @@ def _faults(releases: Any, population: Any, settings: AuditSettings) -> list[Fau
     return [Fault("R723", "population", message, "give the people with their quasi-identifiers")]
 
 
-def _matched(releases: Any, population: Any, policy: Policy | None, settings: AuditSettings) -> Observed:
+def _matched(
+    releases: Any, population: Any, policy: Policy | None, settings: AuditSettings, counts_known: bool
+) -> Matched:
     """Released tables, or a single one, with the people who may be in them."""
     listed = releases if isinstance(releases, list | tuple) and not _is_table(releases) else [releases]
     reading = {name: getattr(settings, name) for name in READING}
-    return observe(list(listed), population, policy=policy, **reading)
+    return match_tables(list(listed), population, policy=policy, counts_known=counts_known, **reading)
 
 
 def _is_table(releases: Sequence[Any]) -> bool:

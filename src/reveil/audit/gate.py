@@ -145,7 +145,7 @@ def insist(
             seen, policy=policy, truth=truth, left_out=left_out_of(sources, column, seen), share=how.compromised,
             limit=how.seconds, worst=3, progress=progress,
         )  # fmt: skip
-        if outcome.summary["exposed"] or not outcome.holds:  # the gate is asked about as many known people as it says
+        if outcome.summary["exposed"] or outcome.broken:  # the gate is asked about as many known people as it says
             raise GuaranteeError([_fault(column, outcome), *_reasons(outcome)])
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from reveil.audit.infer.certain import State
 from reveil.audit.infer.exact import Limits
+from reveil.audit.infer.filters import SEARCH
 from reveil.audit.infer.infer import Inference
 from reveil.audit.infer.minimal import minimality
 from reveil.audit.input.knowledge import Adversary, Known
@@ -18,10 +21,11 @@ from reveil.audit.input.left_out import LeftOut, Telling, what_it_tells
 from reveil.audit.input.observed import Observed
 from reveil.audit.input.tables import value_kinds
 from reveil.audit.input.terms import allowed
+from reveil.audit.input.tracing import Followed
 from reveil.audit.model.counterfeit_places import attack
 from reveil.audit.model.model import Model, build
 from reveil.audit.model.options import count_of, having
-from reveil.audit.result.attacks import Attack, attacks, chain_only, left_out_attack, only_value
+from reveil.audit.result.attacks import Attack, attacks, chain_only, left_out_attack, only_value, tracing_attack
 from reveil.audit.result.outcome import Audit
 from reveil.audit.result.reasons import Reasoning, explain
 from reveil.audit.result.score import Protects, Score, everything, score
@@ -32,6 +36,8 @@ from reveil.base.progress import Progress
 from reveil.base.sections import exact
 from reveil.base.words import agree, some_people
 from reveil.policy.policy import Policy
+
+TREND = 0.3  # share of the time for what followed from the first releases alone
 
 
 def numbers_of(o: Observed, people: Sequence[object]) -> list[int]:
@@ -58,6 +64,7 @@ class Job:
     settings: AuditSettings
     progress: Progress
     left_out: LeftOut | None = None  # people who were put in and are not shown
+    followed: Followed | None = None  # people found by following rows through columns that nobody protects
 
     def run(self) -> Audit:
         """The audit of everybody, or of the people asked about."""
@@ -68,20 +75,24 @@ class Job:
         fits = self._witnessed(model)
         world = self._world() if fits else None
         inference, sampled = attack(
-            model, self.who, seconds=self.settings.limit, samples=self.settings.samples, seed=self.settings.seed,
+            model, self.who, seconds=self.settings.limit * (1 - TREND), samples=self.settings.samples,
+            seed=self.settings.seed,
             progress=self.progress, limits=Limits(witnessed=fits), people=people, world=world,
         )  # fmt: skip
         stated = self.settings.promise is not None  # then it is a bound for this adversary, whoever is known
         promise = promised(self.settings.promise, self.policy)
         terms = None if stated else self._terms(promise)
+        trend, first, sure = self._trend(pins, people)
+        _enter_certain(inference, sure)
         scored = score(inference, self.truth, people, terms, self._protects)
         if terms is not None and self._alone:
             scored = replace(scored, beyond=scored.beyond | (only_value(model, chain_only(model)) < 0))
-        trend, first = self._trend(pins, people)
+        first |= {int(p): self.seen.releases[-1] for p in scored.exposed_people if int(p) not in first}
+        trend = self._with_last(trend, scored)
         return Audit(
             self.seen, self.who, inference, scored, self._attacks(scored), promise,
             self._draws(len(scored.exposed_people), people), trend, sampled, self._explained(inference, scored), first,
-            self.policy, tuple(people or ()), terms, self._telling,
+            self.policy, tuple(people or ()), terms, self._telling, followed=self.followed,
         )  # fmt: skip
 
     @cached_property
@@ -133,6 +144,8 @@ class Job:
         made = attacks(scored, value_kinds(self.policy, self.seen.values))
         if self._telling is not None and self._telling.by_value.any():
             made = *made, left_out_attack(self._telling, scored)
+        if self.followed is not None and self.followed.rows:
+            made = *made, tracing_attack(self.followed, scored)
         if self.who.publisher is None:
             return made
         return *made, minimality(scored, self.who.publisher, self.policy, self.settings.seed)
@@ -206,13 +219,16 @@ class Job:
 
     def _trend(
         self, pins: dict[int, int], people: list[int] | None
-    ) -> tuple[tuple[dict[str, Any], ...], dict[int, str]]:
-        """How many were certain once each release was out, and when each person became so. Who is certain stays so."""
+    ) -> tuple[tuple[dict[str, Any], ...], dict[int, str], dict[int, int]]:
+        """How many were certain once each release but the last was out, when each person became so, and the values of
+        lasting ones. Who is certain stays so."""
+        self.progress("trend", 0.0)
         o, rows = self.seen, list[dict[str, Any]]()
         first: dict[int, str] = {}
+        sure: dict[int, int] = {}
         if o.rows * len(o.releases) > 3_000_000:
-            return (), {}
-        for last in range(1, len(o.releases) + 1):
+            return (), {}, {}
+        for last in range(1, len(o.releases)):
             self.progress("trend", last / len(o.releases))
             keep = np.nonzero(o.app_release < last)[0]
             place = {int(a): n for n, a in enumerate(keep)}
@@ -222,11 +238,14 @@ class Job:
             known = tuple(k for k in known if k.value is None or k.value in {str(v) for v in o.values})
             model = build(part, replace(self.who, compromised=_present(part, known)), pinned=held)
             part_found, _ = attack(
-                model, self.who, seconds=self.settings.limit / len(o.releases), people=people, beliefs=False
+                model, self.who, seconds=self.settings.limit * TREND / len(o.releases), people=people, beliefs=False
             )
             scored = score(part_found, None, people, protects=self._protects)
             for person in scored.exposed_people:
                 first.setdefault(int(person), o.releases[last - 1])
+            if model.change == "never":
+                certain = only_value(model, part_found.state.alive)
+                sure |= {int(part.app_person[a]): int(certain[a]) for a in scored.certain_apps}
             rows.append(
                 {
                     "release": o.releases[last - 1],
@@ -234,7 +253,36 @@ class Job:
                     "exposed": len(first),
                 }
             )
-        return tuple(rows), first
+        return tuple(rows), first, sure
+
+    def _with_last(self, trend: tuple[dict[str, Any], ...], scored: Score) -> tuple[dict[str, Any], ...]:
+        """The trend with the last release, which is what the audit itself says."""
+        o = self.seen
+        if o.rows * len(o.releases) > 3_000_000:
+            return ()
+        people = len(np.unique(o.app_person[scored.looked]))
+        return *trend, {"release": o.releases[-1], "people": people, "exposed": len(scored.exposed_people)}
+
+
+def _enter_certain(inference: Inference, sure: Mapping[int, int]) -> None:
+    """What followed from the first releases alone is certain, also where all of them were too much to search."""
+    m, o, state = inference.model, inference.model.observed, inference.state
+    for person, value in sure.items():
+        for app in range(o.person_start[person], o.person_start[person + 1]):
+            for option in range(m.opt_start[app], m.opt_start[app + 1]):
+                if state.alive[option] and int(m.cell_value[m.opt_cell[option]]) not in (value, -1):
+                    state.remove(option, SEARCH, person)
+                    inference.share[option] = 0.0
+            if state.values_of(app) == {value}:
+                inference.decided[app] = True
+                inference.share[m.opt_start[app] : m.opt_start[app + 1]] = _evenly(state, app)
+
+
+def _evenly(state: State, app: int) -> NDArray[np.float64]:
+    """A certain value, shared by the options that it has left."""
+    alive = state.alive[state.model.opt_start[app] : state.model.opt_start[app + 1]]
+    shares: NDArray[np.float64] = np.where(alive, 1 / max(1, int(alive.sum())), np.nan)
+    return shares
 
 
 def _present(o: Observed, known: Sequence[Any]) -> tuple[Any, ...]:

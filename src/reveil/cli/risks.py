@@ -59,6 +59,10 @@ def audit(
     worst: Annotated[int | None, typer.Option(help="How many exposed people to explain. Default: 5.")] = None,
     report: Annotated[Path | None, typer.Option(help="Write an HTML report here.")] = None,
     external: Annotated[bool, typer.Option(help="Name nobody, wherever it is shown.")] = False,
+    notation: Annotated[
+        bool, typer.Option("--notation", help="Only say how the cells of the tables are read.")
+    ] = False,
+    identifier: Annotated[str | None, typer.Option(help="The column of the population that says who is who.")] = None,
     seed: Annotated[int, typer.Option(help="Of random draws and sampling.")] = 0,
     json: Json = False,
     quiet: Quiet = False,
@@ -67,14 +71,20 @@ def audit(
     from reveil.cli import terminal
     from reveil.jobs.past import settle_and_look_back
 
-    _refuse_idle(bool(tables), home, external, worst)
+    _refuse_idle(bool(tables), home, external, worst, notation)
+    if notation:
+        _show_notations([str(table) for table in tables or ()], json)
+        return
     how: dict[str, Any] = {
-        "sensitive": sensitive, "adversary": adversary, "change": change, "compromised": compromised or (),
-        "transitions": transitions, "share": share, "draws": draws, "publisher": publisher, "promise": promise,
+        "sensitive": sensitive, "identifier": identifier, "adversary": adversary, "change": change,
+        "compromised": compromised or (), "transitions": transitions, "share": share, "draws": draws,
+        "publisher": publisher, "promise": promise,
         "limit": limit, "samples": samples, "people": people or None, "seed": seed,
         "presence": presence, "accept_missing": accept_missing,
         "worst": 0 if external else 5 if worst is None else worst,
     }  # fmt: skip
+    if tables and population is None:
+        _show_first_verdict([str(table) for table in tables], sensitive, json)
     if tables:
         given = policy if policy.exists() or policy != POLICY else None
         spec = AuditSpec([str(table) for table in tables], population, given, settings=how)
@@ -96,9 +106,42 @@ def _refuse_unmatched(message: str, people: int, json: bool) -> None:
     raise UnmatchedError(Fault("R734", "population", message.rstrip("."), remedy, people))
 
 
-def _refuse_idle(tables: bool, home: Path | None, external: bool, worst: int | None) -> None:
+def _show_first_verdict(tables: list[str], sensitive: str | None, json: bool) -> None:
+    """What the tables tell by themselves; never that nobody is exposed."""
+    from textwrap import fill
+
+    from reveil.audit.alone import first_lines, first_verdict
+    from reveil.cli import terminal
+
+    seen = first_verdict(tables, sensitive)
+    if json:
+        terminal.say_json(seen.to_dict())
+    else:
+        terminal.say("\n".join(fill(text, 110, subsequent_indent="  ") for text in first_lines(seen)))
+    raise typer.Exit(GuaranteeError.exit_code if seen.found else UNDECIDED)
+
+
+def _show_notations(tables: list[str], json: bool) -> None:
+    """How each notation of each column is read."""
+    from reveil.audit.input.notations import notations
+    from reveil.cli import terminal
+
+    listed = notations(tables)
+    if json:
+        terminal.say_json([one.to_dict() for one in listed])
+        return
+    rows = [(one.column, f"{one.rows:,}", f"{one.cells:,}", one.example, one.meaning) for one in listed]
+    for table in dict.fromkeys(one.source for one in listed):
+        mine = [row for row, one in zip(rows, listed, strict=True) if one.source == table]
+        terminal.say(f"\n{table}")
+        terminal.say(terminal.table(["column", "rows", "different cells", "such as", "read as"], mine))
+
+
+def _refuse_idle(tables: bool, home: Path | None, external: bool, worst: int | None, notation: bool) -> None:
     """Options that would do nothing beside the others."""
     faults = []
+    if notation and not tables:
+        faults.append(Fault("R732", "--notation", "no released table is named", "name the tables to read"))
     if tables and home is not None:
         message = "is that of a series, and released tables are named"
         faults.append(Fault("R732", "--home", message, "leave one of them out"))
@@ -110,7 +153,8 @@ def _refuse_idle(tables: bool, home: Path | None, external: bool, worst: int | N
 
 
 def _show_audit(outcome: "Audit", report: Path | None, external: bool, json: bool, quiet: bool) -> None:
-    from reveil.audit.result.audit_report import lines, write_html
+    from reveil.audit.result.audit_report import write_html
+    from reveil.audit.result.screen import lines
     from reveil.cli import terminal
 
     if report is not None:
@@ -122,11 +166,14 @@ def _show_audit(outcome: "Audit", report: Path | None, external: bool, json: boo
 
 
 def _refuse_exposure(outcome: "Audit", json: bool) -> None:
+    from reveil.audit.result.outcome import TOO_MANY
+
     if outcome.undecided:
         if not json:
             s = outcome.summary
             count = f"{s['undecided']:,} undecided, {s['without_belief']:,} without a belief"
-            typer.echo(f"{count}: too many to say anything. Raise --limit, or name --people.", err=True)
+            limit = f"more than one in {TOO_MANY}"
+            typer.echo(f"{count}: {limit}, too many to say anything. Raise --limit, or name --people.", err=True)
         raise typer.Exit(UNDECIDED)
     if outcome.holds:
         return

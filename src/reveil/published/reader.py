@@ -42,10 +42,12 @@ from reveil.published.format import (
     is_value_table,
     public_half,
 )
+from reveil.table.options import ReadOptions
 from reveil.table.read import read_table
 
 TYPES = {INTEGER: pl.Int64, NUMBER: pl.Float64, DATE: pl.Date}
 Fields = Mapping[str, str]  # column -> its type in the data package
+PLAIN = ReadOptions()
 UNREADABLE = (OSError, ValueError, LookupError, TypeError, pl.exceptions.PolarsError)
 
 
@@ -86,25 +88,26 @@ def _fitted(published: Published, where: str) -> Published:
         raise InputError(Fault("R603", where, message, "restore them from a backup")) from None
 
 
-def read_published(source: Any, policy: Policy | None = None) -> Published:
+def read_published(source: Any, policy: Policy | None = None, options: ReadOptions = PLAIN) -> Published:
     """The same where two tables need not fit together; a pair of tables is (people, values)."""
     if hasattr(source, "certificate") and hasattr(source, "table"):  # a Release
         return Published(source.table, source.counterfeits, source.values, source.tuples, ours=True)
     if isinstance(source, tuple):
-        return _two_tables("two tables", {PEOPLE: read_cells(source[0], policy), VALUES: read_cells(source[1], policy)})
+        people, values = (read_cells(table, policy, options) for table in source)
+        return _two_tables("two tables", {PEOPLE: people, VALUES: values})
     if not isinstance(source, str | Path):
-        return Published(read_table(source))
+        return Published(read_table(source, options))
     path = Path(source).parent if _in_release(Path(source)) else Path(source)
     if not path.is_dir():
-        return Published(read_cells(source, policy))
+        return Published(read_cells(source, policy, options))
     published = _read_folder(public_half(path), policy)
     stop_if(_changed_files(public_half(path)))  # of a series, the ledger knows better than the package
     return published
 
 
-def read_cells(source: Any, policy: Policy | None = None) -> pl.DataFrame:
+def read_cells(source: Any, policy: Policy | None = None, options: ReadOptions = PLAIN) -> pl.DataFrame:
     """One table that somebody published. The cells of a text file are texts, but where the policy states a type."""
-    return _as_stated(read_table(source), policy)
+    return _as_stated(read_table(source, options), policy)
 
 
 def read_release(public: Path, policy: Policy | None = None) -> Published:

@@ -70,6 +70,8 @@ def chains_of(state: State, factors: Sequence[int]) -> list[Chain]:
     apps = np.concatenate([m.factor_apps[m.factor_start[f] : m.factor_start[f + 1]] for f in factors])
     if m.change == "freely":
         return [(a,) for a in sorted(apps.tolist()) if state.is_open(a)]
+    if m.change == "never":  # whose group is open elsewhere only has a row here that is theirs
+        apps = apps[state.open_options[apps] > 1]
     spans = [range(o.person_start[p], o.person_start[p + 1]) for p in np.unique(o.app_person[apps]).tolist()]
     return [tuple(span) for span in spans if any(state.is_open(a) for a in span)]
 
@@ -145,10 +147,12 @@ def problem_of(state: State, chains: Sequence[Chain], limits: Limits) -> Countin
         routes = paths_of(state, chain, limits.paths)
         if routes is None:
             return None
-        paths.append(_trimmed(m, routes))
-    touched = {c for options in paths for path in options for c in path.cells}
+        paths.append(routes)
     inside = {a for chain in chains for a in chain}
-    factors = {int(m.app_factor[a]) for a in inside}
+    factors = {int(m.app_factor[a]) for a in inside if m.change != "never" or state.is_open(a)}  # elsewhere, rows are
+    # theirs, and others may have a choice that is no matter of this component
+    paths = [_trimmed(m, routes, factors) for routes in paths]
+    touched = {c for options in paths for path in options for c in path.cells}
     free = {c: int(m.cell_cap[c]) for c in sorted(touched)}
     left: dict[int, int] = {}
     for f in factors:
@@ -157,7 +161,8 @@ def problem_of(state: State, chains: Sequence[Chain], limits: Limits) -> Countin
         cells = range(m.cell_start[f], m.cell_start[f + 1])
         if not o.located:
             free |= {c: int(m.cell_cap[c]) for c in cells if m.cell_group[c] >= 0}
-            left |= {int(g): int(o.group_fakes[g]) for g in m.cell_group[cells.start : cells.stop] if g >= 0}
+            if not m.tight[f]:
+                left |= {int(g): int(o.group_fakes[g]) for g in m.cell_group[cells.start : cells.stop] if g >= 0}
         for a in m.factor_apps[m.factor_start[f] : m.factor_start[f + 1]]:
             if int(a) not in inside:
                 _take(state, int(a), free)
@@ -172,10 +177,10 @@ def _take(state: State, app: int, free: dict[int, int]) -> None:
             free[int(m.opt_cell[i])] -= 1
 
 
-def _trimmed(m: Model, paths: tuple[Path, ...]) -> tuple[Path, ...]:
-    """Without the cells of factors that are implied by others."""
+def _trimmed(m: Model, paths: tuple[Path, ...], factors: set[int]) -> tuple[Path, ...]:
+    """Without the cells of factors that are implied by others, or none of these."""
     owner = np.searchsorted(m.cell_start, [c for path in paths for c in path.cells], side="right") - 1
-    skip = iter(m.implied[owner].tolist())
+    skip = iter([m.implied[f] or f not in factors for f in owner.tolist()])
     return tuple(Path(p.values, tuple([c for c in p.cells if not next(skip)]), p.weight) for p in paths)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -13,17 +13,18 @@ import numpy as np
 from reveil.audit.infer.certain import State, no_world
 from reveil.audit.infer.exact import Belief, Chain, CountingProblem, Exact, Limits, Path, chains_of, count, problem_of
 from reveil.audit.infer.filters import SEARCH
-from reveil.audit.infer.linear import equalities, ready
+from reveil.audit.infer.linear import ready
 from reveil.audit.infer.lumped import count_lumped, lump
-from reveil.audit.infer.search import SearchResult, search
+from reveil.audit.infer.search import Fact, SearchResult, search
+from reveil.audit.infer.settling import Settling, unsettled
 from reveil.audit.infer.uniform import Floats, enter_uniform
-from reveil.audit.infer.worlds import EFFORT, compiled, lasting_choices
+from reveil.audit.infer.worlds import compiled
 from reveil.audit.model.model import Model
 from reveil.audit.model.options import carry_over
 from reveil.base.arrays import I64, Bools
 from reveil.base.progress import Progress, silent
 
-MANY = 500  # components
+SETTLING = 0.6  # share of the time for worlds near one another; the rest is for counting and searching
 KEPT = 100_000  # beliefs kept as exact fractions; those of larger series become shares at once
 
 
@@ -42,9 +43,11 @@ class Inference:
     methods: dict[str, int] = field(default_factory=dict)
     pending: list[list[int]] = field(default_factory=list)  # components without exact beliefs: their factors
     loose: Bools = field(init=False)  # factors in whose components looking for equalities was too much work
+    clear: Bools = field(init=False)  # by appearance: not certain, for two of its values were seen in worlds
 
     def __post_init__(self) -> None:
         self.loose = np.zeros(self.model.factors, dtype=bool)
+        self.clear = np.zeros(len(self.decided), dtype=bool)
 
     @property
     def model(self) -> Model:
@@ -71,14 +74,18 @@ def infer(
     compiled()
     state = State.start(model)
     state.narrow()
-    lasting = model.change == "never" and model.observed.located
+    lasting = model.change == "never"
     if lasting:
         ready()
     start = time.process_time()
     inference = Inference(state, np.ones(len(model.app_factor), dtype=bool), np.full(len(model.opt_cell), np.nan))
     settled = np.zeros(model.observed.people, dtype=bool)
     if lasting:
-        settled = _settle(inference, start + seconds, world, people, progress)
+        others = np.zeros(len(settled), dtype=bool) if people is None else ~np.isin(np.arange(len(settled)), people)
+        settling = Settling(state, start + seconds * SETTLING, others, world)
+        settling.run(progress)
+        settled, inference.loose = settling.settled, settling.loose
+        inference.clear = _seen_twice(state, settling.seen)
     _components(inference, limits or Limits(), start + seconds, people, beliefs, settled, progress)
     _fill_shares(inference)
     return inference
@@ -91,92 +98,6 @@ def members(state: State) -> list[list[int]]:
     order = busy[np.argsort(label[busy], kind="stable")]
     cuts = np.nonzero(np.diff(label[order]))[0] + 1
     return [part.tolist() for part in np.split(order, cuts)] if len(order) else []
-
-
-def _settle(
-    inference: Inference, end: float, world: I64 | None, people: Sequence[int] | None, progress: Progress
-) -> Bools:
-    """Lasting values: equalities and worlds next to a known one, until nothing new follows. By person: all settled."""
-    state = inference.state
-    progress("equalities", 0.0)
-    if len(np.unique(state.components())) <= MANY:  # of more, only those that moving people does not settle
-        _equate(inference, np.ones(state.model.factors, dtype=bool), end)
-    settled = state.fixed_people()
-    others = np.zeros(len(settled), dtype=bool) if people is None else ~np.isin(np.arange(len(settled)), people)
-    seen = np.zeros(len(state.alive), dtype=bool)
-    turn = 0
-    while True:
-        progress("worlds", 0.0)
-        gone = _near_worlds(state, end, world, others, settled, seen, EFFORT[min(turn, len(EFFORT) - 1)])
-        progress("equalities", 0.0)  # before the long searches, which may take all the time there is
-        news = _equate(inference, gone if turn else _unsettled(state, settled | others), end) or bool(gone.any())
-        settled |= state.fixed_people()
-        turn += 1
-        if time.process_time() > end or (turn >= len(EFFORT) and not news):
-            return settled
-
-
-def _equate(inference: Inference, factors: Bools, end: float) -> bool:
-    """Equalities in the components of these factors, as often as something new follows from them. Says whether anything
-    did. Where it was too much work, the factors of the component are marked as loose."""
-    state, news = inference.state, False
-    while factors.any() and (left := end - time.process_time()) > 0:
-        label = state.components()
-        groups = np.bincount(label[label >= 0], minlength=1)
-        many = (label >= 0) & (groups[label] > 1)  # the filter of a single one is complete
-        wanted = np.isin(label, label[factors & many])
-        closure = equalities(state, label, wanted, left / 2)
-        inference.loose[wanted] = np.isin(label[wanted], closure.left)
-        changed = state.equate(closure.equalities)
-        factors = _around(state, label, changed)
-        news = news or bool(changed.any())
-    inference.loose |= factors
-    return news
-
-
-def _around(state: State, label: I64, people: Bools) -> Bools:
-    """Factors of the components of these people."""
-    factors = state.model.app_factor[people[state.model.observed.app_person]]
-    return np.isin(label, label[factors]) & (label >= 0)
-
-
-def _unsettled(state: State, settled: Bools) -> Bools:
-    """Factors with people who are not settled."""
-    m, o = state.model, state.model.observed
-    unsettled = np.zeros(m.factors, dtype=bool)
-    unsettled[m.app_factor[~settled[o.app_person]]] = True
-    return unsettled
-
-
-def _near_worlds(
-    state: State, end: float, world: I64 | None, others: Bools, settled: Bools, seen: Bools, effort: int
-) -> Bools:
-    """Worlds next to a known one (found, where none is given) in components that are not settled, of people who were
-    asked about (not `others`); says in which factors something was excluded. Enters who is settled, and options that
-    were seen in a world."""
-    m, nowhere = state.model, np.zeros(state.model.factors, dtype=bool)
-    choices = lasting_choices(state, _unsettled(state, settled | others))
-    if not len(choices.person):
-        return nowhere
-    if world is not None:
-        choices.begin_with(world, m.cell_value[m.opt_cell[choices.label]])
-    elif not choices.place(end):
-        return nowhere
-    choices.seen |= seen[choices.label]
-    choices.settle(end, ~others[choices.person], (effort,))
-    seen[choices.label[choices.seen]] = True
-    settled[choices.person[~choices.open_people]] = True
-    dead = np.nonzero(choices.dead)[0]
-    if not len(dead):
-        return nowhere
-    label = state.components()
-    for i in dead:
-        state.remove(int(choices.label[i]), SEARCH, int(choices.person[choices.owner[i]]))
-    changed = np.zeros(m.observed.people, dtype=bool)
-    changed[choices.person[choices.owner[dead]]] = True
-    gone = _around(state, label, changed)
-    state.narrow(nowhere, changed)
-    return gone
 
 
 def _components(
@@ -197,7 +118,7 @@ def _components(
     if state.model.change != "transitions":
         alone[[factors[0] for factors in parts if len(factors) == 1]] = True
     uniform = enter_uniform(state, alone, inference.share)
-    doubtful = _unsettled(state, settled) & ~alone
+    doubtful = unsettled(state, settled) & ~alone
     known = [not doubtful[part].any() for part in parts]
     for number, at in enumerate(np.argsort(known, kind="stable").tolist()):
         factors, done = parts[at], known[at]
@@ -221,6 +142,21 @@ def _components(
         else:
             _search(inference, factors, chains, end, settled)
     state.narrow()
+
+
+def _seen_twice(state: State, seen: Bools) -> Bools:
+    """Appearances of people with two values that were seen in worlds, where values last."""
+    m, o = state.model, state.model.observed
+    values: dict[int, set[int]] = {}
+    options = np.nonzero(seen & state.alive)[0]
+    owner = np.searchsorted(m.opt_start, options, side="right") - 1
+    for person, value in zip(o.app_person[owner].tolist(), m.cell_value[m.opt_cell[options]].tolist(), strict=True):
+        if value >= 0:
+            values.setdefault(person, set()).add(value)
+    twice = np.zeros(o.people, dtype=bool)
+    twice[[person for person, mine in values.items() if len(mine) > 1]] = True
+    clear: Bools = twice[o.app_person]
+    return clear
 
 
 def _fill_shares(inference: Inference) -> None:
@@ -284,13 +220,23 @@ def _exclude(state: State, chains: Sequence[Chain], possible: set[tuple[int, int
                     state.remove(option, SEARCH, app)
 
 
+def _exclude_facts(state: State, facts: Iterable[Fact]) -> None:
+    """Remove options that no world uses."""
+    m = state.model
+    for app, value in facts:
+        for option in range(m.opt_start[app], m.opt_start[app + 1]):
+            if state.alive[option] and int(m.cell_value[m.opt_cell[option]]) == value:
+                state.remove(option, SEARCH, int(m.observed.app_person[app]))
+
+
 def _search(inference: Inference, factors: list[int], chains: list[Chain], end: float, settled: Bools) -> None:
     left = end - time.process_time()
     result: SearchResult | None = search(inference.state, chains, min(left, 20.0)) if left > 0 else None
     inference.pending.append(factors)
+    if result is not None:
+        _exclude_facts(inference.state, result.excluded)
     if result is not None and result.finished:
         _count(inference, "search")
-        _exclude(inference.state, chains, set(result.possible))
         return
     _count(inference, "undecided")
     if inference.loose[factors].any():
@@ -301,6 +247,7 @@ def _search(inference: Inference, factors: list[int], chains: list[Chain], end: 
         for app, value in result.possible:
             shown.setdefault(app, set()).add(value)
         open_apps = [a for a in open_apps if inference.state.values_of(a) != shown.get(a, set())]
+        inference.clear[[a for a, values in shown.items() if len(values) > 1]] = True
     inference.decided[open_apps] = False
 
 

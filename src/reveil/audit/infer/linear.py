@@ -108,7 +108,7 @@ def _domains(state: State, people: I64, rng: np.random.Generator) -> I64:
 def system_of(state: State, label: I64, factors: Bools, rng: np.random.Generator) -> System:
     """The equations of these factors."""
     m, o = state.model, state.model.observed
-    used = np.nonzero(factors & ~m.implied & (o.group_fakes == 0))[0]
+    used = np.nonzero(factors & ~m.implied & m.counted)[0]
     row_of = np.full(m.factors, -1)
     row_of[used] = np.arange(len(used))
     apps = np.nonzero((state.open_options > 1) & (row_of[m.app_factor] >= 0))[0]

@@ -41,6 +41,8 @@ def lump(problem: CountingProblem, m: Model) -> Lumped | None:
     cells = sorted(problem.free)
     owner = dict(zip(cells, (np.searchsorted(m.cell_start, cells, side="right") - 1).tolist(), strict=True))
     number = {f: n for n, f in enumerate(sorted(set(owner.values())))}
+    if len({(owner[c], int(m.cell_value[c])) for c in cells}) < len(cells):
+        return None  # groups of one factor overlap, and a value has cells in several of them
     free: dict[int, list[int]] = {}
     for c in cells:
         free.setdefault(int(m.cell_value[c]), [0] * len(number))[number[owner[c]]] = problem.free[c]

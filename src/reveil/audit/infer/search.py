@@ -1,7 +1,8 @@
 """A search for worlds where counting is too long, one component at a time: by moves from a world, then by CP-SAT.
 
-Each world that is found shows that everything in it is possible. When no world contains any of what is left, all of
-that is certainly excluded. When the time is up, what is left stays undecided.
+Each world that is found shows that everything in it is possible. First come those of whom fewer than two values were
+seen, for they may be exposed; then the rest. When no world contains any of what is wanted, all of that is certainly
+excluded. When the time is up, what is left stays undecided.
 """
 
 from __future__ import annotations
@@ -9,26 +10,34 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from reveil.audit.infer.certain import State
 from reveil.audit.infer.exact import Chain, CountingProblem, Limits, problem_of
-from reveil.audit.infer.worlds import problem_choices
+from reveil.audit.infer.worlds import Choices, problem_choices
+from reveil.base.arrays import I32, I64
 
 Fact = tuple[int, int]  # appearance, value (-1 absent)
+Facts = list[list[list[Fact]]]  # of each chain, of each of its paths
 PATHS = 60_000  # of a whole component
+WORKERS = 2  # strategies of the solver; one alone often finds nothing
+PATIENT = 3  # times as long by the clock, at most
+PATIENCE = 1.0  # the solver's own measure of work for one world
 
 
 @dataclass(frozen=True)
 class SearchResult:
-    """What a search showed: facts that some world has, and whether the others are excluded."""
+    """What a search showed: facts that some world has, facts that none has, and all that were asked about."""
 
     possible: frozenset[Fact]
     facts: frozenset[Fact]
-    finished: bool
+    excluded: frozenset[Fact]
 
     @property
-    def excluded(self) -> frozenset[Fact]:
-        return self.facts - self.possible if self.finished else frozenset()
+    def finished(self) -> bool:
+        return self.possible | self.excluded == self.facts
 
 
 def search(state: State, chains: Sequence[Chain], seconds: float) -> SearchResult | None:
@@ -45,28 +54,82 @@ def sweep(problem: CountingProblem, state: State, end: float) -> SearchResult:
         for chain, paths in zip(problem.chains, problem.paths, strict=True)
     ]
     everything = frozenset(fact for paths in facts for path in paths for fact in path)
-    possible, left = (set[Fact](), everything) if problem.left else _by_moves(problem, facts, end)
-    if not left - possible:
-        return SearchResult(frozenset(possible), everything, True)
-    while possible != everything and (seconds := end - time.process_time()) > 0:
-        status, world = _world(problem, state, facts, possible, seconds)
-        if status == "none":
-            return SearchResult(frozenset(possible), everything, True)
-        if status == "unknown":
-            break
-        for paths, chosen in zip(facts, world, strict=True):
-            possible |= set(paths[chosen])
-    return SearchResult(frozenset(possible), everything, possible == everything)
+    possible, excluded = (set[Fact](), set[Fact]()) if problem.left else _by_moves(problem, facts, end)
+    for urgent in (True, False):
+        while wanted := _open_facts(everything, possible, excluded, urgent=urgent):
+            seconds = end - time.process_time()
+            status, world = _world(problem, state, facts, wanted, seconds) if seconds > 0 else ("unknown", ())
+            if status == "none":
+                excluded |= wanted
+            elif status == "unknown":
+                break
+            for paths, chosen in zip(facts, world, strict=bool(world)):
+                possible |= set(paths[chosen])
+    return SearchResult(frozenset(possible), everything, frozenset(excluded - possible))
 
 
-def _by_moves(problem: CountingProblem, facts: list[list[list[Fact]]], end: float) -> tuple[set[Fact], frozenset[Fact]]:
-    """Facts that worlds near one another have, and all that may still be possible."""
+def _open_facts(facts: frozenset[Fact], possible: set[Fact], excluded: set[Fact], *, urgent: bool) -> set[Fact]:
+    """Facts that are neither shown nor excluded; if urgent, those of appearances with fewer than two that are shown."""
+    rest = facts - possible - excluded
+    if not urgent:
+        return set(rest)
+    shown: dict[int, int] = {}
+    for app, _ in possible:
+        shown[app] = shown.get(app, 0) + 1
+    return {fact for fact in rest if shown.get(fact[0], 0) < 2}
+
+
+def _by_moves(problem: CountingProblem, facts: Facts, end: float) -> tuple[set[Fact], set[Fact]]:
+    """Facts that worlds near one another have, and those that none has."""
     choices = problem_choices(problem)
-    if choices.place(end):
-        choices.settle(end)
+    now = time.process_time()
+    if choices.place(min(end, now + (end - now) / 10)) or _by_solver(choices, end):
+        choices.settle(now + (end - now) / 2)
     listed = [fact for paths in facts for fact in paths]
     seen = {fact for path, shown in zip(listed, choices.seen, strict=True) if shown for fact in path}
-    return seen, frozenset(fact for path, dead in zip(listed, choices.dead, strict=True) if not dead for fact in path)
+    left = {fact for path, dead in zip(listed, choices.dead, strict=True) if not dead for fact in path}
+    return seen, {fact for path in listed for fact in path} - left
+
+
+def _by_solver(choices: Choices, end: float) -> bool:
+    chosen = first_world(choices.start, choices.path_start, choices.path, choices.rows, end - time.process_time())
+    if chosen is not None:
+        choices.begin(chosen)
+    return chosen is not None
+
+
+def first_world(start: I64, path_start: I64, path: I32, rows: I64, seconds: float, seed: int = 0) -> I64 | None:
+    """A choice for everybody such that no cell has more takers than rows, or None if none was found in time."""
+    if seconds <= 0 or len(path_start) > PATHS:
+        return None
+    from ortools.sat.python import cp_model
+
+    model = cp_model.CpModel()
+    variables = [model.new_bool_var("") for _ in range(len(path_start) - 1)]
+    users: dict[int, list[Any]] = {}
+    for n in range(len(start) - 1):
+        model.add_exactly_one(variables[start[n] : start[n + 1]])
+    for n, variable in enumerate(variables):
+        for cell in path[path_start[n] : path_start[n + 1]].tolist():
+            users.setdefault(cell, []).append(variable)
+    for cell, takers in users.items():
+        model.add(sum(takers) <= int(rows[cell]))
+    solver = _solver(seconds)
+    solver.parameters.random_seed = seed
+    if solver.solve(model) not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        return None
+    return np.flatnonzero([solver.value(variable) for variable in variables]).astype(np.int64)
+
+
+def _solver(seconds: float) -> Any:
+    """A solver for about so many seconds by its own measure: on a busy machine the clock tells nothing."""
+    from ortools.sat.python import cp_model
+
+    solver = cp_model.CpSolver()
+    solver.parameters.max_deterministic_time = max(0.05, seconds / WORKERS)
+    solver.parameters.max_time_in_seconds = max(1.0, PATIENT * seconds)
+    solver.parameters.num_workers = WORKERS
+    return solver
 
 
 def _facts(chain: Chain, values: Sequence[int | None]) -> list[Fact]:
@@ -74,14 +137,14 @@ def _facts(chain: Chain, values: Sequence[int | None]) -> list[Fact]:
 
 
 def _world(
-    problem: CountingProblem, state: State, facts: list[list[list[Fact]]], possible: set[Fact], seconds: float
+    problem: CountingProblem, state: State, facts: Facts, wanted: set[Fact], seconds: float
 ) -> tuple[str, tuple[int, ...]]:
-    """A world with something new, as much as can be had soon."""
+    """A world with something that is wanted, as much as can be had soon."""
     from ortools.sat.python import cp_model
 
     model = cp_model.CpModel()
     chosen = [[model.new_bool_var("") for _ in paths] for paths in problem.paths]
-    users: dict[int, list[cp_model.IntVar]] = {}
+    users: dict[int, list[Any]] = {}
     for variables, paths in zip(chosen, problem.paths, strict=True):
         model.add_exactly_one(variables)
         for variable, path in zip(variables, paths, strict=True):
@@ -96,15 +159,12 @@ def _world(
     news = []
     for variables, options in zip(chosen, facts, strict=True):
         for variable, mine in zip(variables, options, strict=True):
-            count = sum(fact not in possible for fact in mine)
-            if count:
+            if count := sum(fact in wanted for fact in mine):
                 news.append(count * variable)
     model.add(sum(news) >= 1)
     model.maximize(sum(news))
-    solver = cp_model.CpSolver()
-    solver.parameters.max_time_in_seconds = max(0.05, seconds)
-    solver.parameters.num_workers = 1
-    solver.parameters.max_deterministic_time = 2.0
+    solver = _solver(seconds)
+    solver.parameters.max_deterministic_time = min(PATIENCE, max(0.05, seconds))
     status = solver.solve(model)
     if status == cp_model.INFEASIBLE:
         return "none", ()

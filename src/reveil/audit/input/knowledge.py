@@ -63,8 +63,8 @@ class Adversary:
         if faults:
             raise InputError(faults)
 
-    def describe(self) -> str:
-        """The adversary in one sentence."""
+    def describe(self, knows_groups: str = "Who is in which group is known") -> str:
+        """The adversary in one sentence. `knows_groups`: what is known of who is where, in words."""
         change = {
             "never": "values never change",
             "freely": "values change freely, each release being independent",
@@ -83,7 +83,7 @@ class Adversary:
         if self.counterfeits_go_on:
             goes = "go on changing as values do" if self.change == "transitions" else "keep their values"
             fakes = f"; it is known that counterfeits of closed cohorts {goes}"
-        return f"Who is in which group is known; {change}; {likely}; {known}{fakes}."
+        return f"{knows_groups}; {change}; {likely}; {known}{fakes}."
 
 
 Given = str | Path | Mapping[str, Any] | Adversary | None

@@ -21,6 +21,25 @@ from reveil.base.arrays import I64, Bools, offsets_by_key, offsets_of
 Group = tuple[Sequence[Hashable], Sequence[Hashable]]  # people known to be in it, values shown
 
 
+@dataclass(frozen=True)
+class Reading:
+    """How released tables were read, and what matching them with the population came to."""
+
+    column: str  # the sensitive column that is looked at
+    others: tuple[str, ...]  # that may be sensitive as well
+    identifier: str
+    quasi: tuple[tuple[str, ...], ...]  # of each release
+    releases: tuple[str, ...]
+    without: tuple[str, ...]  # releases that do not show the column
+    empty: tuple[str, ...]  # columns that say nothing
+    overlaps: int  # releases with people who fit several groups
+    placed: int  # appearances whose group is known
+    appearances: int
+    strangers: int  # rows that cannot be of people who are listed
+    told: bool  # whether everybody is in a release was said, or is concluded from their number
+    away: int  # people, counted by release, who fit a group and may not be in the release
+
+
 @dataclass(frozen=True, eq=False)
 class Observed:
     """The attacker's view of a series. Arrays are sorted: appearances by person and release, cells by group and value.
@@ -44,6 +63,7 @@ class Observed:
     cell_rows: I64
     quasi: pl.DataFrame | None = None  # of each appearance, where they are known
     unmatched: int = 0  # people of the population who fit no group of any release
+    reading: Reading | None = None  # of released tables
     column: str | None = None  # the sensitive column that it is about, where that is known
 
     @cached_property
@@ -103,6 +123,7 @@ class Observed:
             self.cell_value[cells],
             self.cell_rows[cells],
             None if self.quasi is None else self.quasi.filter(pl.Series(keep)),
+            reading=self.reading,
             column=self.column,
         )
 

@@ -1,61 +1,162 @@
 """Released tables, whoever made them, matched with a population: who may be in which group.
 
 Generalised cells are read in all common notations. A table with a `group` column is grouped by it, others by equal
-cells. A pair of tables is (people, values): quasi-identifiers with a group number, and values by group number.
+cells. A pair of tables is (people, values): quasi-identifiers with a group number, and values by group number. Where
+boxes overlap, or rows are suppressed, counting places people in their groups (`locate.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from reveil.audit.input.columns import Columns, columns_of, numbered
 from reveil.audit.input.knowledge import person_priors
-from reveil.audit.input.observed import Observed, assemble
+from reveil.audit.input.locate import Places, locate
+from reveil.audit.input.matching import Notations, match
+from reveil.audit.input.observed import Observed, Reading, assemble
 from reveil.audit.settings import Presence
 from reveil.background.loading import load_hierarchies
 from reveil.background.prior import load as load_priors
-from reveil.base.arrays import I64, Bools
-from reveil.base.errors import Fault, InputError, brief
+from reveil.base.arrays import I64
+from reveil.base.errors import Fault, InputError
 from reveil.base.text import plain_text
 from reveil.base.words import agree, some
 from reveil.hierarchies.tree import Hierarchy
 from reveil.policy.policy import Policy
 from reveil.published.anatomy import counterfeits_of
 from reveil.published.format import COUNT, GROUP
-from reveil.published.notation import as_written, parse_column
 from reveil.published.reader import Published, read_cells, read_published
-from reveil.table.numbers import plain
+from reveil.table.options import ReadOptions
 from reveil.table.read import read_table
 
-BLOCK = 1 << 26  # person-group pairs that are compared at once
-RELEASE = "release"  # column of a population: the number of the release that a line is about
+MEMBERSHIP = {"person": pl.Int64, "release": pl.Int64, "group": pl.Int64, "sure": pl.Boolean}
+OTHERS = ReadOptions(accept=("row-index",))  # an index that pandas wrote is told by its look, and left out
 
 
 @dataclass(frozen=True, eq=False)
 class Released:
-    """One released table: rows with their group, quasi-identifiers as text, and the values of each group."""
+    """One released table: rows with their group, quasi-identifiers as text, and how many rows each group has."""
 
+    published: Published
+    rows: pl.DataFrame  # group, rows, and every other column of a single table
     quasi: pl.DataFrame  # group, and a text column per quasi-identifier (distinct rows)
-    values: pl.DataFrame  # group, value, rows
     fakes: pl.DataFrame  # group, count
-    ours: bool = False  # Reveil wrote it
+
+    @cached_property
+    def labels(self) -> pl.Series:
+        return self.rows[GROUP].unique(maintain_order=True).sort()
+
+    def values(self, column: str) -> pl.DataFrame:
+        """Rows by group and value."""
+        value = pl.col(column).map_elements(plain_text, return_dtype=pl.String, skip_nulls=False).alias("value")
+        if self.published.values is None:
+            listed = self.rows.with_columns(value)
+        else:
+            counted = self.published.values[column].rename({COUNT: "rows"})
+            listed = counted.with_columns(pl.col(GROUP).cast(pl.String), value)
+        return listed.group_by(GROUP, "value").agg(pl.col("rows").sum())
+
+    def shows(self, column: str) -> bool:
+        return column in (self.rows.columns if self.published.values is None else self.published.values)
 
 
-@dataclass(frozen=True)
-class Columns:
-    identifier: str
-    quasi: tuple[str, ...]
-    sensitive: str
-    release: str | None  # of the population: which release a line is about
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """One release with the people who may be in it."""
+
+    released: Released
+    lines: pl.DataFrame  # of the population
+    person: I64  # by pair
+    group: I64
+    real: I64  # rows of each group that are no counterfeits
+    places: Places
+    present: I64  # people of `places`, by their number in the population
+    listed: I64  # people who have a line
 
 
-def observe(
+@dataclass(frozen=True, eq=False)
+class Matched:
+    """All releases with the people who may be in them: what is seen of any sensitive column."""
+
+    columns: Columns
+    releases: tuple[str, ...]
+    names: pl.Series
+    fitted: tuple[Fitted, ...]
+    told: bool = True  # whether everybody is in a release was said, or is concluded from their number
+
+    def observed(self, column: str) -> Observed:
+        """The attacker's view of one sensitive column. A release that does not show it is left out, and said."""
+        shown = [n for n, fit in enumerate(self.fitted) if fit.released.shows(column)]
+        tables = [self.fitted[n].released.values(column) for n in shown]
+        values = sorted({v for table in tables for v in table["value"]})
+        memberships, groups, cells, base = [], [], [], 0
+        for number, (at, table) in enumerate(zip(shown, tables, strict=True)):
+            fit, labels = self.fitted[at], self.fitted[at].released.labels
+            kept, sure = fit.places.possible, np.zeros(len(self.names), dtype=bool)
+            sure[fit.present] = fit.places.sure
+            person = fit.person[kept]
+            when = np.full(len(person), number)
+            where = {"person": person, "release": when, "group": fit.group[kept] + base, "sure": sure[person]}
+            memberships.append(pl.DataFrame(where, schema=MEMBERSHIP))
+            fakes = np.where(fit.places.full, _counterfeits(fit.released), -1)
+            groups.append(pl.DataFrame({"release": number, "label": labels, "fakes": fakes}))
+            code = table.with_columns(
+                pl.col(GROUP).cast(pl.Enum(labels)).to_physical().cast(pl.Int64) + base,
+                pl.col("value").cast(pl.Enum(values)).to_physical().cast(pl.Int64),
+                pl.col("rows").cast(pl.Int64),
+            )
+            cells.append(code.select(GROUP, "value", "rows"))
+            base += len(labels)
+        names = [self.releases[n] for n in shown]
+        seen = assemble(names, self.names, values, pl.concat(memberships), pl.concat(groups), pl.concat(cells))
+        quasi, unmatched = self._quasi(seen, shown)
+        reading = self._reading(column, shown, seen)
+        return replace(seen, quasi=quasi, unmatched=unmatched, column=column, reading=reading)
+
+    def _quasi(self, seen: Observed, shown: Sequence[int]) -> tuple[pl.DataFrame, int]:
+        """The quasi-identifiers of each appearance, and how many people who have a line about a release fit nothing."""
+        told = [
+            self.fitted[at].lines.select(
+                pl.Series("\0person", self.fitted[at].listed),
+                pl.lit(n, pl.Int64).alias("\0release"),
+                *self.columns.known,
+            )
+            for n, at in enumerate(shown)
+        ]
+        apps = pl.DataFrame({"\0person": seen.app_person, "\0release": seen.app_release})
+        first = pl.concat(told).unique(["\0person", "\0release"], keep="first")
+        quasi = apps.join(first, on=["\0person", "\0release"], how="left", maintain_order="left")
+        fits = np.concatenate([self.fitted[at].person for at in shown])
+        return quasi.select(self.columns.known), len(np.setdiff1d(first["\0person"], fits))
+
+    def _reading(self, column: str, shown: Sequence[int], seen: Observed) -> Reading:
+        fits = [self.fitted[at] for at in shown]
+        return Reading(
+            column=column,
+            others=tuple(name for name in self.columns.sensitive if name != column),
+            identifier=self.columns.identifier,
+            quasi=tuple(self.columns.quasi[at] for at in shown),
+            releases=tuple(self.releases[at] for at in shown),
+            without=tuple(name for n, name in enumerate(self.releases) if n not in shown),
+            empty=self.columns.empty,
+            overlaps=sum(len(fit.person) - len(np.unique(fit.person)) > 0 for fit in fits),
+            placed=int(((np.diff(seen.cand_start) == 1) & seen.app_sure).sum()),
+            appearances=len(seen.app_person),
+            strangers=sum(fit.places.strangers for fit in fits),
+            told=self.told,
+            away=sum(len(fit.present) - int(fit.places.sure.sum()) for fit in fits),
+        )
+
+
+def match_tables(
     releases: Sequence[Any],
     population: Any,
     *,
@@ -65,34 +166,42 @@ def observe(
     counterfeits: Sequence[Any] | None = None,
     presence: Presence = "auto",
     accept_missing: bool = False,
-) -> Observed:
-    """The attacker's view of released tables, given who could be in them.
+    counts_known: bool = True,
+) -> Matched:
+    """Released tables with the people who may be in them.
 
     People who are said to be in a release and fit none of its groups are refused, unless they are `accept_missing`.
+    Where counts of counterfeits are not known, any row may be one.
     """
-    people = _numbered(read_table(population))
-    tables = [read_published(source, policy) for source in releases]
-    columns = _columns(tables[0], people, policy, sensitive, identifier)
-    fakes = [None] * len(tables) if counterfeits is None else list(counterfeits)
-    if len(fakes) != len(tables):
-        message = f"{some(len(fakes), 'table')} of counts for {some(len(tables), 'release')}"
+    people, labels = numbered(read_table(population, OTHERS), len(releases))
+    tables = [read_published(source, policy, OTHERS) for source in releases]
+    columns = columns_of(tables, people, policy, sensitive, identifier)
+    given = [None] * len(tables) if counterfeits is None else list(counterfeits)
+    if len(given) != len(tables):
+        message = f"{some(len(given), 'table')} of counts for {some(len(tables), 'release')}"
         raise InputError(Fault("R704", "counterfeits", message, "give one for each release, or None where it has none"))
-    read = [_released(t, columns, _fakes(t, f)) for t, f in zip(tables, fakes, strict=True)]
-    return _matched(read, people, columns, policy, presence, accept_missing)
+    read = [_released(*one, columns) for one in zip(tables, columns.quasi, given, strict=True)]
+    names = people[columns.identifier].cast(pl.String).unique(maintain_order=True)
+    told = presence == "known" or (presence == "auto" and columns.release is not None)
+    fitted = []
+    for number, one in enumerate(read):
+        how = _notations(policy, columns.quasi[number], one.published.ours)
+        lines = people if columns.release is None else people.filter(pl.col(columns.release) == number + 1)
+        fit = _fitted(one, lines, columns, number, names, how, told, counts_known)
+        if told and not accept_missing:
+            _refuse_unmatched(fit, names, labels[number])
+        fitted.append(fit)
+    if not any(len(fit.person) for fit in fitted):  # a notation that is not understood must not look like safety
+        message = "nobody in it fits any group of the released tables"
+        remedy = "check that both have the same columns, units and notation; give hierarchies for labels"
+        raise InputError(Fault("R724", "population", message, remedy, people.height))
+    return Matched(columns, labels, names, tuple(fitted), told or presence == "auto")
 
 
-def _numbered(people: pl.DataFrame) -> pl.DataFrame:
-    """The population with releases as whole numbers; a line about none would be left out in silence."""
-    if RELEASE not in people.columns:
-        return people
-    texts = people[RELEASE].map_elements(plain_text, return_dtype=pl.String, skip_nulls=False)
-    numbers = texts.cast(pl.Int64, strict=False)
-    lost = numbers.is_null() | (numbers < 1)
-    if lost.any():
-        shown = ", ".join(brief(text) for text in texts.filter(lost).unique(maintain_order=True)[:3])
-        message = f"its column release names no release by its number, from 1 on: {shown}"
-        raise InputError(Fault("R724", "population", message, "number the releases as they are given", int(lost.sum())))
-    return people.with_columns(numbers.alias(RELEASE))
+def observe(releases: Sequence[Any], population: Any, **how: Any) -> Observed:
+    """The attacker's view of the first sensitive column of released tables, given who could be in them."""
+    matched = match_tables(releases, population, **how)
+    return matched.observed(matched.columns.sensitive[0])
 
 
 def population_priors(
@@ -107,54 +216,17 @@ def population_priors(
     return person_priors(policy, column, first[name].cast(pl.String).to_list(), signatures)
 
 
-def _columns(
-    tables: Published,
-    people: pl.DataFrame,
-    policy: Policy | None,
-    sensitive: str | None,
-    identifier: str | None,
-) -> Columns:
-    """Which column is what: from the policy, or from what table and population have in common."""
-    shown = tables.table.columns
-    values = shown if tables.values is None else list(tables.values)
-    release = RELEASE if RELEASE in people.columns else None
-    quasi = (
-        policy.named("quasi")
-        if policy
-        else tuple(c for c in shown if c in people.columns and c not in (GROUP, identifier))
-    )
-    if sensitive is None:
-        columns = (
-            policy.named("sensitive")
-            if policy
-            else tuple(c for c in values if c not in (*people.columns, GROUP, COUNT))
-        )
-        sensitive = columns[0] if columns else None
-    if identifier is None:
-        spare = [c for c in people.columns if c not in (*quasi, release, sensitive)]
-        identifier = policy.identifier if policy and policy.identifier in people.columns else next(iter(spare), None)
-    faults = []
-    if not quasi or any(c not in people.columns or c not in shown for c in quasi):
-        lacking = [c for c in quasi if c not in people.columns or c not in shown]
-        message = (
-            f"quasi-identifiers must be in both; {', '.join(lacking) or 'none'} found in common"
-            if not quasi
-            else f"{', '.join(lacking)} is not in both"
-        )
-        faults.append(Fault("R723", "population and table", message, "name the columns alike"))
-    if sensitive is None or sensitive not in values:
-        faults.append(
-            Fault("R723", "released table", "no column holds the sensitive values", "name it with --sensitive")
-        )
-    if identifier is None or identifier not in people.columns:
-        faults.append(Fault("R723", "population", "no column says who is who", "add a column with names or numbers"))
-    if faults:
-        raise InputError(faults)
-    assert sensitive is not None and identifier is not None
-    return Columns(identifier, quasi, sensitive, release)
+def _notations(policy: Policy | None, names: Sequence[str], ours: bool) -> Notations:
+    if policy is None:
+        return Notations(ours=ours)
+    listed = [name for name in names if name in policy.columns]
+    trees = load_hierarchies(policy, listed)
+    padded = [name for name in listed if policy.columns[name].prefixes is not None]
+    named = [name for name in listed if policy.columns[name].named and (ours or name in trees)]
+    return Notations(trees, padded, named, ours)
 
 
-def _fakes(published: Published, given: Any) -> pl.DataFrame:
+def _counts(published: Published, given: Any) -> pl.DataFrame:
     counterfeits = read_cells(given) if given is not None else published.counterfeits
     if counterfeits is None and published.values is not None:
         with suppress(ValueError, pl.exceptions.PolarsError):  # what does not fit is refused below, with the reason
@@ -166,22 +238,33 @@ def _fakes(published: Published, given: Any) -> pl.DataFrame:
     )
 
 
-def _released(published: Published, columns: Columns, fakes: pl.DataFrame) -> Released:
-    texts = [pl.col(name).cast(pl.String) for name in columns.quasi]
-    value = pl.col(columns.sensitive).map_elements(plain_text, return_dtype=pl.String, skip_nulls=False).alias("value")
+def _released(published: Published, quasi: Sequence[str], given: Any, columns: Columns) -> Released:
+    fakes = _counts(published, given)
+    texts = [pl.col(name).cast(pl.String) for name in quasi]
     if published.values is None:
-        table = published.table
-        grouped = GROUP in table.columns
-        number = pl.col(GROUP) if grouped else pl.struct(texts).rank("dense").alias(GROUP)
-        quasi = table.with_columns(number.cast(pl.String))
-        shown = quasi.with_columns(value).group_by(GROUP, "value").len("rows")
+        table = _one_row_each(published.table, columns)
+        number = pl.col(GROUP) if GROUP in table.columns else pl.struct(texts).rank("dense").alias(GROUP)
+        rows = table.with_columns(number.cast(pl.String))
+        boxes = rows
     else:
-        quasi = published.table.with_columns(pl.col(GROUP).cast(pl.String))
-        listed = published.values[columns.sensitive].with_columns(pl.col(GROUP).cast(pl.String), value)
-        shown = listed.group_by(GROUP, "value").agg(pl.col(COUNT).sum().alias("rows"))
-        _refuse_valueless(quasi, shown)
-    _refuse_misfits(fakes, shown)
-    return Released(quasi.select(GROUP, *texts).unique(maintain_order=True), shown, fakes, published.ours)
+        boxes = published.table.with_columns(pl.col(GROUP).cast(pl.String))
+        held = next(iter(published.values.values()))
+        rows = held.select(pl.col(GROUP).cast(pl.String), rows=pl.col(COUNT))
+        _refuse_valueless(boxes, rows)
+    _refuse_misfits(fakes, rows)
+    return Released(published, rows, boxes.select(GROUP, *texts).unique(maintain_order=True), fakes)
+
+
+def _one_row_each(table: pl.DataFrame, columns: Columns) -> pl.DataFrame:
+    """The table with a column `rows`: what a column `count` says, where rows that are alike were put together."""
+    if COUNT not in table.columns or COUNT in columns.sensitive:
+        return table.with_columns(rows=pl.lit(1, pl.Int64))
+    counts = table[COUNT].cast(pl.Int64, strict=False)
+    if counts.null_count() or (counts < 0).any():
+        lost = int((counts.is_null() | (counts < 0)).sum())
+        message = "its column count does not hold whole numbers, so it is not known how many rows each stands for"
+        raise InputError(Fault("R723", "released table", message, "call the column something else", lost))
+    return table.with_columns(rows=counts).filter(pl.col("rows") > 0)
 
 
 def _refuse_valueless(quasi: pl.DataFrame, shown: pl.DataFrame) -> None:
@@ -205,136 +288,57 @@ def _refuse_misfits(fakes: pl.DataFrame, shown: pl.DataFrame) -> None:
         raise InputError(Fault("R704", "counterfeits", message, remedy))
 
 
-def _matched(
-    read: Sequence[Released],
-    people: pl.DataFrame,
-    columns: Columns,
-    policy: Policy | None,
-    presence: Presence,
-    accept_missing: bool,
-) -> Observed:
-    names = people[columns.identifier].cast(pl.String).unique(maintain_order=True)
-    values = sorted({v for release in read for v in release.values["value"]})
-    trees = {} if policy is None else load_hierarchies(policy, columns.quasi)
-    padded = () if policy is None else [name for name in columns.quasi if policy.columns[name].prefixes is not None]
-    named = () if policy is None else [name for name in columns.quasi if policy.columns[name].named]
-    memberships, groups, cells, told, base = [], [], [], list[pl.DataFrame](), 0
-    for number, release in enumerate(read):
-        lines = _lines(people, columns, number)
-        labels = release.values[GROUP].unique(maintain_order=True).sort()
-        strict = named if release.ours else [name for name in named if name in trees]
-        rows, where = match(lines, release.quasi, labels, columns.quasi, trees, padded, strict)
-        person = lines[columns.identifier].cast(pl.String).cast(pl.Enum(names)).to_physical().cast(pl.Int64).to_numpy()
-        sizes = release.values.group_by(GROUP).agg(pl.col("rows").sum())
-        counted = labels.to_frame(GROUP).join(sizes, on=GROUP, how="left", maintain_order="left")
-        counted = counted.join(release.fakes, on=GROUP, how="left", maintain_order="left").fill_null(0)
-        real = (counted["rows"] - counted["count"]).to_numpy()
-        lacking = np.bincount(where, minlength=len(labels)) < real
-        alone = len(np.unique(rows)) == real.sum() and not lacking.any()
-        sure = presence == "known" or (presence == "auto" and (columns.release is not None or alone))
-        if lacking.any() and not (sure and len(np.unique(rows)) == len(rows)):
-            lacking[:] = True  # not everybody is listed: any row may be a stranger's
-        fakes = counted["count"].set(pl.Series(lacking), -1)
-        memberships.append(
-            pl.DataFrame({"person": person[rows], "release": number, "group": where + base, "sure": sure})
-        )
-        told.append(lines.select(pl.Series("\0person", person), pl.lit(number).alias("\0release"), *columns.quasi))
-        groups.append(pl.DataFrame({"release": number, "label": labels, "fakes": fakes}))
-        code = release.values.with_columns(
-            pl.col(GROUP).cast(pl.Enum(labels)).to_physical().cast(pl.Int64) + base,
-            pl.col("value").cast(pl.Enum(values)).to_physical().cast(pl.Int64),
-            pl.col("rows").cast(pl.Int64),
-        )
-        cells.append(code.select(GROUP, "value", "rows"))
-        base += len(labels)
-        if not accept_missing and (presence == "known" or (presence == "auto" and columns.release is not None)):
-            _refuse_unmatched(lines, rows, columns, number)
-    if not any(part.height for part in memberships):  # a notation that is not understood must not look like safety
-        message = "nobody in it fits any group of the released tables"
-        remedy = "check that both have the same columns, units and notation; give hierarchies for labels"
-        raise InputError(Fault("R724", "population", message, remedy, people.height))
-    labels_of = [str(n + 1) for n in range(len(read))]
-    seen = assemble(labels_of, names, values, pl.concat(memberships), pl.concat(groups), pl.concat(cells))
-    apps = pl.DataFrame({"\0person": seen.app_person, "\0release": seen.app_release}).cast({"\0release": pl.Int32})
-    first = pl.concat(told).unique(["\0person", "\0release"], keep="first")
-    quasi = apps.join(first, on=["\0person", "\0release"], how="left", maintain_order="left")
-    unmatched = len(np.setdiff1d(first["\0person"], seen.app_person))  # of those who have a line about some release
-    return replace(seen, quasi=quasi.select(columns.quasi), unmatched=unmatched, column=columns.sensitive)
+def _counterfeits(released: Released) -> I64:
+    """Counterfeits of each group, in the order of the labels."""
+    labels = released.labels.to_frame(GROUP)
+    counted = labels.join(released.fakes, on=GROUP, how="left", maintain_order="left")
+    return counted[COUNT].fill_null(0).to_numpy()
 
 
-def _lines(people: pl.DataFrame, columns: Columns, number: int) -> pl.DataFrame:
-    if columns.release is None:
-        return people
-    return people.filter(pl.col(columns.release) == number + 1)
-
-
-def _refuse_unmatched(lines: pl.DataFrame, rows: I64, columns: Columns, number: int) -> None:
-    lost = np.setdiff1d(np.arange(lines.height), rows)
-    if len(lost):
-        shown = ", ".join(lines[columns.identifier].cast(pl.String).gather(lost[:3]))
-        message = f"fit no group of release {number + 1}, though the population says that they are in it: {shown}"
-        remedy = "correct the population, leave withheld people out, or pass presence = unknown or accept_missing"
-        raise InputError(Fault("R724", "population", message, remedy, len(lost)))
-
-
-def match(
+def _fitted(
+    released: Released,
     lines: pl.DataFrame,
-    quasi: pl.DataFrame,
-    labels: pl.Series,
-    names: Sequence[str],
-    trees: Mapping[str, Hierarchy],
-    padded: Sequence[str] = (),
-    named: Sequence[str] = (),
-) -> tuple[I64, I64]:
-    """Pairs (line of the population, place of the group in `labels`) where all cells of the group cover the person.
+    columns: Columns,
+    number: int,
+    names: pl.Series,
+    how: Notations,
+    told: bool,
+    counts_known: bool,
+) -> Fitted:
+    """Who fits which group of a release, and what counting tells of it. `told`: who has a line is said to be there.
 
-    Columns that are `padded` hold codes of unequal length, those that are `named` categories as Reveil writes them.
+    Whoever fits nothing is not in the release: if more people are left than it has rows, nobody is sure to be in it.
     """
-    place = quasi[GROUP].cast(pl.Enum(labels)).to_physical().cast(pl.Int64).to_numpy()
-    covers: list[Bools] = []
-    codes: list[I64] = []
-    for name in names:
-        distinct = lines[name].unique(maintain_order=True)
-        tree = trees.get(name)
-        numeric = None if name in named else _numeric(lines[name], tree)
-        cells, index = parse_column(quasi[name], tree, numeric, padded=name in padded, names=name in named)
-        if not numeric and not lines[name].dtype.is_temporal():
-            cells = as_written(cells, {plain_text(value) for value in distinct if value is not None})
-        table = np.array([[cell.covers(value) for cell in cells] for value in distinct], dtype=bool)
-        covers.append(table.reshape(len(distinct), len(cells))[:, index])
-        number = {value: n for n, value in enumerate(distinct)}
-        codes.append(np.array([number[value] for value in lines[name]], dtype=np.int64))
-    matches: list[tuple[I64, I64]] = [(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))]
-    for start, stop in _blocks(lines.height, quasi.height):
-        inside = np.ones((stop - start, quasi.height), dtype=bool)
-        for table, code in zip(covers, codes, strict=True):
-            inside &= table[code[start:stop]]
-        who, which = np.nonzero(inside)
-        matches.append((who + start, place[which]))
-    pairs = np.unique(np.stack([np.concatenate(part) for part in zip(*matches, strict=True)]), axis=1)
-    return pairs[0], pairs[1]
+    listed = lines[columns.identifier].cast(pl.String).cast(pl.Enum(names)).to_physical().cast(pl.Int64).to_numpy()
+    line, group = match(lines, released.quasi, released.labels, columns.quasi[number], how)
+    pairs = np.unique(np.stack([listed[line], group]), axis=1)
+    sizes = released.rows.group_by(GROUP).agg(pl.col("rows").sum())
+    counted = released.labels.to_frame(GROUP).join(sizes, on=GROUP, how="left", maintain_order="left")
+    real = counted["rows"].cast(pl.Int64).to_numpy()
+    real = real - _counterfeits(released) if counts_known else real
+    present, place = np.unique(pairs[0], return_inverse=True)
+    places = locate(place, pairs[1], real, present=told)
+    if places.crowded:
+        places = replace(locate(place, pairs[1], real, present=False), crowded=places.crowded)
+    return Fitted(released, lines, pairs[0], pairs[1], real, places, present, listed)
 
 
-def _blocks(rows: int, width: int) -> Iterator[tuple[int, int]]:
-    step = max(1, BLOCK // max(1, width))
-    return ((start, min(rows, start + step)) for start in range(0, rows, step))
-
-
-def _numeric(values: pl.Series, tree: Hierarchy | None) -> bool | None:
-    if tree is not None:
-        return None
-    return True if values.dtype.is_numeric() or (values.dtype == pl.String and _all_numbers(values)) else None
-
-
-def _all_numbers(values: pl.Series) -> bool:
-    """Whether a file's texts are all numbers; they are compared as they are written."""
-    known = values.drop_nulls().unique()
-    return len(known) > 0 and bool(plain(known).all())
+def _refuse_unmatched(fit: Fitted, names: pl.Series, release: str) -> None:
+    """People who are said to be in a release and fit nothing, or find no row that is not somebody else's."""
+    lost = np.setdiff1d(fit.listed, fit.person)
+    message, count = "fit no group", len(lost)
+    if not count and fit.places.crowded:
+        message, count, lost = "find no row that is free", fit.places.crowded, lost[:0]
+    if count:
+        shown = f": {', '.join(names.gather(lost[:3]))}" if len(lost) else ""
+        message = f"{message} of release {release}, though the population says that they are in it{shown}"
+        remedy = "correct the population, leave withheld people out, or pass presence = unknown or accept_missing"
+        raise InputError(Fault("R724", "population", message, remedy, count))
 
 
 def taxonomies(policy: Policy | None, names: Sequence[str]) -> dict[str, Hierarchy]:
     """The taxonomies of the policy: labels over values, and nothing for the missing one."""
-    trees = {} if policy is None else load_hierarchies(policy, names)
+    trees: Mapping[str, Hierarchy] = {} if policy is None else load_hierarchies(policy, names)
     return {name: tree.regrown(missing=False) for name, tree in trees.items() if not tree.free}
 
 

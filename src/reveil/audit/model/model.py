@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,16 +80,30 @@ class Model:
         return int(np.searchsorted(self.opt_start, option, side="right")) - 1
 
     @cached_property
+    def tight(self) -> Bools:
+        """Factors with as many rows (and people who are away) as people: whoever gives everybody a row fills it."""
+        owner = np.repeat(np.arange(self.factors), np.diff(self.cell_start))
+        rows = np.bincount(owner, self.cell_cap, self.factors)
+        tight: Bools = rows == np.diff(self.factor_start)
+        return tight
+
+    @cached_property
+    def counted(self) -> Bools:
+        """Factors of which it is known how many of their people have each value: all are there, and every row is."""
+        unsure = np.zeros(self.factors, dtype=bool)
+        unsure[self.app_factor[~self.observed.app_sure]] = True
+        return self.tight & ~unsure
+
+    @cached_property
     def implied(self) -> Bools:
         """Factors that add nothing to another one: where values never change, a group whose people were together before
         and whose values include those that they had then."""
         if self.change != "never" or not self.observed.located:
             return np.zeros(self.factors, dtype=bool)
         o = self.observed
-        return find_implied(
-            o.person_start, o.app_person, self.app_factor, self.factor_start, self.factor_apps,
-            self.cell_start, self.cell_value, self.cell_cap, o.group_fakes, len(o.values),
-        )  # fmt: skip
+        members = (self.factor_start, self.factor_apps, self.cell_start, self.cell_value, self.cell_cap)
+        factors = FactorCells(*members)
+        return find_implied(o.person_start, o.app_person, self.app_factor, factors, o.group_fakes, len(o.values))
 
 
 def build(observed: Observed, adversary: Adversary, *, pinned: dict[int, int] | None = None) -> Model:
@@ -137,6 +151,7 @@ def _lists(o: Observed, factor_of_group: I64, factors: int) -> dict[str, Any]:
     low = np.where(o.group_fakes[o.cell_group] == 0, o.cell_rows, 0) if not o.located else np.zeros_like(o.cell_rows)
     app_factor = factor_of_group[o.cand_group[o.cand_start[:-1]]]
     unsure = np.unique(app_factor[~o.app_sure])
+    away = _away(o, factor_of_group, app_factor, factors)[unsure]
     none = np.full(len(unsure), -1)
     owner = np.concatenate([factor, unsure])
     group = np.concatenate([o.cell_group, none])
@@ -155,13 +170,23 @@ def _lists(o: Observed, factor_of_group: I64, factors: int) -> dict[str, Any]:
         "opt_cell": opt_cell,
         "cell_value": np.concatenate([o.cell_value, none])[order],
         "cell_group": group[order],
-        "cell_cap": np.concatenate([o.cell_rows, np.full(len(unsure), UNLIMITED)])[order],
+        "cell_cap": np.concatenate([o.cell_rows, away])[order],
         "cell_low": np.concatenate([low, np.zeros(len(unsure), dtype=np.int64)])[order],
         "cell_start": start,
         "app_factor": app_factor,
         "factor_start": offsets_by_key(app_factor[by_factor], factors),
         "factor_apps": by_factor,
     }
+
+
+def _away(o: Observed, factor_of_group: I64, app_factor: I64, factors: int) -> I64:
+    """How many people of each factor are not in the release: all that its rows leave over, where these are theirs."""
+    rows = np.bincount(factor_of_group, o.group_rows, factors).astype(np.int64)
+    left = np.bincount(app_factor, minlength=factors) - rows
+    known = np.ones(factors, dtype=bool)
+    known[factor_of_group[o.group_fakes != 0]] = False
+    away: I64 = np.where(known & (left >= 0), left, UNLIMITED)
+    return away
 
 
 @kernel
@@ -246,21 +271,23 @@ def _with_possible(m: Model) -> Model:
     return m
 
 
+class FactorCells(NamedTuple):
+    """The appearances and cells of each factor, and value and rows of each cell."""
+
+    factor_start: I64
+    factor_apps: I64
+    cell_start: I64
+    cell_value: I64
+    cell_cap: I64
+
+
 @kernel
 def find_implied(
-    person_start: I64,
-    app_person: I64,
-    app_factor: I64,
-    factor_start: I64,
-    factor_apps: I64,
-    cell_start: I64,
-    cell_value: I64,
-    cell_cap: I64,
-    fakes: I64,
-    values: int,
+    person_start: I64, app_person: I64, app_factor: I64, lists: FactorCells, fakes: I64, values: int
 ) -> NDArray[np.bool_]:
     """Factor g is implied by f if its people are among f's, every value of f occurs in g at least as often, and all
     ways of giving its rows out are equally many (single rows, or no counterfeits)."""
+    factor_start, factor_apps, cell_start, cell_value, cell_cap = lists
     factors = len(factor_start) - 1
     implied = np.zeros(factors, dtype=np.bool_)
     stamp = np.full(len(person_start), -1, dtype=np.int64)

@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 
 from reveil.audit.infer.certain import State
 from reveil.audit.input.left_out import Telling
+from reveil.audit.input.tracing import Followed
 from reveil.audit.model.model import Model
-from reveil.audit.model.options import best_links, count_of, having, lacking, sole
+from reveil.audit.model.options import OptionCells, best_links, count_of, having, lacking, sole
 from reveil.audit.result.score import Score
 from reveil.base.arrays import I64, Bools
 
@@ -71,6 +72,16 @@ def attacks(scored: Score, kinds: I64 | None = None) -> tuple[Attack, ...]:
     sight = _Sight(scored, kinds)
     made = [*sight.single(), *sight.serial(), *sight.criteria()]
     return tuple(attack for attack in made if attack is not None)
+
+
+def tracing_attack(followed: Followed, scored: Score) -> Attack:
+    """Rows that are followed from release to release by what else stands in them."""
+    people = np.unique(scored.inference.model.observed.app_person[scored.targets])
+    found = np.isin(people, list(followed.people))
+    columns = ", ".join(followed.columns)
+    meaning = f"rows with the same {columns} are one person's, and only this person fits all of them"
+    rate = float(found.mean()) if len(found) else 0.0
+    return Attack("followed rows", rate, 0.0, len(found), *wilson(rate, len(found)), meaning)
 
 
 def left_out_attack(told: Telling, scored: Score) -> Attack:
@@ -156,7 +167,8 @@ class _Sight:
         return np.logical_and.reduceat(groups[o.cand_group], o.cand_start[:-1])[self.targets]
 
     def _presence(self) -> Attack | None:
-        if self.m.observed.app_sure.all():
+        reading = self.m.observed.reading
+        if self.m.observed.app_sure.all() and (reading is None or reading.told):
             return None
         return self.made("table linkage", self.there, 0.0, "a person is surely in the release")
 
@@ -266,8 +278,8 @@ class _Sight:
             return None
         chosen = np.zeros(len(m.app_factor), dtype=bool)
         chosen[follows] = True
-        lists = (m.opt_start, m.opt_cell, m.cell_value, m.cell_cap)
-        right = best_links(m.factor_start, m.factor_apps, chosen, *lists, alive, self.inference.share)
+        lists = OptionCells(m.opt_start, m.opt_cell, m.cell_value, m.cell_cap)
+        right = best_links(m.factor_start, m.factor_apps, chosen, lists, alive, self.inference.share)
         n = len(follows)
         rate = min(1.0, right / n)
         meaning = "of a row, the row of the same person in the next release is named"

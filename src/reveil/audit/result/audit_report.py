@@ -1,177 +1,36 @@
-"""What an audit found, for people: a summary for the terminal, and one HTML file that needs nothing else.
+"""What an audit found, as one HTML file that needs nothing else.
 
 The external version names classes and counts, never people, groups or their values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
-from textwrap import fill
 from typing import Any
 
-import numpy as np
-import polars as pl
 from markupsafe import Markup
 
 from reveil.audit.audit import Audit
-from reveil.audit.result.attacks import Attack
-from reveil.audit.result.reasons import Reasoning, words
-from reveil.audit.result.score import PersonBelief
+from reveil.audit.result.reasons import Reasoning
+from reveil.audit.result.screen import (
+    CRITERIA,
+    EVER,
+    UNDECIDED,
+    amber,
+    among,
+    asked_texts,
+    guessed,
+    not_given,
+    plain_texts,
+    titled,
+)
 from reveil.base.words import some, some_people
 from reveil.policy.promise import OUTSIDE
 from reveil.report.plots import Bar, bars, line
 
 MOST_BOXES, MOST_NAMES = 4, 8  # of a picture: groups of a release, people or values of a group
-WIDTH = 110  # of a line on the terminal
-NEARLY_ALL = 0.9  # from this share on an answer is amber
-CRITERIA = ("singling out", "linkability", "inference")
-EVER = " (to have had a value in at least one release)"
-UNDECIDED = (
-    "Undecided: counting was too long and the search found no end in time. They may or may not be exposed; raise the "
-    "limit, or name people to look at them alone."
-)
-
-
-def lines(audit: Audit, *, external: bool = False) -> str:
-    """The summary for the terminal; the external one tells of classes instead of people."""
-    s = audit.summary
-    out = [
-        f"Audit of {some(s['releases'], 'release')}: {some(s['rows'], 'row')} in {some(s['groups'], 'group')}, "
-        f"{some_people(s['people'])}, {some(s['counterfeits'], 'counterfeit')}.",
-        f"Adversary: {s['adversary']}",
-        fill(audit.headline, WIDTH),
-        *([fill(f"WARNING: {audit.unmatched}", WIDTH)] if audit.unmatched else []),
-        "",
-        f"  exposed with certainty   {s['exposed']:,} of {_among(audit)}",
-        f"  guessed above 1/2        {s['above_half']:,}{EVER if s['ever_linked'] else ''}",
-    ]
-    if s["promise"] is not None:
-        out.append(f"  above the promise {s['promise']:<6} {s['above_promise']:,}")
-    out += [fill(text, WIDTH, initial_indent="    ", subsequent_indent="    ") for text in audit.within]
-    if s["highest"] is not None:
-        out.append(f"  highest belief           {s['highest']:.4f}{EVER if s['ever_linked'] else ''}")
-    if s["posterior_of_truth"] is not None:
-        out.append(f"  mean belief in the truth {s['posterior_of_truth']:.4f}")
-    if s["certain_by_draw"]:
-        out.append(f"  exposed by draw          {', '.join(f'{n:,}' for n in s['certain_by_draw'])}")
-    if s["undecided"]:
-        out.append(f"  undecided                {s['undecided']:,}. {UNDECIDED}")
-    if s["without_belief"]:
-        out.append(
-            f"  no belief computed       {s['without_belief']:,} (too large to count"
-            f"{'; --samples N estimates)' if audit.observed.located else ', and groups overlap: no sampling)'}"
-        )
-    if s["trend"]:
-        out += ["", "  after release  people  exposed"]
-        out += [f"  {row['release']:>13}  {row['people']:>6,}  {row['exposed']:>7,}" for row in s["trend"]]
-    for title, texts in (("What this does not give", not_given(audit)), (OUTSIDE, audit.outside)):
-        out += ["", f"  {title}:"] if texts else []
-        out += [fill(text, WIDTH, initial_indent="  - ", subsequent_indent="    ") for text in texts]
-    if audit.crowds is not None:
-        out += ["", fill(audit.crowds.sentence(), WIDTH, initial_indent="  ", subsequent_indent="  ")]
-    out += ["", *_attack_lines(audit)]
-    if audit.classes:
-        out += ["", "  exposed because"]
-        out += [f"  {count:>7,}  {text}" for text, count in audit.classes]
-    return "\n".join(out if external else [*out, *_people_lines(audit)])
-
-
-def _people_lines(audit: Audit) -> list[str]:
-    """What is believed of those asked about, and why the worst cases are certain."""
-    out: list[str] = []
-    if audit.asked:
-        out += ["", *(f"  {text}" for text in asked_texts(audit))]
-    for told, title in titled(audit):
-        out += ["", title]
-        out += [fill(text, WIDTH, initial_indent="  - ", subsequent_indent="    ") for text in told.sentences]
-        notes = filter(None, (told.caveat, told.change))
-        out += [fill(text, WIDTH, initial_indent="  ", subsequent_indent="  ") for text in notes]
-    return out
-
-
-def _among(audit: Audit) -> str:
-    """Of how many people counts are."""
-    s, known = audit.summary, audit.inference.model.known
-    if audit.asked:
-        return f"{some_people(len(set(audit.asked) - known))} asked about"
-    return f"{some_people(s['people'] - s['known'])} not known beforehand"
-
-
-def _attack_lines(audit: Audit) -> list[str]:
-    out = ["  attack                   success  guessing  95 % interval     targets"]
-    for a in audit.attacks:
-        span = f"{a.low:.1%} to {a.high:.1%}"
-        out.append(f"  {a.name:<24} {a.rate:>7.1%}  {a.baseline:>8.1%}  {span:<16}  {a.targets:>7,}")
-    out += [f"  {a.name}: {a.meaning}." for a in audit.attacks if not a.targets]
-    risk = audit.summary["risk"]
-    if risk:
-        out += [
-            "",
-            "  re-identification by group size: "
-            f"prosecutor {risk['prosecutor_highest']:.1%} at most, {risk['prosecutor_mean']:.1%} on average; "
-            f"journalist {risk['journalist_highest']:.1%} at most; marketer {risk['marketer']:.1%}",
-        ]
-    return out
-
-
-def titled(audit: Audit) -> Iterator[tuple[Reasoning, str]]:
-    """The worst cases, each with who, when, what, and since when that is certain."""
-    for told, person in zip(audit.explanations, audit.score.exposed_people, strict=False):
-        since = audit.exposed_first.get(int(person))
-        when = f" (certain once release {since} was out)" if since and len(audit.observed.releases) > 1 else ""
-        yield told, f"{told.person}, release {told.release}: {told.value}{when}"
-
-
-def asked_texts(audit: Audit) -> list[str]:
-    """What is believed of everybody who was asked about, release by release and over all of them."""
-    ever = [text for person in audit.asked if (text := ever_text(audit, person))]
-    return [*map(standing_text, audit.standings), *ever, *left_out_texts(audit)]
-
-
-def left_out_texts(audit: Audit) -> list[str]:
-    """What is known of those asked about where they were put in and are not shown."""
-    told, o = audit.telling, audit.observed
-    if told is None:
-        return []
-    texts = []
-    for place in np.flatnonzero(np.isin(told.left.person, audit.asked)).tolist():
-        who, when = o.persons[int(told.left.person[place])], o.releases[int(told.left.release[place])]
-        text = f"{who}, release {when}: was in the table and is not shown"
-        guess = f", because of their value. Best guess: {o.values[told.named[place]]}" if told.by_value[place] else ""
-        texts.append(f"{text}{guess}.")
-    return texts
-
-
-def ever_text(audit: Audit, person: int) -> str:
-    """The value that somebody has most likely had at least once, where values change; empty where it adds nothing."""
-    o, change = audit.observed, audit.adversary.change
-    apps = range(o.person_start[person], o.person_start[person + 1])
-    linked = {value: share for (who, value), share in audit.score.ever.items() if who == person}
-    if change == "never" or len(apps) < 2 or not linked or person in audit.inference.model.known:
-        return ""
-    value = max(linked, key=lambda v: linked[v])
-    text = f"{o.persons[person]}, over all releases: {o.values[value]} at least once, with {linked[value]:.4f}"
-    if change == "freely":
-        mine = audit.score.options.filter(pl.col("app").is_in(apps) & (pl.col("value") == value))
-        text += f" = 1 - {' x '.join(f'(1 - {share:.4f})' for share in mine['p'])}"
-    return f"{text}."
-
-
-def standing_text(s: PersonBelief) -> str:
-    """What is believed of one person, in a sentence."""
-    where = f"{s.person}, {'release' if len(s.releases) == 1 else 'releases'} {words(s.releases)}"
-    value, best = s.beliefs[0]
-    if s.known:
-        return f"{where}: {value}, known beforehand."
-    if s.certain:
-        return f"{where}: {value}, with certainty."
-    what = "nothing is certain" if s.settled else "not settled in time, nothing was found"
-    if best is None:
-        return f"{where}: {what}. Possible: {words((v for v, _ in s.beliefs), 'or')}; how likely was not computed."
-    others = words((f"{v} {p:.4f}" for v, p in s.beliefs[1:] if p is not None), "and")
-    return f"{where}: {what}. Best guess: {value}, with {best:.4f}; then {others}."
 
 
 def write_html(audit: Audit, path: Path, *, external: bool = False) -> None:
@@ -197,10 +56,12 @@ def _sections(audit: Audit, external: bool) -> list[Markup]:
     s = audit.summary
     sections = [
         Markup('<section class="decision{}"><h2>{}</h2><p>{}</p></section>').format(
-            "" if audit.holds else " broken", audit.headline, " ".join((*audit.within, s["adversary"]))
+            " broken" if audit.broken else "", audit.headline, " ".join((*audit.within, s["adversary"]))
         ),
+        _plainly(audit),
         _tiles(audit),
         _advice(audit),
+        *([Markup("<h2>What it rests on</h2>"), _listed(audit.reading)] if audit.reading else []),
     ]
     if limits := not_given(audit):
         listed = Markup("").join(Markup("<p>{}</p>").format(text) for text in limits)
@@ -240,21 +101,35 @@ def _sections(audit: Audit, external: bool) -> list[Markup]:
         if not audit.explanations:
             sections.append(Markup("<p>Nobody's value follows with certainty.</p>"))
     sections.append(_method(s))
+    for one in audit.also:
+        column = one.observed.reading.column if one.observed.reading is not None else ""
+        sections += [Markup("<h1>Column {}</h1>").format(column), *_sections(one, external)]
     return sections
+
+
+def _plainly(audit: Audit) -> Markup:
+    """The verdict for people who do not know the words."""
+    return _listed(plain_texts(audit))
+
+
+def _listed(texts: Sequence[str]) -> Markup:
+    return Markup('<ul class="plain">{}</ul>').format(
+        Markup("").join(Markup("<li>{}</li>").format(text) for text in texts)
+    )
 
 
 def _tiles(audit: Audit) -> Markup:
     s = audit.summary
     tiles = [
-        (f"{s['exposed']:,}", f"of {_among(audit)} exposed with certainty"),
-        (f"{s['above_half']:,}", "guessed with more than one half"),
+        (f"{s['exposed']:,}", f"of {among(audit)} exposed with certainty"),
+        (guessed(audit, "above_half"), "guessed with more than one half"),
         (
-            f"{s['above_promise']:,}" if s["promise"] else "–",
+            guessed(audit, "above_promise") if s["promise"] else "–",
             f"above the promise {s['promise'] or '(none stated)'}"
             f"{audit.in_terms(s['above_promise'], s['beyond_promise'])}",
         ),
         (
-            "–" if s["highest"] is None else f"{s['highest']:.3f}",
+            "not computed" if s["highest"] is None else f"{s['highest']:.3f}",
             "highest belief in anybody's value" + (EVER if s["ever_linked"] else ""),
         ),
     ]
@@ -266,7 +141,7 @@ def _tiles(audit: Audit) -> Markup:
 def _attacks(audit: Audit) -> Markup:
     """The three questions of data protection authorities first, then every attack with what it does."""
     criteria = [a for a in audit.attacks if a.name in CRITERIA]
-    bars_of = [Bar(a.name, a.rate, f"{a.rate:.1%} (guessing {a.baseline:.1%})", _amber(a)) for a in criteria]
+    bars_of = [Bar(a.name, a.rate, f"{a.rate:.1%} (guessing {a.baseline:.1%})", amber(a)) for a in criteria]
     number = '<td class="n">{}</td>'
     row = Markup(f'<tr><th>{{}}<span class="label">{{}}</span></th>{number * 3}</tr>')
     rows = Markup("").join(
@@ -284,31 +159,17 @@ def _attacks(audit: Audit) -> Markup:
     ).format(bars("Singling out, linkability, inference", bars_of, maximum=1.0), rows)
 
 
-def _amber(attack: Attack) -> bool:
-    """Whether one of the three questions must be answered with yes for nearly everybody, whatever was promised."""
-    return attack.targets > 0 and attack.rate >= NEARLY_ALL
-
-
-def not_given(audit: Audit) -> list[str]:
-    """What is found out of nearly everybody though the promise holds, because it does not speak of it."""
-    return [
-        f"{a.name.capitalize()}: {a.meaning}; this succeeds for {a.rate:.0%} of {a.targets:,}."
-        for a in audit.attacks
-        if a.name in CRITERIA and _amber(a) and audit.holds
-    ]
-
-
 def _advice(audit: Audit) -> Markup:
     """What a privacy officer can do about it."""
     s = audit.summary
-    if audit.holds and (s["exposed"] or s["above_promise"]):
+    if not audit.broken and (s["exposed"] or s["above_promise"]):
         text = (
             "This adversary knows more people than the promise allows for. If anybody could know so many, publish "
             "under a promise that allows for more known people."
         )
-    elif audit.holds and not s["undecided"]:
+    elif not audit.broken and not s["undecided"]:
         text = "For this adversary nothing follows with certainty. Ask whether anybody could know more than is assumed."
-    elif audit.holds:
+    elif not audit.broken:
         text = "Nothing was found, but not everybody was settled. Do not rely on this before they are."
     elif not s["exposed"]:
         text = "Nobody is certain, but guesses are better than promised. Publish nothing more before it is clear why."

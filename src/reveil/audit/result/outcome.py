@@ -18,7 +18,9 @@ from reveil.audit.input.boxes import Crowds
 from reveil.audit.input.knowledge import Adversary
 from reveil.audit.input.left_out import Telling
 from reveil.audit.input.observed import Observed
+from reveil.audit.input.tracing import Followed
 from reveil.audit.result.attacks import Attack, classes
+from reveil.audit.result.reading_texts import reading_texts
 from reveil.audit.result.reasons import Reasoning, explain
 from reveil.audit.result.score import PersonBelief, Score
 from reveil.base.errors import Fault, InputError
@@ -26,7 +28,7 @@ from reveil.base.words import agree, some, some_people
 from reveil.policy.policy import Policy
 from reveil.policy.promise import OUTSIDE, promise_text, verdict_text
 
-TOO_MANY = 20  # one person in so many who is not settled is too many to say anything
+TOO_MANY = 50  # more than one person in so many who is not settled is too many to say anything
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +51,8 @@ class Audit:
     allowed: int | None = None  # people who may be known in the terms of the promise; None: it has no terms
     telling: Telling | None = None  # what being left out tells, where it is known who was put in
     crowds: Crowds | None = None  # own series in boxes of people: what these tell over all releases
+    followed: Followed | None = None  # rows that were followed by columns that nobody protects
+    also: tuple[Audit, ...] = ()  # of other columns that may be sensitive
 
     @property
     def certain(self) -> pl.DataFrame:
@@ -62,25 +66,41 @@ class Audit:
 
     @property
     def holds(self) -> bool:
-        """Of whom the promise speaks, nobody's protected value is certain, and nobody is above what was promised.
+        """Nothing was found that the promise rules out, in any column, and nearly everybody is decided.
 
         What lies outside its terms (more people known, harmless values, people who are not shown) is listed beside it.
         """
+        return not self.broken and not self.undecided
+
+    @property
+    def broken(self) -> bool:
+        """Of whom the promise speaks, somebody's protected value is certain, or somebody is above what was promised."""
         s = self.summary
         later = self.telling is not None and len(self.telling.later) > 0
-        return bool(s["exposed"] == s["exposed_beyond"] and s["above_promise"] == s["beyond_promise"]) and not later
+        found = s["exposed"] > s["exposed_beyond"] or s["above_promise"] > s["beyond_promise"] or later
+        return bool(found or s["traced"] or any(one.broken for one in self.also))
 
     @property
     def undecided(self) -> bool:
         """Nothing was found, but so many were left unsettled that nothing can be said."""
+        return not self.broken and (self._unsettled or any(one.undecided for one in self.also))
+
+    @property
+    def _unsettled(self) -> bool:
         s = self.summary
-        unsettled = max(s["undecided"], 0 if self.promise is None else s["without_belief"])
-        return self.holds and unsettled * TOO_MANY > s["people"]
+        count = max(s["undecided"], 0 if self.promise is None else s["without_belief"])
+        among = len(set(self.asked)) or s["people"]
+        return bool(count * TOO_MANY > among)
 
     @property
     def headline(self) -> str:
         """The verdict in the words that publish, verify and reports use."""
         return verdict_text(self._promised, None if self.undecided else self.holds)
+
+    @property
+    def reading(self) -> tuple[str, ...]:
+        """How released tables were read, in sentences: which column was taken as what, and who was placed."""
+        return () if self.observed.reading is None else reading_texts(self.observed)
 
     @property
     def _promised(self) -> str:
@@ -120,6 +140,13 @@ class Audit:
             count = len(self.telling.later)
             have = agree(count, "is shown who was", "are shown who were")
             said.append(f"{some_people(count)} {have} left out before because of their value, which tells it.")
+        if s["traced"]:
+            columns = ", ".join(self.followed.columns) if self.followed is not None else ""
+            have = agree(s["traced"], "is", "are")
+            said.append(
+                f"{some_people(s['traced'])} {have} found by following rows with the same {columns} from release to "
+                "release, if these do not change."
+            )
         return tuple(said)
 
     @property
@@ -170,11 +197,12 @@ class Audit:
             "rows": o.rows,
             "groups": len(o.group_release),
             "counterfeits": int(o.group_fakes[o.group_fakes > 0].sum()),
-            "adversary": self.adversary.describe(),
+            "adversary": self.adversary.describe(knows_groups=self._knows_groups),
             "known": len(self.inference.model.known),
             "ever_linked": False,  # whether beliefs are about having a value in any release, not in each
             "unmatched": o.unmatched,
             "left_out": None if self.telling is None else self.telling.to_dict(),
+            "traced": self._traced,
             **self.score.counts(self.promise),
             **self._ever(),
             "promise": None if self.promise is None else str(self.promise),
@@ -183,6 +211,23 @@ class Audit:
             "trend": list(self.trend),
             **({} if self.crowds is None else {"presence": self.crowds.to_dict()}),
         }
+
+    @property
+    def _knows_groups(self) -> str:
+        """Whether who is in which group is assumed, or follows."""
+        if self.observed.reading is None:
+            return "Who is in which group is known"
+        if self.observed.located:
+            return "Everybody's quasi-identifiers are known, and who is in which group follows from them"
+        return "Everybody's quasi-identifiers are known, but not everybody's group"
+
+    @property
+    def _traced(self) -> int:
+        """People who are found by following rows, and not exposed without that."""
+        if self.followed is None:
+            return 0
+        people = self.followed.people - set(self.score.exposed_people.tolist())
+        return len(people & set(self.observed.app_person[self.score.targets].tolist()))
 
     def _ever(self) -> dict[str, Any]:
         """Where values change freely, or being linked in any release is what was promised: that is what counts."""
@@ -227,6 +272,8 @@ class Audit:
         """Everything for programs; without `names`, nothing that points at a person."""
         content: dict[str, Any] = {
             "holds": self.holds,
+            "undecided": self.undecided,
+            "reading": list(self.reading),
             "verdict": self.headline,
             "summary": self.summary,
             "attacks": [a.to_dict() for a in self.attacks],
@@ -237,6 +284,8 @@ class Audit:
             content["ever"] = self.score.ever_of(self.asked)
             content["certain"] = self.certain.filter(~pl.col("known")).to_dicts()
             content["explanations"] = [e.to_dict() for e in self.explanations]
+        if self.also:
+            content["also"] = [one.to_dict(names=names) for one in self.also]
         return content
 
     def __repr__(self) -> str:

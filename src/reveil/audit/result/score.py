@@ -224,7 +224,7 @@ class Score:
         """Re-identification by group size alone: prosecutor (highest, mean), journalist (highest: by the people who may
         be in a group, where that is not known), marketer, and people alone in a group."""
         o = self.inference.model.observed
-        apps = np.nonzero(self.looked)[0]
+        apps = np.nonzero(self.looked & o.app_sure & (np.diff(o.cand_start) == 1))[0]
         if not len(apps):
             return {}
         home = o.cand_group[o.cand_start[:-1]][apps]
@@ -245,7 +245,7 @@ class Score:
         apps, p = others["app"].to_numpy(), self._believed(others)
         harmless = np.setdiff1d(np.intersect1d(self.certain_apps, apps), self.sure_apps)
         above = apps[p > (np.inf if promise is None else float(promise) + SMALL)]
-        undecided = np.nonzero(~self.inference.decided & self.looked)[0]
+        undecided = np.nonzero(~self.inference.decided & ~self.inference.clear & self.looked)[0]
         return {
             "exposed": len(self.exposed_people),
             "exposed_beyond": self._all_beyond(np.intersect1d(self.sure_apps, apps)),

@@ -1,0 +1,250 @@
+"""Lasting values: equalities and worlds next to a known one, until nothing new follows.
+
+What some world has is possible, and what no world has is excluded; whoever has two values in worlds is not exposed,
+also where it is not settled what else they may have. Worlds that have nothing to do with each other show this best, so
+where one is hard to find several are looked for. Where groups overlap, a choice is a value and a group in each release;
+elsewhere it is a value.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from reveil.audit.infer.certain import State
+from reveil.audit.infer.exact import CountingProblem, Limits, chains_of, problem_of
+from reveil.audit.infer.filters import SEARCH
+from reveil.audit.infer.linear import equalities
+from reveil.audit.infer.search import first_world
+from reveil.audit.infer.worlds import EFFORT, Choices, lasting_choices, problem_choices
+from reveil.base.arrays import I64, Bools
+from reveil.base.progress import Progress
+
+MANY = 500  # components
+WORLDS = 12  # found by the solver, at most
+FEW = 100  # fewer than one in so many are left to the search for each of them
+MOST_TRIVIAL = 200  # choices of a component that is counted or searched anyway
+PLACING = 2.0  # seconds of giving everybody a value one by one, before a solver is asked
+SEVERAL = Limits(paths=500)  # ways of one person, where groups overlap
+
+
+@dataclass(eq=False)
+class Settling:
+    """What is settled so far. `others` are people who were not asked about."""
+
+    state: State
+    end: float
+    others: Bools
+    world: I64 | None  # the value of everybody in some world, where everybody's group is known
+    loose: Bools = field(init=False)  # factors in whose components looking for equalities was too much work
+    settled: Bools = field(init=False)  # people of whom every open value is possible
+    seen: Bools = field(init=False)  # options that some world has
+    held: dict[int, frozenset[int]] = field(default_factory=dict)  # cells of people in a world, where groups overlap
+
+    def __post_init__(self) -> None:
+        self.loose = np.zeros(self.state.model.factors, dtype=bool)
+        self.settled = self.state.fixed_people()
+        self.seen = np.zeros(len(self.state.alive), dtype=bool)
+
+    @property
+    def late(self) -> bool:
+        return time.process_time() > self.end
+
+    def run(self, progress: Progress) -> None:
+        """Turn by turn: worlds near the known one, then equalities, before the long searches."""
+        state, turn = self.state, 0
+        progress("equalities", 0.0)
+        if len(np.unique(state.components())) <= MANY:  # of more, only those that moving people does not settle
+            self.equate(np.ones(state.model.factors, dtype=bool))
+        self.settled |= state.fixed_people()
+        while True:
+            progress("worlds", float(np.mean(self.settled)))
+            gone = near_worlds(self, EFFORT[min(turn, len(EFFORT) - 1)])
+            progress("equalities", float(np.mean(self.settled)))
+            news = self.equate(gone if turn else unsettled(state, self.settled | self.others)) or bool(gone.any())
+            self.settled |= state.fixed_people()
+            turn += 1
+            if self.late or (turn >= len(EFFORT) and not news):
+                return
+
+    def equate(self, factors: Bools) -> bool:
+        """Equalities in the components of these factors, as often as something new follows from them. Says whether
+        anything did. Where it was too much work, the factors of the component are marked as loose."""
+        state, news = self.state, False
+        while factors.any() and (left := self.end - time.process_time()) > 0:
+            label = state.components()
+            groups = np.bincount(label[label >= 0], minlength=1)
+            many = (label >= 0) & (groups[label] > 1)  # the filter of a single one is complete
+            wanted = np.isin(label, label[factors & many])
+            closure = equalities(state, label, wanted, left / 2)
+            self.loose[wanted] = np.isin(label[wanted], closure.left)
+            changed = state.equate(closure.equalities)
+            factors = _around(state, label, changed)
+            news = news or bool(changed.any())
+        self.loose |= factors
+        return news
+
+
+def _around(state: State, label: I64, people: Bools) -> Bools:
+    """Factors of the components of these people."""
+    factors = state.model.app_factor[people[state.model.observed.app_person]]
+    return np.isin(label, label[factors]) & (label >= 0)
+
+
+def unsettled(state: State, settled: Bools) -> Bools:
+    """Factors with people who are not settled."""
+    m, o = state.model, state.model.observed
+    doubtful = np.zeros(m.factors, dtype=bool)
+    doubtful[m.app_factor[~settled[o.app_person]]] = True
+    return doubtful
+
+
+def near_worlds(s: Settling, effort: int) -> Bools:
+    """Worlds next to a known one (found, where none is given) in components that are not settled, of people who were
+    asked about; says in which factors something was excluded. Enters who is settled, and options seen in a world."""
+    wanted = unsettled(s.state, s.settled | s.others)
+    label = s.state.components()
+    dead = _of_known_groups(s, wanted, effort) if s.state.model.observed.located else _of_overlaps(s, wanted, effort)
+    if not len(dead):
+        return np.zeros(s.state.model.factors, dtype=bool)
+    changed = np.zeros(s.state.model.observed.people, dtype=bool)
+    for option in dead:
+        person = int(s.state.model.observed.app_person[s.state.model.app_of(option)])
+        s.state.remove(option, SEARCH, person)
+        changed[person] = True
+    gone = _around(s.state, label, changed)
+    s.state.narrow(np.zeros_like(gone), changed)
+    return gone
+
+
+def _of_known_groups(s: Settling, wanted: Bools, effort: int) -> Sequence[int]:
+    """Options that no world has, where everybody's group is known and a choice is a value."""
+    m = s.state.model
+    choices = lasting_choices(s.state, wanted)
+    if not len(choices.person):
+        return ()
+    value = m.cell_value[m.opt_cell[choices.label]]
+    if s.world is not None:
+        choices.begin_with(s.world, value)
+    elif _placed(choices, s.end):
+        s.world = np.full(m.observed.people, -1, dtype=np.int64)
+        s.world[choices.person] = value[choices.chosen]
+    else:
+        return ()
+    choices.seen |= s.seen[choices.label]
+    _explored(choices, ~s.others[choices.person], s.end, effort)
+    s.seen[choices.label[choices.seen]] = True
+    s.settled[choices.person[~choices.open_people]] = True
+    dead: list[int] = choices.label[choices.dead].tolist()
+    return dead
+
+
+def _placed(choices: Choices, end: float) -> bool:
+    """Find a world: by giving people values one by one or, where that takes too long, by a solver."""
+    now = time.process_time()
+    placed = choices.place(min(end, now + PLACING))
+    if placed is None:
+        chosen = first_world(choices.start, choices.path_start, choices.path, choices.rows, end - time.process_time())
+        if chosen is not None:
+            choices.begin(chosen)
+            return True
+    return bool(placed)
+
+
+def _explored(choices: Choices, wanted: Bools, end: float, effort: int) -> None:
+    """Worlds near the known one; and then, at first, near others that a solver finds."""
+    choices.settle(end, wanted, (effort,))
+    for seed in range(1, WORLDS if effort == EFFORT[0] else 1):
+        unclear = _seen_once(choices) & wanted
+        left = end - time.process_time()
+        if unclear.sum() * FEW < len(unclear) or left <= 0 or len(choices.label) < MOST_TRIVIAL:
+            return
+        chosen = first_world(choices.start, choices.path_start, choices.path, choices.rows, left, seed)
+        if chosen is None:
+            return
+        choices.begin(chosen)
+        choices.settle(end, unclear, (effort,))
+
+
+def _seen_once(choices: Choices) -> Bools:
+    """People with fewer than two choices that were seen, and more than one that may be possible."""
+    people = len(choices.person)
+    seen = np.bincount(choices.owner[choices.seen], minlength=people)
+    left = np.bincount(choices.owner[~choices.dead], minlength=people)
+    once: Bools = (seen < 2) & (left > 1)
+    return once
+
+
+def _of_overlaps(s: Settling, wanted: Bools, effort: int) -> Sequence[int]:
+    """The same where groups overlap, component by component."""
+    dead: list[int] = []
+    label = s.state.components()
+    for part in np.unique(label[wanted & (label >= 0)]).tolist():
+        if s.late:
+            break
+        chains = chains_of(s.state, np.nonzero(label == part)[0].tolist())
+        problem = problem_of(s.state, chains, SEVERAL)
+        if problem is not None and not problem.left:
+            dead += _in_component(s, problem, effort)
+    return dead
+
+
+def _in_component(s: Settling, problem: CountingProblem, effort: int) -> list[int]:
+    """Options of one component that no world has."""
+    person = s.state.model.observed.app_person
+    people = [int(person[chain[0]]) for chain in problem.chains]
+    choices = problem_choices(problem)
+    if all(p in s.held for p in people):
+        kept = np.array([_kept(s.held[p], problem, n) for n, p in enumerate(people)], dtype=np.int64)
+        choices.begin(choices.start[:-1] + kept)
+    elif not _placed(choices, s.end):
+        return []
+    mark = _Marks(s, problem)
+    _explored(choices, ~s.others[people], s.end, effort)
+    for n, p in enumerate(people):
+        s.held[p] = frozenset(problem.paths[n][int(choices.chosen[n] - choices.start[n])].cells)
+    return mark.enter(choices)
+
+
+def _kept(held: frozenset[int], problem: CountingProblem, n: int) -> int:
+    """The way of the n-th person that takes the cells they hold in the known world, and as many as it can."""
+    ways = [(len(path.cells), at) for at, path in enumerate(problem.paths[n]) if held.issuperset(path.cells)]
+    return max(ways)[1]
+
+
+@dataclass(frozen=True, eq=False)
+class _Marks:
+    """What is seen and dead of ways, entered for options."""
+
+    s: Settling
+    problem: CountingProblem
+
+    def enter(self, choices: Choices) -> list[int]:
+        dead: list[int] = []
+        for n, chain in enumerate(self.problem.chains):
+            span = slice(int(choices.start[n]), int(choices.start[n + 1]))
+            seen, gone = choices.seen[span], choices.dead[span]
+            dead += self._person(chain, n, seen, gone)
+        return dead
+
+    def _person(self, chain: tuple[int, ...], n: int, seen: Bools, gone: Bools) -> list[int]:
+        """Options by value: seen where some way with the value is, dead where all are."""
+        m, state = self.s.state.model, self.s.state
+        dead: list[int] = []
+        done = True
+        for place, app in enumerate(chain):
+            values = [-1 if p.values[place] is None else p.values[place] for p in self.problem.paths[n]]
+            shown = {v for v, good in zip(values, seen, strict=True) if good}
+            left = {v for v, bad in zip(values, gone, strict=True) if not bad}
+            done = done and left <= shown
+            for option in range(m.opt_start[app], m.opt_start[app + 1]):
+                value = int(m.cell_value[m.opt_cell[option]])
+                self.s.seen[option] |= bool(state.alive[option] and value in shown)
+                if state.alive[option] and value not in left:
+                    dead.append(option)
+        if done:
+            self.s.settled[int(m.observed.app_person[chain[0]])] = True
+        return dead
