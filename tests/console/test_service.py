@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 from reveil.serve import security
 from reveil.serve.app import create_app
 from reveil.serve.log import Log
-from reveil.serve.place import Place, write_atomically
+from reveil.serve.place import Place, now, write_atomically
 from reveil.serve.queue import Queue
 from reveil.serve.security import Door
 
@@ -184,3 +184,16 @@ def test_what_is_unexpected_names_no_cell(place: Place) -> None:
     job = queue.wait(asked, 60)
     assert (job["state"], job["faults"][0]["code"]) == ("failed", "R842")
     assert "Traceback" in (place.entry("jobs", asked) / "stderr").read_text()
+
+
+def test_old_uploads_are_deleted(place: Place) -> None:
+    place.lay_out()
+    tokens = []
+    for at in ("2020-01-01T00:00:00+00:00", now()):
+        token, folder = place.new_entry("uploads")
+        (folder / "table.csv").write_text("a")
+        write_atomically(folder / "meta.json", {"id": token, "file": "table.csv", "name": "t", "at": at, "by": "ann"})
+        tokens.append(token)
+    create_app(place, Door(), (HOST,), "ann")
+    assert [one["id"] for one in place.uploads()] == tokens[1:]
+    assert not (place.state / "uploads" / tokens[0]).exists()

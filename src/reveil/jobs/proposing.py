@@ -103,5 +103,7 @@ def list_proposals(policy: PolicyLike, home: str | Path | None) -> Proposals:
     """Every proposal of the series."""
     ledger, settled = _ledger_of(policy, home)
     series = ledger.checked()
-    listed = tuple(_described(ledger, series, one) for one in series.proposals)
+    order = {event.release: place for place, event in reversed(list(enumerate(series.events)))}  # when each was made
+    made = sorted(series.proposals, key=lambda one: order.get(one.token, 0))
+    listed = tuple(_described(ledger, series, one) for one in made)
     return Proposals(listed, four_eyes(series.events), tuple(settled))

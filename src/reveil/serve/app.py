@@ -88,6 +88,7 @@ def create_app(
 ) -> FastAPI:
     """The console of one person (`who`) in one folder, or that of a team. `secure`: a proxy gives it TLS."""
     place.lay_out()
+    place.forget_old()
     queue = Queue(place)
     queue.settle()
 

@@ -16,13 +16,14 @@ import re
 import secrets
 import shutil
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from reveil.base.errors import Fault, InputError
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
+KEPT_DAYS = 7  # that an upload stays
 TOKEN = re.compile(r"[0-9a-f]{16}")
 
 
@@ -129,6 +130,13 @@ class Place:
     def forget_upload(self, token: str) -> None:
         """Delete a table: it is about people, and no longer needed."""
         shutil.rmtree(self.entry("uploads", token), ignore_errors=True)
+
+    def forget_old(self) -> None:
+        """Delete tables that were sent long ago; whoever still needs one sends it again."""
+        oldest = (datetime.now(UTC) - timedelta(days=KEPT_DAYS)).isoformat(timespec="seconds")
+        for one in self.uploads():
+            if str(one["at"]) < oldest:
+                self.forget_upload(str(one["id"]))
 
     def drafts(self) -> list[dict[str, Any]]:
         """Series that are being described, the newest first."""
