@@ -1,12 +1,12 @@
 # The README's two commands are `make demo` and `make test`; both set up what they need.
 BIN := .venv/bin
 
-.PHONY: demo test setup check peers bench docs clean
+.PHONY: demo test setup check peers browser bench docs clean
 
 demo: .venv/.installed
 	$(BIN)/reveil demo
 
-test: setup peers check
+test: setup peers browser check
 	$(BIN)/pytest -n auto
 
 setup: .venv/.ready
@@ -14,13 +14,17 @@ peers: .venv-peers/.ready
 
 # What the demo needs, and what development needs besides.
 .venv/.installed: pyproject.toml constraints.txt scripts/make-venv
-	scripts/make-venv $@ -c constraints.txt -e .
+	scripts/make-venv $@ -c constraints.txt -e '.[serve]'
 .venv/.ready: .venv/.installed
 	scripts/make-venv $@ -c constraints.txt -e '.[dev]'
 
 # pyCANON pins old versions of what we use, so it lives apart and is called as a program.
 .venv-peers/.ready: scripts/make-venv constraints-peers.txt
 	scripts/make-venv $@ -r constraints-peers.txt
+
+# The console is tested in Debian's Chromium; where it cannot be installed, those tests say so.
+browser:
+	@scripts/get-browser
 
 check: setup
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy

@@ -22,6 +22,7 @@ from typing import Any
 import polars as pl
 
 import reveil
+from reveil.base.errors import InfeasibleError
 from reveil.base.progress import silent
 from reveil.measure.measure import measure
 from reveil.plan.methods import method
@@ -37,8 +38,8 @@ FORMS: dict[str, tuple[Any, dict[str, Any]]] = {  # refill, method
     "one table, refill 3": (3, ONE),  # what `reveil init` wrote until there were two tables for series
     "one table, never refilled": ("never", ONE),
     "two tables, refill 3": (3, TWO),
-    "two tables, never refilled (default)": ("never", TWO),
-    "two tables, exact people, never refilled": ("never", {**TWO, "people": "exact"}),
+    "two tables, never refilled (default)": ("never", {**TWO, "infeasible": "wait"}),
+    "two tables, exact people, never refilled": ("never", {**TWO, "infeasible": "wait", "people": "exact"}),
 }
 PANELS: dict[str, dict[str, Any]] = {
     "meps": {
@@ -153,8 +154,11 @@ def run_table(args: argparse.Namespace) -> None:
         tables, columns, m = panel(shape, args) if shape in PANELS else simulated(shape, args)
         title = shape if shape in PANELS else f"{shape}, {args.churn:.0%} churn"
         for form in FORMS:
-            for _, line in published(tables, columns, m, form, args):
-                print(f"| {' | '.join((title, form, *line))} |", flush=True)
+            try:
+                for _, line in published(tables, columns, m, form, args):
+                    print(f"| {' | '.join((title, form, *line))} |", flush=True)
+            except InfeasibleError as error:  # nobody may wait where nobody would be shown
+                print(f"| {title} | {form} | refused: {error.faults[0].what} |", flush=True)
 
 
 def run_speed(args: argparse.Namespace) -> None:

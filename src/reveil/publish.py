@@ -30,6 +30,7 @@ from reveil.history.memory import facts_of, memory_of, refuse_changes
 from reveil.history.recorded import history_of
 from reveil.history.returning import hashes_of, recognise
 from reveil.history.tables import doubtful_table, trace_of
+from reveil.jobs.approval_specs import AcceptSpec, WithdrawSpec
 from reveil.jobs.draft import FIXED, Draft
 from reveil.jobs.input import usable
 from reveil.jobs.past import home_of
@@ -109,9 +110,8 @@ def write_release(d: Draft, folder: Path, history: History, number: int | None, 
         parted = part(d.frame, d.encoded, d.plan, d.policy, d.rng)
         names, values, boxes = value_tables(d.policy.named("sensitive")), parted.values, parted.boxes
         table, tuples = parted.people.table, parted.tuples
-        beside = {} if tuples is None else {TUPLES: tuples}
-        counted = {names[name]: values[name] for name in values}
-        emit({PEOPLE: parted.people, **counted, **beside}, None, d.policy, folder / PUBLIC)
+        counted = {names[name]: values[name] for name in values} | ({} if tuples is None else {TUPLES: tuples})
+        emit({PEOPLE: parted.people, **counted}, None, d.policy, folder / PUBLIC)
     else:
         grouped = series or bool(d.policy.guarantee.priors)
         recoded = recode(d.frame, d.encoded, d.plan, d.policy, d.rng, group_column=grouped)
@@ -120,9 +120,8 @@ def write_release(d: Draft, folder: Path, history: History, number: int | None, 
     if d.imprint is not None:
         stamp(folder / PUBLIC, d.imprint)
     progress("verifying", 0.0)
-    truth = truth_of(d.frame, d.encoded, d.plan, d.policy, boxes)
-    verification = verify(folder / PUBLIC, d.policy, history, truth, d.bench)
-    verification.insist()
+    said = truth_of(d.frame, d.encoded, d.plan, d.policy, boxes)
+    (verification := verify(folder / PUBLIC, d.policy, history, said, d.bench)).insist()
     certificate = certify(
         verification,
         d.policy,
@@ -136,8 +135,8 @@ def write_release(d: Draft, folder: Path, history: History, number: int | None, 
     progress("reporting", 0.0)
     seen = (d.frame, table, certificate, d.plan, d.loss, verification, d.policy, d.bench.known, history)
     write_reports(folder / PRIVATE, *seen, losses=history.losses)
-    decided = decided_types(d.frame, d.policy.columns, history.types)
-    return Release(table, d.plan.groups, counterfeits, certificate, None, number, values, decided, tuples)
+    about = (number, values, decided_types(d.frame, d.policy.columns, history.types), tuples)
+    return Release(table, d.plan.groups, counterfeits, certificate, None, *about)
 
 
 def anonymize(
@@ -314,14 +313,10 @@ class Series:
 
     def accept(self, token: str = "") -> Release:
         """Record and reveal a proposal (the one that is open), if it is what was sealed; under four eyes, signed."""
-        from reveil.jobs.approval_specs import AcceptSpec
-
         return AcceptSpec(self.policy, token, self.home).run()
 
     def withdraw(self, token: str = "", *, note: str = "") -> Proposed:
         """Give a proposal up. Nobody outside has seen it, so that nothing is told by it."""
-        from reveil.jobs.approval_specs import WithdrawSpec
-
         return WithdrawSpec(self.policy, token, note, self.home).run()
 
     @contextmanager

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from reveil.base.errors import ConflictError, InputError
 from reveil.ledger import proposals
 from reveil.ledger.events import DISCARD, HAND_OVER, OUTCOME, next_event
+from reveil.ledger.postgres import PostgresCatalog
 from reveil.ledger.proposals import Proposal
 from reveil.ledger.protocols import Catalog
 from reveil.ledger.record import GENESIS, Event, Head, Identity, Record, ReleaseState, Snapshot, chain_id
@@ -23,14 +26,29 @@ BACKENDS: dict[str, Callable[[Path, str | None], Catalog]] = {  # a folder, and 
 }
 
 
-@pytest.fixture(params=BACKENDS)
-def reopened(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
-    return lambda: BACKENDS[request.param](tmp_path, None)
+@pytest.fixture(params=[*BACKENDS, "postgres"])
+def backend(request: pytest.FixtureRequest) -> Callable[[Path, str | None], Catalog]:
+    if request.param != "postgres":
+        return BACKENDS[request.param]
+    address = fresh_database(request.getfixturevalue("postgres"))
+    return lambda _, series: PostgresCatalog(address, series)
+
+
+def fresh_database(server: str) -> str:
+    """A new database of a real server."""
+    name = f"ledger_{secrets.token_hex(6)}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    return psycopg.conninfo.make_conninfo(server, dbname=name)
 
 
 @pytest.fixture
-def shared(reopened: Open, request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], Catalog]:
-    backend = BACKENDS[request.node.callspec.params["reopened"]]
+def reopened(backend: Callable[[Path, str | None], Catalog], tmp_path: Path) -> Open:
+    return lambda: backend(tmp_path, None)
+
+
+@pytest.fixture
+def shared(backend: Callable[[Path, str | None], Catalog], tmp_path: Path) -> Callable[[str], Catalog]:
     return lambda series: backend(tmp_path, series)
 
 

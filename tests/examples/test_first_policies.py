@@ -27,7 +27,7 @@ DIABETES = (
 MODELS = {
     "adult": ("t-closeness", ("capital_gain", "capital_loss", "income")),
     "diabetes130_us_hospitals": ("t-closeness", DIABETES),
-    "nlswork_1968_1988": ("t-closeness", ("union", "ln_wage")),
+    "nlswork_1968_1988": ("compromise-safety", ("union", "ln_wage")),
     "meps_panel_2015_2016": ("l-diversity", ("health",)),
 }
 

@@ -8,7 +8,7 @@ import pytest
 from reveil.audit.input.knowledge import Adversary
 from reveil.audit.input.observed import from_groups
 from reveil.audit.model.model import build
-from reveil.audit.model.options import best_links, carry_over, count_of, having, lacking, likeliest, sole
+from reveil.audit.model.options import OptionCells, best_links, carry_over, count_of, having, lacking, likeliest, sole
 
 
 def random_series(rng):
@@ -86,5 +86,5 @@ def test_links_to_the_next_release(seed):
                 weight = 1 / left if np.isnan(share[i]) else share[i]
                 chance[before[v]][int(m.opt_cell[i])] += weight / m.cell_cap[m.opt_cell[i]]
     expected = sum(max(each.values()) for each in chance.values())
-    lists = (m.factor_start, m.factor_apps, follows, m.opt_start, m.opt_cell, m.cell_value, m.cell_cap)
-    assert best_links(*lists, alive, share) == pytest.approx(expected)
+    lists = OptionCells(m.opt_start, m.opt_cell, m.cell_value, m.cell_cap)
+    assert best_links(m.factor_start, m.factor_apps, follows, lists, alive, share) == pytest.approx(expected)

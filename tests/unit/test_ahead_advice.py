@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import json
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -142,9 +144,15 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert cli("simulate", "s", "--rows", "200", "--releases", "2", "-q")[0] == 0
     where = ("s/release-01.csv", "-p", "s/reveil.toml")
     assert "as stated" in cli("plan", *where, "--ahead", "2", "--leave", "0.2")[1]
-    assert len(json.loads(cli("plan", *where, "--ahead", "2", "--json")[1])["releases"]) == 2
+    drawn = ("--ahead", "2", "--json", "--report", "page.html")
+    releases = json.loads(cli("plan", *where, *drawn)[1])["releases"]
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert len(releases) == 2 and page.count("<svg") >= 4 and "People withheld" in page
+    assert (
+        all(f"<td>{one['counterfeits']}</td>" in page for one in releases) and "http" not in page.split("</style>")[1]
+    )
     assert "cells that say nothing" in cli("plan", *where, "--advice")[1]
-    for idle in (["--leave", "0.1"], ["--advice", "--ahead", "2"], ["--advice", "--home", "x"]):
+    for idle in (["--report", "x.html"], ["--leave", "0.1"], ["--advice", "--ahead", "2"], ["--advice", "--home", "x"]):
         assert cli("plan", *where, *idle)[0] == 2
 
 
@@ -161,3 +169,20 @@ def test_two_tables_are_tried_for_a_series_in_one() -> None:
     assert sum(again.loss.values()) == pytest.approx(parted.after * 2, abs=1e-6)
     exact = advise(table.select(*columns), {**policy, "method": {"publish": "anatomy", "people": "exact"}})
     assert set(exact.nothing_said.values()) == {0}
+
+
+def test_coarser_dates_are_among_the_advice() -> None:
+    """Days of birth by day, month and year, nothing above: years and decades say more than *, and that is tried."""
+    rng = np.random.default_rng(4)
+    days = [datetime.date(1930, 1, 1) + datetime.timedelta(days=int(n)) for n in rng.integers(0, 25_000, 300)]
+    table = pl.DataFrame({"born": days, "zip": rng.integers(0, 40, 300), "ill": rng.choice(list("abc"), 300)})
+    born = {"role": "quasi", "levels": ["day", "month", "year"]}
+    policy: dict[str, Any] = {"columns": {"born": born, "zip": "quasi", "ill": "sensitive"}, "guarantee": {"k": 5}}
+    way = next(way for way in advise(table, policy).ways if way.change == "'born' by year")
+    by_year = {**policy["columns"], "born": {"role": "quasi", "levels": ["year", "decade"]}}
+    trial = advise(table, {**policy, "columns": by_year}).loss
+    year = 364.2 / (max(days) - min(days)).days
+    assert way.after == pytest.approx((trial["zip"] + trial["born"] * (1 - year) + year) / 2) and way.gain > 0
+    assert way.others[1] == pytest.approx(trial["zip"])
+    free = {"columns": {**policy["columns"], "born": "quasi"}, "guarantee": {"k": 5}}
+    assert not any(" by " in way.change for way in advise(table, free).ways)  # any interval of days does better

@@ -124,6 +124,19 @@ def test_help_needs_no_heavy_library() -> None:
         assert not {alias.name for node in loaded for alias in node.names} & heavy
 
 
+def test_nothing_but_the_command_line_knows_the_console() -> None:
+    """It needs packages that others need not have."""
+    users = {
+        name
+        for name in MODULES
+        if not within(name, "reveil.serve")
+        for other in EVER[name]
+        if within(other, "reveil.serve")
+    }
+    assert users == {"reveil.cli.serving"}
+    assert not any(within(other, "reveil.serve") for other in AT_LOAD["reveil.cli.serving"])
+
+
 def test_the_top_of_the_tree_stays_small() -> None:
     entries = [path.name for path in SOURCE.iterdir() if not path.name.startswith("__") and path.name != "py.typed"]
     assert len(entries) <= 24, sorted(entries)
@@ -143,3 +156,22 @@ def test_functions_stay_readable() -> None:
         if isinstance(node, ast.FunctionDef) and (node.end_lineno or 0) - node.lineno + 1 > 80
     ]
     assert not long
+
+
+def test_kernels_are_typed_and_take_few_things() -> None:
+    """Arrays that belong together are a named tuple; more than eight parameters are mixed up sooner or later."""
+    untyped, crowded, seen = [], [], 0
+    for path in sorted(SOURCE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.FunctionDef) or not any(
+                "kernel" in ast.unparse(d) for d in node.decorator_list
+            ):
+                continue
+            seen += 1
+            parameters = [*node.args.args, *node.args.kwonlyargs]
+            if node.returns is None or any(parameter.annotation is None for parameter in parameters):
+                untyped.append(f"{path.name}: {node.name}")
+            if len(parameters) > 8:
+                crowded.append(f"{path.name}: {node.name}")
+    assert seen > 200
+    assert not untyped and not crowded

@@ -126,6 +126,16 @@ def test_four_eyes(series: Series) -> None:
     ]
 
 
+def test_four_eyes_from_the_first_release_on(series: Series) -> None:
+    approval = series.ledger.approval
+    approval.require_four_eyes(True, by="root")
+    made = series.propose(people(1), seed=1, by="ann")
+    approval.submit(made.token, by="ann")
+    approval.sign(made.token, by="eve")
+    assert series.accept().number == 1
+    assert series.ledger.check() == []
+
+
 def reveil_steps(series: Series, token: str) -> list[dict[str, str]]:
     content = load_spec({"job": "proposals", "policy": str(series.policy.folder / "reveil.toml")}).run().to_dict()
     (found,) = [one for one in content["proposals"] if one["proposal"] == token]

@@ -574,3 +574,15 @@ def test_a_file_without_a_header(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"R107.*--no-header"):
         file.write_text("1,1,M\n2,1,F\n")
         first_look(file, ReadOptions())
+
+
+def test_frequent_values_that_mean_none_are_harmless_where_a_series_needs_it(tmp_path: Path) -> None:
+    ill = [["asthma", "ulcer", "flu", "gout"][i // 5 % 4] if i % 5 == 0 else "none" for i in range(60)]
+    frame = pl.DataFrame({"patient_id": range(60), "age": [20 + i % 30 for i in range(60)], "diagnosis": ill})
+    draft = draft_policy(suggest(frame), "people")
+    policy = loaded(draft)
+    assert policy.guarantee.model == "compromise-safety"
+    assert 'harmless = ["none"]' in draft
+    assert reveil.open_series(policy, tmp_path / "home").publish(frame).certificate.holds
+    mixed = frame.with_columns(diagnosis=pl.Series(["none", "flu", "gout", "asthma", "ulcer", "cold"] * 10))
+    assert "harmless" not in draft_policy(suggest(mixed), "people").split("[values]")[0]

@@ -18,6 +18,7 @@ from reveil.base.errors import Fault, InputError, ReveilError
 from reveil.base.version import __version__
 
 COMMANDS = {  # as they are needed: the module of each, and its line in `reveil --help`
+    "serve": ("serving", "The console in the browser: from a table to hand-over."),
     "init": ("publishing", "Look at a table and suggest a policy, with reasons."),
     "plan": ("publishing", "What would be published, and what it costs. Changes nothing."),
     "publish": ("publishing", "One more release of the series: planned, verified, recorded."),
@@ -30,6 +31,7 @@ COMMANDS = {  # as they are needed: the module of each, and its line in `reveil 
     "verify": ("publishing", "Check again, from the published bytes."),
     "hand-over": ("afterwards", "Copy a release out, and record that others have it."),
     "discard": ("afterwards", "Take back the newest release, while nobody has it."),
+    "catalog": ("afterwards", "Keep the ledger of a series in PostgreSQL."),
     "audit": ("risks", "Attack this series, or any released tables: who is exposed?"),
     "measure": ("using", "Utility: information loss and query error of a table."),
     "anonymize": ("publishing", "One release of one table, verified; no series, no memory."),

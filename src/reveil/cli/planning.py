@@ -31,7 +31,7 @@ def show_forms(forms: tuple["Form", ...]) -> None:
 
 
 def refuse_idle(
-    *, compare: bool, ahead: int | None, advice: bool, home: Path | None, rates: tuple[str | None, ...]
+    *, compare: bool, ahead: int | None, advice: bool, home: Path | None, rates: tuple[str | Path | None, ...]
 ) -> None:
     """Each of --compare, --ahead and --advice answers a question of its own."""
     asked = [name for name, given in (("--compare", compare), ("--ahead", ahead), ("--advice", advice)) if given]
@@ -42,16 +42,21 @@ def refuse_idle(
         message = f"does nothing with {asked[0]}: no series is looked at"
         faults.append(Fault("R790", "--home", message, "leave it out"))
     if ahead is None and any(rate is not None for rate in rates):
-        names = [n for n, rate in zip(("--leave", "--back", "--arrive"), rates, strict=True) if rate is not None]
+        options = ("--leave", "--back", "--arrive", "--report")
+        names = [n for n, rate in zip(options, rates, strict=True) if rate is not None]
         faults += [Fault("R790", name, "does nothing without --ahead", "leave it out") for name in names]
     stop_if(faults)
 
 
-def show_ahead(spec: AheadSpec, policy: Path, home: Path | None, json: bool, quiet: bool) -> None:
+def show_ahead(spec: AheadSpec, policy: Path, home: Path | None, report: Path | None, json: bool, quiet: bool) -> None:
+    """The forecast as a table, and as a page of plots where one is asked for."""
     from reveil.cli import terminal
+    from reveil.report.forecast import write_page
 
     prepare_to_publish(policy, home, quiet)
     forecast = run_asking(spec, quiet, json)
+    if report is not None:
+        write_page(forecast, report)
     if json:
         terminal.say_json(forecast.to_dict())
         return

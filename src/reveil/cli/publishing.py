@@ -104,6 +104,7 @@ def plan(
     leave: Annotated[str | None, typer.Option(help="With --ahead: share that leaves from release to release.")] = None,
     back: Annotated[str | None, typer.Option(help="With --ahead: share of those away who return.")] = None,
     arrive: Annotated[str | None, typer.Option(help="With --ahead: newcomers per person.")] = None,
+    report: Annotated[Path | None, typer.Option(help="With --ahead: plots of the forecast, as a page.")] = None,
     advice: Annotated[bool, typer.Option("--advice", help="Try what would lower the loss, one change each.")] = False,
     seed: Seed = None,
     new_people: NewPeople = False,
@@ -115,11 +116,11 @@ def plan(
     from reveil.cli import terminal
     from reveil.history.returning import sentence
 
-    refuse_idle(compare=compare, ahead=ahead, advice=advice, home=home, rates=(leave, back, arrive))
+    refuse_idle(compare=compare, ahead=ahead, advice=advice, home=home, rates=(leave, back, arrive, report))
     if ahead is not None:
         rates = (leave, back, arrive)
         spec = AheadSpec(source, policy, ahead, home, *rates, seed or 0, new_people, accepted(accept))
-        show_ahead(spec, policy, home, json, quiet)
+        show_ahead(spec, policy, home, report, json, quiet)
         return
     if advice:
         show_advice(AdviceSpec(source, policy, seed=seed or 0, accept=accepted(accept)), json, quiet)

@@ -26,12 +26,13 @@ class ProposeSpec(Spec):
     seed: int | None = None
     new_people: bool = False
     accept: Sequence[str] = ()
+    by: str = ""  # who proposes; else whoever is at the machine
 
     def run(self, progress: Progress = silent) -> Proposed:
         from reveil.publish import open_series
 
         series = open_series(self.policy, self.home)
-        meant: dict[str, Any] = {"new_people": self.new_people, "accept": self.accept}
+        meant: dict[str, Any] = {"new_people": self.new_people, "accept": self.accept, "by": self.by}
         return series.propose(self.table, seed=self.seed, progress=progress, **meant)
 
 

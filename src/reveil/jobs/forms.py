@@ -93,13 +93,13 @@ def forms_of(own: Draft, draft: Callable[[Policy], Draft]) -> tuple[Form, ...]:
     if other is None:
         return ()
     try:
-        beside = _form(draft(other), chosen=False)
+        beside = form_of(draft(other), chosen=False)
     except InfeasibleError as refusal:
         beside = Form(other.method.two_tables, False, _promise(other), refusal=refusal.faults[0].message)
-    return _form(own, chosen=True), beside
+    return form_of(own, chosen=True), beside
 
 
-def _form(d: Draft, *, chosen: bool) -> Form:
+def form_of(d: Draft, *, chosen: bool) -> Form:
     tables: tuple[pl.DataFrame, ...]
     how: dict[str, Any] = {"queries": QUERIES, "selectivity": (SELECTIVITY,)}
     if d.policy.method.two_tables:

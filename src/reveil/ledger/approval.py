@@ -8,6 +8,7 @@ record = ledger.approval.accept(proposal.token)       # then ledger.reveal(recor
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -82,7 +83,8 @@ class Approval:
         """Record a proposal, if its bytes are still those that were sealed and nothing was recorded since."""
         series, proposal = self.find(token)
         token = proposal.token
-        refuse_recording(series, token)
+        # The first release fixes the policy: until then the series has none, and the signature is about this one.
+        refuse_recording(replace(series, identity=self._ledger.identity_to_record()), token)
         if not self._bulk.claim(token):
             message = "is being worked on by another process"
             raise ConflictError(Fault("R535", f"proposal {token}", message, "wait until that is done"))

@@ -132,12 +132,9 @@ class Ledger:
 
     def changes(self, series: str, policy: dict[str, Any]) -> list[Fault]:
         """Where this policy is not the recorded one; nothing before the first release has fixed it."""
-        recorded = self._recorded()
-        return (
-            []
-            if recorded is None
-            else changed_keys(recorded, Identity(series, canonical(policy), recorded.fingerprint))
-        )
+        if (recorded := self._recorded()) is None:
+            return []
+        return changed_keys(recorded, Identity(series, canonical(policy), recorded.fingerprint))
 
     def _recorded(self) -> Identity | None:
         """The identity that the first release has fixed; None while there is no release."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ from reveil.ledger import store
 from reveil.ledger.folder import Folders
 from reveil.ledger.record import Identity
 from reveil.ledger.recorded_policy import parsed_policy
+from reveil.ledger.rows import damaged
 from reveil.ledger.sqlite import SqliteCatalog
 
 
@@ -18,6 +20,8 @@ def discover(home: Path) -> bool:
     """Is there a series in this folder? A start cut off before anything was written does not count."""
     file = store.catalog_file(Path(home))
     with usable(Path(home)):
+        if store.pointer_file(Path(home)).is_file():
+            return True
         return (file.is_file() and file.stat().st_size > 0) or bool(Folders(Path(home)).revealed())
 
 
@@ -30,13 +34,24 @@ def usable(home: Path) -> Iterator[None]:
 
 
 def catalog_of(home: Path) -> SqliteCatalog:
-    return SqliteCatalog(store.catalog_file(home))
+    """The catalog of a home: its own file, or the database that it points to."""
+    file = store.pointer_file(home)
+    if not file.is_file():
+        return SqliteCatalog(store.catalog_file(home))
+    from reveil.ledger.postgres import PostgresCatalog
+
+    try:
+        said = json.loads(file.read_text(encoding="utf-8"))
+        return PostgresCatalog(said["catalog"], said["series"])
+    except (ValueError, KeyError, TypeError):
+        raise TamperedError(damaged(f"file '{file}'", "does not say where the ledger is")) from None
 
 
 def identity_of(home: Path) -> Identity | None:
     """What the catalog says the series is. Releases without a catalog are a loss, not a new beginning."""
     file = store.catalog_file(home)
-    identity = catalog_of(home).identity() if file.is_file() else None
+    kept = file.is_file() or store.pointer_file(home).is_file()
+    identity = catalog_of(home).identity() if kept else None
     if identity is None and Folders(home).revealed():
         raise TamperedError(
             Fault(
@@ -54,6 +69,7 @@ def identity_of(home: Path) -> Identity | None:
 def found_series(home: Path, series: str, key: bytes) -> Identity:
     with usable(home):
         identity = catalog_of(home).found(series, lambda: store.fingerprint(store.make_key(home, key)))
-        store.catalog_file(home).chmod(0o600)
+        if store.catalog_file(home).is_file():
+            store.catalog_file(home).chmod(0o600)
         store.sync(home)
         return identity

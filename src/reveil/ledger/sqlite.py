@@ -209,7 +209,7 @@ class SqliteCatalog:
         """The series as this transaction sees it."""
         chain = tuple(record_of(*row) for row in connection.execute(f"{_RECORDS} ORDER BY place", (key,)))
         events = tuple(event_of(*row) for row in connection.execute(f"{_HAPPENED} ORDER BY place", (key,)))
-        proposals = tuple(proposal_of(*row) for row in connection.execute(_PROPOSED, (key,)))
+        proposals = tuple(proposal_of(*row) for row in connection.execute(f"{_PROPOSED} ORDER BY made, token", (key,)))
         return Snapshot(identity, chain, events, proposals)
 
     def set_state(self, number: int, state: ReleaseState) -> None:
@@ -321,9 +321,9 @@ def _commit(connection: sqlite3.Connection) -> Exception | None:
 
 
 def _head(connection: sqlite3.Connection, series: str) -> Head:
-    newest = """SELECT (SELECT max(number) FROM releases WHERE series = ?1 AND state != 'discarded'), id
-        FROM releases WHERE series = ?1 ORDER BY place DESC LIMIT 1"""
-    row = connection.execute(newest, (series,)).fetchone()
+    newest = """SELECT (SELECT max(number) FROM releases WHERE series = ? AND state != 'discarded'), id
+        FROM releases WHERE series = ? ORDER BY place DESC LIMIT 1"""
+    row = connection.execute(newest, (series, series)).fetchone()
     return Head(row[0] or 0, row[1]) if row else GENESIS
 
 

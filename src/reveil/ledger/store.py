@@ -1,6 +1,6 @@
 """A home: its folder, its key, and what the operating system may refuse.
 
-home/ledger.sqlite            the catalog
+home/ledger.sqlite            the catalog; or home/catalog, which says where in PostgreSQL it is
 home/key                      32 secret bytes
 home/staging/, home/releases/ the files of releases (see `folder.py`)
 """
@@ -15,11 +15,18 @@ from pathlib import Path
 from reveil.base.errors import Fault, InputError
 from reveil.base.lots import KEY_BYTES, KEY_FILE
 
-OWN_NAMES = {"ledger.sqlite", "ledger.sqlite-journal", "key", "key.new", "staging", "releases"}
+OWN_NAMES = {
+    *("ledger.sqlite", "ledger.sqlite-journal", "catalog", "catalog.new", "key", "key.new", "staging", "releases"),
+}
 
 
 def catalog_file(home: Path) -> Path:
     return home / "ledger.sqlite"
+
+
+def pointer_file(home: Path) -> Path:
+    """Where a home whose ledger is in PostgreSQL says so: its address, and the key of the series there."""
+    return home / "catalog"
 
 
 def cannot_use(home: Path, error: OSError) -> InputError:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from reveil.base.errors import InfeasibleError, InputError
 from reveil.base.progress import Progress, silent
@@ -18,6 +19,7 @@ from reveil.plan.cutting.boxes import boxes, distinct_runs
 from reveil.plan.loss import Loss, loss_of
 from reveil.plan.methods import method
 from reveil.plan.plan import Plan
+from reveil.policy.column import DATE_LEVELS, Column, DateLevel
 from reveil.policy.policy import Policy, PolicyLike, load_policy
 from reveil.table.encode import Encoded, encode
 
@@ -25,6 +27,7 @@ CROWD = 5  # people in a box of two tables, where the policy has no k
 COARSE = 0.8  # share of cells that say nothing, above which a column is called too coarse to use
 COLUMNS = 6  # whose leaving out is tried, those that lose most first
 GAIN = 0.02  # of the loss: less is not worth a line
+DATED: dict[DateLevel, float] = {"month": 30.4, "year": 365.2}  # levels that a date is tried with, and their days
 NUMBERS = {"m": 2, "k": 2, "l": 2}  # and the least that each may become
 
 
@@ -38,6 +41,13 @@ class Way:
     others: tuple[float, float]  # the same, of the columns that are published both times
     withheld: int  # rows, after
     counterfeits: int  # after
+    recoded: bool = False  # a column is shown in another way, and its loss is counted
+
+    @property
+    def helps(self) -> bool:
+        """It must help the release as a whole; and the columns that stay, where another one goes."""
+        kept = self.others[0] - self.others[1] > GAIN * self.others[0]
+        return self.gain > GAIN * self.before if self.recoded else self.gain > 0 and kept
 
     @property
     def gain(self) -> float:
@@ -78,7 +88,7 @@ class Advice:
         for way in self.ways:
             rest = (
                 f" (the other columns {way.others[0]:.2f} -> {way.others[1]:.2f})"
-                if way.others[0] != way.before
+                if way.others != (way.before, way.after)
                 else ""
             )
             cost = f"; {way.withheld:,} withheld, {way.counterfeits:,} counterfeit"
@@ -111,8 +121,8 @@ def advise(
     end = time.monotonic() + seconds
     today = _Trial.run(table, asked, seed, accept)
     ways, untried = [], []
-    changes = list(_changes(asked, today.loss))
-    for place, (change, content) in enumerate(changes):
+    changes = list(_changes(asked, today))
+    for place, (change, column, level, content) in enumerate(changes):
         progress(f"trying: {change}", place / max(1, len(changes)))
         if time.monotonic() > end:
             untried.append(change)
@@ -121,12 +131,12 @@ def advise(
             trial = _Trial.run(table, load_policy(content), seed, accept)
         except (InputError, InfeasibleError):  # a change that the rest of the policy, or the table, does not allow
             continue
-        both = [name for name in today.loss.columns if name in trial.loss.columns]
+        both = [name for name in today.loss.columns if name in trial.loss.columns and name != column]
         before, after = (float(np.mean([one.loss.columns[name] for name in both])) for one in (today, trial))
-        figures = (today.loss.mean, trial.loss.mean, (before, after), trial.plan.withheld, trial.plan.counterfeits)
-        ways.append(Way(change, *figures))
-    # It must help the columns that stay, and the release as a whole.
-    helps = (way for way in ways if way.gain > 0 and way.others[0] - way.others[1] > GAIN * way.others[0])
+        whole = trial.loss.mean if level is None else trial.mean_in_days(str(column), DATED[level], today.dates)
+        figures = (today.loss.mean, whole, (before, after), trial.plan.withheld, trial.plan.counterfeits)
+        ways.append(Way(change, *figures, recoded=level is not None))
+    helps = (way for way in ways if way.helps)
     worth = sorted(helps, key=lambda way: -way.gain)
     return Advice(today.loss.columns, today.nothing_said(), tuple(worth), tuple(untried))
 
@@ -137,6 +147,7 @@ class _Trial:
     plan: Plan
     loss: Loss
     shown_in_groups: bool  # or in boxes of people, and not as they are
+    dates: Mapping[str, int]  # quasi-identifiers that hold days, and from the first to the last how many
 
     @classmethod
     def run(cls, table: Any, policy: Policy, seed: int, accept: Sequence[str]) -> _Trial:
@@ -146,7 +157,17 @@ class _Trial:
             encoded = replace(encoded, persons=np.arange(encoded.rows, dtype=np.int64))  # all are new
         plan = method(policy)(encoded, History(), policy, seed=seed, progress=silent)
         exact = policy.method.two_tables and not policy.method.boxed
-        return cls(encoded, plan, loss_of(encoded, plan, policy), not exact)
+        days = [
+            frame[name].drop_nulls().to_physical() for name in policy.named("quasi") if frame[name].dtype == pl.Date
+        ]
+        dates = {one.name: int(one.max() - one.min()) + 1 for one in days if len(one)}  # type: ignore[operator, arg-type]
+        return cls(encoded, plan, loss_of(encoded, plan, policy), not exact, dates)
+
+    def mean_in_days(self, column: str, finest: float, dates: Mapping[str, int]) -> float:
+        """The mean loss, where that of a date counts from days on and not from the finest level that it has here."""
+        own = min(1.0, (finest - 1) / max(1, dates[column] - 1))
+        losses = {**self.loss.columns, column: self.loss.columns[column] * (1 - own) + own}
+        return float(np.mean(list(losses.values())))
 
     def nothing_said(self) -> dict[str, float]:
         """The share of rows whose published cell covers every value of the column."""
@@ -163,24 +184,37 @@ class _Trial:
         return shares
 
 
-def _changes(policy: Policy, loss: Loss) -> Iterator[tuple[str, dict[str, Any]]]:
-    """One change at a time, as the sections of a policy."""
+def _changes(policy: Policy, today: _Trial) -> Iterator[tuple[str, str | None, DateLevel | None, dict[str, Any]]]:
+    """One change at a time: in words, the column that it is about, the level of a date, and a policy's sections."""
     content = {name: getattr(policy, name) for name in policy.model_fields_set}
-    worst = sorted(loss.columns, key=lambda name: -loss.columns[name])
+    worst = sorted(today.loss.columns, key=lambda name: -today.loss.columns[name])
     if len(worst) > 1:
         for name in worst[:COLUMNS]:
-            yield f"drop {name!r}", {**content, "columns": {**policy.columns, name: {"role": "drop"}}}
+            yield f"drop {name!r}", name, None, {**content, "columns": {**policy.columns, name: {"role": "drop"}}}
+    for name in today.dates if len(worst) > 1 else ():
+        for level in _coarser(policy.columns[name]):
+            levels = DATE_LEVELS[DATE_LEVELS.index(level) :]
+            spec = policy.columns[name].model_copy(update={"levels": levels, "type": "date"})
+            yield f"{name!r} by {level}", name, level, {**content, "columns": {**policy.columns, name: spec}}
     promise = policy.guarantee.model_dump(exclude_unset=True)
     for key, least in NUMBERS.items():
         if isinstance(number := promise.get(key), int) and number > least:
-            yield f"{key} = {number - 1}", {**content, "guarantee": {**promise, key: number - 1}}
+            yield f"{key} = {number - 1}", None, None, {**content, "guarantee": {**promise, key: number - 1}}
     if policy.promises_series and not policy.method.two_tables:
         parted = {**policy.method.model_dump(exclude_unset=True), "publish": "anatomy"}
         yield (
             f"two tables, k = {promise.get('k', CROWD)}",
+            None,
+            None,
             {
                 **content,
                 "guarantee": {"k": CROWD, **promise},
                 "method": parted,
             },
         )
+
+
+def _coarser(spec: Column) -> tuple[DateLevel, ...]:
+    """Coarser finest levels of a date to try: months and years, where it is finer now."""
+    finest = spec.levels[0] if spec.levels else DATE_LEVELS[0]
+    return tuple(level for level in DATED if DATE_LEVELS.index(level) > DATE_LEVELS.index(finest))

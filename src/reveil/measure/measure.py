@@ -27,6 +27,7 @@ from reveil.policy.policy import Policy, PolicyLike, load_policy
 from reveil.published.anatomy import counterfeits_of
 from reveil.published.format import COUNT, GROUP
 from reveil.published.reader import open_published
+from reveil.table.bins import in_bins
 from reveil.table.read import declares_types, read_table
 from reveil.table.roles import options, prepare
 
@@ -153,6 +154,7 @@ def measure(
         counterfeits = opened.counterfeits if counterfeits is None else counterfeits
     if not isinstance(original, pl.DataFrame):
         original = prepare(read_table(original, options(rules)), rules, declared=declares_types(original))
+    original = in_bins(original, rules)
     stop_if(_faults(published, original, rules, queries, selectivity, values or {}))
     invented = None
     if values is not None:

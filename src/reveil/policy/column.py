@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, SerializerFunctionWrapHandler, Tag, model_serializer, model_validator
@@ -12,7 +13,7 @@ Role = Literal["identifier", "quasi", "sensitive", "insensitive", "drop"]
 ColumnType = Literal["auto", "number", "category", "date"]
 DateOrder = Literal["day-first", "month-first"]
 DateLevel = Literal["day", "month", "quarter", "year", "decade"]
-ABOUT_VALUES = ("harmless", "change")  # keys of sensitive columns
+ABOUT_VALUES = ("harmless", "change", "bins")  # keys of sensitive columns
 DATE_LEVELS: tuple[DateLevel, ...] = ("day", "month", "quarter", "year", "decade")
 
 
@@ -50,6 +51,7 @@ class Column(Section):
     weight: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
     harmless: Annotated[tuple[PlainText, ...], Field(min_length=1)] | None = None
     change: Literal["never", "freely", "transitions"] | None = None
+    bins: Annotated[tuple[Exact, ...], Field(min_length=1)] | None = None  # cut points of a sensitive number
 
     @model_serializer(mode="wrap")
     def _written(self, written: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -82,6 +84,10 @@ class Column(Section):
                 raise ValueError(f'has {way}, which needs type = "{wanted[way]}", not "{self.type}"')
         if self.role != "sensitive" and (idle := [key for key in ABOUT_VALUES if getattr(self, key) is not None]):
             raise ValueError(f"has {idle[0]}, but only sensitive values are protected")
+        if self.bins is not None and (ways or self.type not in ("auto", "number")):
+            raise ValueError("has bins, which are for numbers, and no hierarchy or order besides")
+        if self.bins is not None and any(a >= b for a, b in pairwise(self.bins)):
+            raise ValueError("has bins that do not rise; write cut points such as [1, 100, 1000]")
         if self.weight != 1.0 and self.role != "quasi":
             raise ValueError("has a weight, but only quasi columns are weighed against each other")
         return self

@@ -90,6 +90,9 @@ def value_faults(policy: Policy) -> list[str]:
         for name in names
         if policy.columns[name].change is not None
     ]
+    if not policy.promises_series:
+        binned = [name for name in names if policy.columns[name].bins]
+        faults += [f"columns.{name}.bins is for a promise about a series; round the table's values" for name in binned]
     listed = [name for name in names if policy.columns[name].harmless]
     if listed and not (promise.several and len(names) > 1):
         faults.append(

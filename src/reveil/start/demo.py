@@ -90,6 +90,7 @@ def _run(folder: Path, hospital: Scenario) -> None:
     say(f"  the ways compared   {drawn}")
     say(f"  the policy          {folder / 'input' / 'reveil.toml'}")
     say("  with your own table reveil init TABLE.csv, then reveil plan and reveil publish")
+    say("  in the browser      reveil serve --demo")
 
 
 def _renew(folder: Path) -> None:

@@ -10,10 +10,14 @@ from unicodedata import combining, normalize
 
 import polars as pl
 
+from reveil.base.text import plain_text
 from reveil.start.vocabulary import BIRTHS, CATEGORIES, KNOWN, ORIGIN, QUANTITIES, SUBJECTS, named, stemmed
 from reveil.table.dates import read_days
 
 Kind = Literal["number", "date", "text", "flag", "other"]
+NONE = "0 no none nein keine non aucun aucune ninguno ninguna false negative negativ healthy gesund"
+NOTHING = frozenset(("", *NONE.split()))
+FREQUENT = 6  # a value that more than one of so many rows has
 SAMPLE = 5_000  # distinct values looked at for patterns
 NEARLY_ALL = 0.95  # share of values that must look alike, or differ, to draw a conclusion
 FEW_TEXTS = 60  # distinct values that are read as words
@@ -35,6 +39,8 @@ class Facts:
     top_rows: int = 0
     low: Any = field(default=None, repr=False)
     high: Any = field(default=None, repr=False)
+    nothing: tuple[str, ...] = ()  # frequent values that mean none, or missing (""), as they are written
+    something_rows: int = 0  # rows of the most frequent other value
 
     @property
     def top_share(self) -> float:
@@ -149,4 +155,7 @@ def _facts(values: pl.Series, kind: Kind) -> Facts:
     top, top_rows = counts.row(0)
     measured = kind in ("number", "date")
     low, high = (values.min(), values.max()) if measured else (None, None)
-    return Facts(len(values), counts.height, missing, top, top_rows, low, high)
+    listed = [("" if value is None else plain_text(value), rows) for value, rows in counts.rows()]
+    nothing = tuple(text for text, rows in listed if text.casefold() in NOTHING and FREQUENT * rows > len(values))
+    other = max((rows for text, rows in listed if text not in nothing), default=0)
+    return Facts(len(values), counts.height, missing, top, top_rows, low, high, nothing, other)

@@ -68,16 +68,34 @@ def promise(sensitive: Sequence[Facts], rows: int, *, known_again: bool, changin
     alone = OPEN + "[guarantee]\n{}" + _single(sensitive, rows) + REFUSE
     if not known_again or not sensitive:
         return alone.format("")
-    worst = max(sensitive, key=lambda facts: facts.top_rows)
-    most = rows // worst.top_rows if worst.top_rows else M
+    harmless = needs_harmless(sensitive)
+    worst = max(sensitive, key=lambda facts: _counting(facts, harmless))
+    frequent_rows = _counting(worst, harmless)
+    most = rows // frequent_rows if frequent_rows else M
     m = min(M, int(ROOM * most))
     if m < FEWEST:
         return alone.format(ALONE.format(why=f"one value stands in {_percent(worst)} of rows"))
     room = "" if m == M else ";\n# fewer leave room for later releases"
-    frequent = f"# The most frequent sensitive value stands in {_percent(worst)} of rows, which allows m up to {most}"
+    share = f"{frequent_rows / max(1, rows):.1%}".replace("%", " %")
+    apart = " that is not harmless" if harmless else ""
+    frequent = f"# The most frequent sensitive value{apart} stands in {share} of rows, which allows m up to {most}"
     values = CHANGES.format(hint=HINT if changing else "")
     cohorts = COHORTS.format(m=m, k=min(K, rows) or K, model=compromise_safety.DESCRIPTOR.name)
     return f"{values}[guarantee]\n{frequent}{room}.\n{cohorts}"
+
+
+def needs_harmless(sensitive: Sequence[Facts]) -> bool:
+    """Whether a promise about a series is possible only if frequent values that mean none are harmless."""
+
+    def possible(harmless: bool) -> bool:
+        largest = max((_counting(facts, harmless) for facts in sensitive), default=0)
+        return not largest or int(ROOM * (sensitive[0].rows // largest)) >= FEWEST
+
+    return not possible(False) and possible(True)
+
+
+def _counting(facts: Facts, harmless: bool) -> int:
+    return facts.something_rows if harmless and facts.nothing else facts.top_rows
 
 
 def _percent(facts: Facts) -> str:

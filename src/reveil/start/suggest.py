@@ -8,7 +8,7 @@ The draft gives reasons, counts and shares; it never quotes a value of the table
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
@@ -21,7 +21,7 @@ from reveil.policy.column import Role
 from reveil.report.toml_text import inline, key
 from reveil.start.columns import Advice, Confidence, advise
 from reveil.start.looks import Facts, Look, words
-from reveil.start.promises import promise
+from reveil.start.promises import needs_harmless, promise
 from reveil.start.vocabulary import CHANGING, PERIODS, SHORT_KEYS, named
 
 MOST_PERIODS = 400  # releases that one table may hold
@@ -187,6 +187,8 @@ def draft_policy(
     """
     by_role = {role: [s for s in suggestions if s.role == role] for role in SECTIONS}
     _refuse_without_quasi(by_role["quasi"], suggestions)
+    if by_role["identifier"] and needs_harmless([suggestion.facts for suggestion in by_role["sensitive"]]):
+        by_role["sensitive"] = [_with_harmless(suggestion) for suggestion in by_role["sensitive"]]
     files = hierarchies or {}
     lone = [] if by_role["identifier"] else [f"# {line}" for line in LONE]
     lines = [
@@ -216,6 +218,15 @@ def draft_policy(
         changing=any(named(words(suggestion.column), CHANGING) for suggestion in by_role["sensitive"]),
     )
     return "\n".join(lines) + "\n" + promised + TAIL
+
+
+def _with_harmless(suggestion: Suggestion) -> Suggestion:
+    """Frequent values that mean none need no bound; without that, a series could promise nothing."""
+    if not suggestion.facts.nothing:
+        return suggestion
+    reason = f"{suggestion.reason} Its frequent values that mean none, or missing, are taken for harmless: look twice."
+    spec = {**suggestion.spec, "harmless": list(suggestion.facts.nothing)}
+    return replace(suggestion, reason=reason, spec=spec)
 
 
 def _refuse_without_quasi(quasi: Sequence[Suggestion], suggestions: Sequence[Suggestion]) -> None:

@@ -29,11 +29,9 @@ from reveil.table.cells import text_series, texts
 from reveil.table.doubts import counts_rows, index_fault
 from reveil.table.limits import check_size, limit_faults
 from reveil.table.options import NAMELESS, ReadOptions, checked_names, refusal
+from reveil.table.suffixes import COLUMNAR, STATS, SUFFIXES, TEXT
 from reveil.table.text_files import read_text
 
-TEXT = (".csv", ".tsv", ".tab", ".txt")
-COLUMNAR = (".parquet", ".arrow", ".feather", ".ipc")
-STATS = {".dta": "read_dta", ".sav": "read_sav", ".sas7bdat": "read_sas7bdat", ".xpt": "read_xport"}
 PLAIN = {int, float, bool, str, Decimal, datetime.date, datetime.datetime, uuid.UUID}  # of database values
 SHOWN_SHEETS = 5
 FETCHED = 50_000  # rows of a query at a time
@@ -47,7 +45,6 @@ ANYWHERE = (
     "strip",
     "row_index",
 )  # options that every source honours
-SUFFIXES = (*TEXT, *(s + ".gz" for s in TEXT), *COLUMNAR, ".xlsx", *STATS)
 
 
 def read_table(

@@ -17,6 +17,7 @@ from reveil.base.errors import Fault, InputError, stop_if
 from reveil.base.words import some
 from reveil.policy.column import Column, ColumnType, DateOrder
 from reveil.policy.policy import Policy, Publication
+from reveil.table.bins import in_bins
 from reveil.table.cells import texts
 from reveil.table.doubts import doubtful_rows, without_index
 from reveil.table.numbers import first_rows, mark_of
@@ -82,7 +83,7 @@ def prepare(
         faults += _identifier_faults(column, once) if spec.role == "identifier" else missing_faults(column, spec)
         faults += _telling_faults(column) if policy.promises_series and spec.role == "insensitive" else []
     stop_if(faults)
-    return pl.DataFrame(columns)
+    return in_bins(pl.DataFrame(columns), policy)
 
 
 def as_kinds(

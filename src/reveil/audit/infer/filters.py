@@ -174,11 +174,12 @@ def fill(f: int, shape: Shape, marks: Marks, clock: int) -> int:
             rows += cell_cap[c]
         return 0 if rows >= n else -1
     used = np.zeros(k, dtype=np.int64)
-    if not match_all(apps, base, k, opt_start, opt_cell, cell_cap, cell_low, alive, match, used):
+    factor = Factor(apps, base, opt_start, opt_cell, cell_cap, cell_low, alive, match, used)
+    if not match_all(factor):
         return -1
     if k > LARGEST:
         return 0
-    reach = reachable(apps, base, k, opt_start, opt_cell, cell_cap, cell_low, alive, match, used)
+    reach = reachable(factor)
     changed = 0
     for a in apps:
         mine = match[a] - base
@@ -191,20 +192,25 @@ def fill(f: int, shape: Shape, marks: Marks, clock: int) -> int:
     return changed
 
 
+class Factor(NamedTuple):
+    """One factor while its rows are given out: its appearances, its cells from `base` on, and the way found so far."""
+
+    apps: I64
+    base: int
+    opt_start: I64
+    opt_cell: I32
+    cell_cap: I64
+    cell_low: I64
+    alive: Bools
+    match: I64  # the cell of each appearance, -1 for none
+    used: I64  # rows given out, by cell of the factor
+
+
 @kernel
-def match_all(
-    apps: I64,
-    base: int,
-    k: int,
-    opt_start: I64,
-    opt_cell: I32,
-    cell_cap: I64,
-    cell_low: I64,
-    alive: Bools,
-    match: I64,
-    used: I64,
-) -> bool:
+def match_all(factor: Factor) -> bool:
     """Give every appearance a row, starting from the last way found; then fill the cells that must be full."""
+    apps, base, opt_start, opt_cell, cell_cap, cell_low, alive, match, used = factor
+    k = len(used)
     open_apps = np.zeros(len(apps), dtype=np.bool_)
     for i in range(len(apps)):
         a, matched = apps[i], False
@@ -219,32 +225,19 @@ def match_all(
     giver = np.empty(k, dtype=np.int64)  # which appearance would move into the cell
     queue = np.empty(k, dtype=np.int64)
     for i in range(len(apps)):
-        if open_apps[i] and not augment(
-            apps, apps[i], base, opt_start, opt_cell, cell_cap, alive, match, used, giver, queue
-        ):
+        if open_apps[i] and not augment(factor, apps[i], giver, queue):
             return False
     for c in range(k):
         while used[c] < cell_low[base + c]:
-            if not pull(apps, c, base, k, opt_start, opt_cell, cell_low, alive, match, used, giver, queue):
+            if not pull(factor, c, giver, queue):
                 return False
     return True
 
 
 @kernel
-def augment(
-    apps: I64,
-    start: int,
-    base: int,
-    opt_start: I64,
-    opt_cell: I32,
-    cell_cap: I64,
-    alive: Bools,
-    match: I64,
-    used: I64,
-    giver: I64,
-    queue: I64,
-) -> bool:
+def augment(factor: Factor, start: int, giver: I64, queue: I64) -> bool:
     """Find a row for one appearance, moving others if need be."""
+    apps, base, opt_start, opt_cell, cell_cap, _, alive, match, used = factor
     giver[:] = -1
     head, tail = 0, 0
     for o in range(opt_start[start], opt_start[start + 1]):
@@ -276,22 +269,10 @@ def augment(
 
 
 @kernel
-def pull(
-    apps: I64,
-    start: int,
-    base: int,
-    k: int,
-    opt_start: I64,
-    opt_cell: I32,
-    cell_low: I64,
-    alive: Bools,
-    match: I64,
-    used: I64,
-    giver: I64,
-    queue: I64,
-) -> bool:
+def pull(factor: Factor, start: int, giver: I64, queue: I64) -> bool:
     """Bring one more appearance into a cell that must be full, from a cell that can spare one."""
-    target = np.full(k, -1, dtype=np.int64)  # where the mover out of this cell goes
+    apps, base, opt_start, opt_cell, _, cell_low, alive, match, used = factor
+    target = np.full(len(used), -1, dtype=np.int64)  # where the mover out of this cell goes
     target[start] = start
     queue[0] = start
     head, tail = 0, 1
@@ -319,19 +300,10 @@ def pull(
 
 
 @kernel
-def reachable(
-    apps: I64,
-    base: int,
-    k: int,
-    opt_start: I64,
-    opt_cell: I32,
-    cell_cap: I64,
-    cell_low: I64,
-    alive: Bools,
-    match: I64,
-    used: I64,
-) -> Bools:
+def reachable(factor: Factor) -> Bools:
     """reach[c, d]: a row taken in c can be made up for by giving one free in d. Node k stands for what stays unused."""
+    apps, base, opt_start, opt_cell, cell_cap, cell_low, alive, match, used = factor
+    k = len(used)
     step = np.zeros((k + 1, k + 1), dtype=np.bool_)
     for a in apps:
         mine = match[a] - base

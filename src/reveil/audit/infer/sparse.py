@@ -3,7 +3,6 @@
 Rows with one or two unknowns are solved first, then unknowns that occur in few rows: rows stay short as long as they
 can, and pieces of the system that hang together loosely are done before those that take work.
 """
-# mypy: allow-untyped-decorators
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reveil.base.arrays import I64
+from reveil.base.arrays import I64, Bools
 from reveil.base.kernels import kernel
 
 PRIME = (1 << 31) - 1
@@ -44,8 +43,20 @@ class Active(NamedTuple):
     head: I64
 
 
+class Log(NamedTuple):
+    """What was taken off each row, newest first: the step, and how often."""
+
+    head: I64  # of each row; -1 at the end
+    link: I64
+    step: I64
+    times: I64
+
+
+Parts = tuple[I64, ...]  # the arrays of an `Echelon`
+
+
 @kernel
-def inverse(value):  # type: ignore[no-untyped-def]
+def inverse(value: int) -> int:
     """By Fermat's little theorem."""
     result, base, power = 1, value % PRIME, PRIME - 2
     while power:
@@ -57,7 +68,7 @@ def inverse(value):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def find(cols, c):  # type: ignore[no-untyped-def]
+def find(cols: I64, c: int) -> int:
     """The place of an unknown in a row, or -1."""
     low, high = 0, len(cols)
     while low < high:
@@ -70,7 +81,7 @@ def find(cols, c):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def less(cols, vals, times, other_cols, other_vals):  # type: ignore[no-untyped-def]
+def less(cols: I64, vals: I64, times: int, other_cols: I64, other_vals: I64) -> tuple[I64, I64, I64, I64]:
     """A row less `times` another one, the unknowns that it gains by this, and those that it loses. Rows are sorted."""
     i, j, size, gained, lost = 0, 0, 0, 0, 0
     n, m = len(cols), len(other_cols)
@@ -99,7 +110,7 @@ def less(cols, vals, times, other_cols, other_vals):  # type: ignore[no-untyped-
 
 
 @kernel
-def queue(heap, unknowns, c):  # type: ignore[no-untyped-def]
+def queue(heap: list[tuple[int, int]], unknowns: Active, c: int) -> None:
     """Let an unknown be chosen by its number of rows; what waits in the heap for a higher one is void."""
     if 0 < unknowns.rows[c] < unknowns.queued[c]:
         unknowns.queued[c] = unknowns.rows[c]
@@ -107,7 +118,7 @@ def queue(heap, unknowns, c):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def enlist(unknowns, link, user, c, r):  # type: ignore[no-untyped-def]
+def enlist(unknowns: Active, link: list[int], user: list[int], c: int, r: int) -> None:
     """A row has got an unknown."""
     unknowns.rows[c] += 1
     link.append(unknowns.head[c])
@@ -116,7 +127,15 @@ def enlist(unknowns, link, user, c, r):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def choose(short, heap, unknowns, link, user, active, cols):  # type: ignore[no-untyped-def]
+def choose(
+    short: list[int],
+    heap: list[tuple[int, int]],
+    unknowns: Active,
+    link: list[int],
+    user: list[int],
+    active: Bools,
+    cols: list[I64],
+) -> tuple[int, int]:
     """The next row and the unknown that it is solved for: a row with one or two unknowns, otherwise the unknown with
     the fewest rows, by its shortest one. (-1, -1) at the end."""
     while len(short) > 1:
@@ -146,7 +165,7 @@ def choose(short, heap, unknowns, link, user, active, cols):  # type: ignore[no-
 
 
 @kernel
-def eliminate(start, col, right, columns, limit):  # type: ignore[no-untyped-def]
+def eliminate(start: I64, col: I64, right: I64, columns: int, limit: int) -> tuple[Parts, I64, int]:
     """Solve rows of ones one by one, until all are or `limit` multiplications were made. The parts of an `Echelon`."""
     rows, right = len(start) - 1, right.copy()
     cols = [col[start[r] : start[r + 1]].copy() for r in range(rows)]
@@ -201,12 +220,16 @@ def eliminate(start, col, right, columns, limit):  # type: ignore[no-untyped-def
         order.append(r)
         chosen.append(c)
     left = np.array([r for r in range(rows) if active[r] and len(cols[r]) > 0], dtype=np.int64)
-    return packed(order, chosen, scale, right, cols, vals, log_head, log_link, log_step, log_times), left, work
+    log = Log(log_head, np.array(log_link), np.array(log_step), np.array(log_times))
+    return packed(order, chosen, scale, right, cols, vals, log), left, work
 
 
 @kernel
-def packed(order, chosen, scale, right, cols, vals, log_head, log_link, log_step, log_times):  # type: ignore[no-untyped-def]
+def packed(
+    order: list[int], chosen: list[int], scale: list[int], right: I64, cols: list[I64], vals: list[I64], log: Log
+) -> Parts:
     """The steps as flat arrays."""
+    log_head, log_link, log_step, log_times = log
     steps = len(order) - 1
     rest_start, before_start = np.zeros(steps + 1, np.int64), np.zeros(steps + 1, np.int64)
     for k in range(steps):
@@ -238,7 +261,7 @@ def packed(order, chosen, scale, right, cols, vals, log_head, log_link, log_step
 
 
 @kernel
-def fill_in(form, solution):  # type: ignore[no-untyped-def]
+def fill_in(form: Echelon, solution: I64) -> None:
     """A solution from given values of the unknowns that no step solves for, in place."""
     for k in range(len(form.row) - 1, -1, -1):
         total = form.right[k]
@@ -248,7 +271,7 @@ def fill_in(form, solution):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def reduce(form, step_of, one, other, amount, wanted):  # type: ignore[no-untyped-def]
+def reduce(form: Echelon, step_of: I64, one: int, other: int, amount: I64, wanted: I64) -> tuple[list[int], bool, int]:
     """Steps, as a heap of negative numbers, that add up to the unknown `one` less `other` (-1: none), each as often as
     `wanted` says. Also whether there are any, and the multiplications. `amount` (by unknown) is 0, before and after."""
     heap, steps, touched, work = [UNQUEUED], [0], [one], 0
@@ -283,7 +306,7 @@ def reduce(form, step_of, one, other, amount, wanted):  # type: ignore[no-untype
 
 
 @kernel
-def combine(form, step_of, one, other, amount, wanted):  # type: ignore[no-untyped-def]
+def combine(form: Echelon, step_of: I64, one: int, other: int, amount: I64, wanted: I64) -> tuple[I64, I64, int]:
     """Rows, and how often to take each, that add up to the unknown `one` less `other`; none if nothing does. Also the
     multiplications. `amount` (by unknown) and `wanted` (by step) are 0, before and after."""
     steps, clean, work = reduce(form, step_of, one, other, amount, wanted)
@@ -306,7 +329,7 @@ def combine(form, step_of, one, other, amount, wanted):  # type: ignore[no-untyp
 
 
 @kernel
-def rational(residue):  # type: ignore[no-untyped-def]
+def rational(residue: int) -> tuple[int, int]:
     """The fraction with terms up to 2^15 that a residue stands for; 0/0 if there is none."""
     a, b, s, t = PRIME, residue, 0, 1
     while b > 1 << 15:
@@ -318,7 +341,7 @@ def rational(residue):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def failing(start, column, residues):  # type: ignore[no-untyped-def]
+def failing(start: I64, column: I64, residues: I64) -> Bools:
     """Rows of ones that the fractions behind these residues do not add up to 0 in, exactly."""
     bad = np.zeros(len(start) - 1, np.bool_)
     for r in range(len(bad)):

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,10 +101,9 @@ class Model:
         if self.change != "never" or not self.observed.located:
             return np.zeros(self.factors, dtype=bool)
         o = self.observed
-        return find_implied(
-            o.person_start, o.app_person, self.app_factor, self.factor_start, self.factor_apps,
-            self.cell_start, self.cell_value, self.cell_cap, o.group_fakes, len(o.values),
-        )  # fmt: skip
+        members = (self.factor_start, self.factor_apps, self.cell_start, self.cell_value, self.cell_cap)
+        factors = FactorCells(*members)
+        return find_implied(o.person_start, o.app_person, self.app_factor, factors, o.group_fakes, len(o.values))
 
 
 def build(observed: Observed, adversary: Adversary, *, pinned: dict[int, int] | None = None) -> Model:
@@ -272,21 +271,23 @@ def _with_possible(m: Model) -> Model:
     return m
 
 
+class FactorCells(NamedTuple):
+    """The appearances and cells of each factor, and value and rows of each cell."""
+
+    factor_start: I64
+    factor_apps: I64
+    cell_start: I64
+    cell_value: I64
+    cell_cap: I64
+
+
 @kernel
 def find_implied(
-    person_start: I64,
-    app_person: I64,
-    app_factor: I64,
-    factor_start: I64,
-    factor_apps: I64,
-    cell_start: I64,
-    cell_value: I64,
-    cell_cap: I64,
-    fakes: I64,
-    values: int,
+    person_start: I64, app_person: I64, app_factor: I64, lists: FactorCells, fakes: I64, values: int
 ) -> NDArray[np.bool_]:
     """Factor g is implied by f if its people are among f's, every value of f occurs in g at least as often, and all
     ways of giving its rows out are equally many (single rows, or no counterfeits)."""
+    factor_start, factor_apps, cell_start, cell_value, cell_cap = lists
     factors = len(factor_start) - 1
     implied = np.zeros(factors, dtype=np.bool_)
     stamp = np.full(len(person_start), -1, dtype=np.int64)

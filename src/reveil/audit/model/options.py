@@ -6,6 +6,8 @@ else together.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -124,34 +126,35 @@ def lacking(person_start: I64, opt_start: I64, opt_cell: I32, cell_value: I64, v
     return lacks
 
 
+class OptionCells(NamedTuple):
+    """The cells that each appearance may be in, their values, and how many rows they have."""
+
+    opt_start: I64
+    opt_cell: I32
+    cell_value: I64
+    cell_cap: I64
+
+
 @kernel
 def best_links(
-    factor_start: I64,
-    factor_apps: I64,
-    follows: Bools,
-    opt_start: I64,
-    opt_cell: I32,
-    cell_value: I64,
-    cell_cap: I64,
-    alive: Bools,
-    share: Floats,
+    factor_start: I64, factor_apps: I64, follows: Bools, lists: OptionCells, alive: Bools, share: Floats
 ) -> float:
     """Of each cell the chance of the likeliest cell of the next release for one of its rows, all added up.
 
     `follows` marks appearances to reach from the one before. Cells of a group are in order of their values."""
-    longest = 0
+    opt_start, longest = lists.opt_start, 0
     for f in range(len(factor_start) - 1):
         size = 0
         for a in factor_apps[factor_start[f] : factor_start[f + 1]]:
             size += opt_start[a + 1] - opt_start[a]
         longest = max(longest, size)
     key, chance = np.empty(longest, dtype=np.int64), np.empty(longest)
-    cells, sum_of_best = len(cell_cap), 0.0
+    cells, sum_of_best = len(lists.cell_cap), 0.0
     for f in range(len(factor_start) - 1):
         size = 0
         for a in factor_apps[factor_start[f] : factor_start[f + 1]]:
             if a + 1 < len(follows) and follows[a + 1]:
-                size = link(a, opt_start, opt_cell, cell_value, cell_cap, alive, share, cells, key, chance, size)
+                size = link(a, lists, alive, share, key, chance, size)
         best, so_far, order = 0.0, 0.0, np.argsort(key[:size])
         for n in range(size):
             so_far += chance[order[n]]
@@ -165,21 +168,10 @@ def best_links(
 
 
 @kernel
-def link(
-    a: int,
-    opt_start: I64,
-    opt_cell: I32,
-    cell_value: I64,
-    cell_cap: I64,
-    alive: Bools,
-    share: Floats,
-    cells: int,
-    key: I64,
-    chance: Floats,
-    size: int,
-) -> int:
+def link(a: int, lists: OptionCells, alive: Bools, share: Floats, key: I64, chance: Floats, size: int) -> int:
     """Enter the cells of appearance a, each with that of the same value in the next appearance, by its chance."""
-    count = 0
+    opt_start, opt_cell, cell_value, cell_cap = lists
+    cells, count = len(cell_cap), 0
     for o in range(opt_start[a + 1], opt_start[a + 2]):
         count += alive[o]
     before = opt_start[a]

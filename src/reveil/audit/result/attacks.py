@@ -23,7 +23,7 @@ from reveil.audit.infer.certain import State
 from reveil.audit.input.left_out import Telling
 from reveil.audit.input.tracing import Followed
 from reveil.audit.model.model import Model
-from reveil.audit.model.options import best_links, count_of, having, lacking, sole
+from reveil.audit.model.options import OptionCells, best_links, count_of, having, lacking, sole
 from reveil.audit.result.score import Score
 from reveil.base.arrays import I64, Bools
 
@@ -278,8 +278,8 @@ class _Sight:
             return None
         chosen = np.zeros(len(m.app_factor), dtype=bool)
         chosen[follows] = True
-        lists = (m.opt_start, m.opt_cell, m.cell_value, m.cell_cap)
-        right = best_links(m.factor_start, m.factor_apps, chosen, *lists, alive, self.inference.share)
+        lists = OptionCells(m.opt_start, m.opt_cell, m.cell_value, m.cell_cap)
+        right = best_links(m.factor_start, m.factor_apps, chosen, lists, alive, self.inference.share)
         n = len(follows)
         rate = min(1.0, right / n)
         meaning = "of a row, the row of the same person in the next release is named"

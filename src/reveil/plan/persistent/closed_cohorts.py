@@ -55,7 +55,8 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     assert encoded.persons is not None
     progress("planning", 0.0)
     rng = generator(seed, 3)
-    past = read_past(history, int(encoded.persons.max(initial=-1)) + 1, encoded.sensitive[0].name)
+    people, refills = int(encoded.persons.max(initial=-1)) + 1, least_refill(policy.guarantee.headline) < NEVER
+    past = read_past(history, people, encoded.sensitive[0].name, refills=refills)
     known, lost, often = _who(past, encoded.persons, policy)
     standing = _standing(past, encoded, np.flatnonzero(known & ~lost & ~often))
     trees = lay_end_to_end(encoded, policy)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reveil.base.arrays import I32, I64, Bools
+from reveil.base.arrays import F64, I32, I64, Bools
 from reveil.base.errors import Fault, InfeasibleError
 from reveil.base.kernels import kernel
 from reveil.base.progress import silent
@@ -36,7 +36,9 @@ from reveil.policy.method import MethodSection, may_wait
 from reveil.policy.policy import Policy
 from reveil.table.encode import Encoded, Sensitive
 
-TRIES = 64  # cohorts that are looked at for one row, so that the work does not grow with the square of a region
+TRIES = 64  # near cohorts that are looked at for one row, so that the work does not grow with the square of a region
+FAR = 1_000  # rows of a region for which all cohorts are looked at
+ROOM = 3  # regions are so many times larger than the cohorts in them must be
 
 
 def found(encoded: Encoded, rows: I64, trees: Trees, policy: Policy, size: int, seed: int) -> I32:
@@ -46,14 +48,19 @@ def found(encoded: Encoded, rows: I64, trees: Trees, policy: Policy, size: int, 
     mild = _mild(codes, columns, policy)
     parts = [apart(codes[:, n], mild[:, n], size, one) for n, one in enumerate(columns)]
     named, names = np.column_stack([part for part, _ in parts]), tuple(column for _, column in parts)
-    if may_wait(policy.guarantee) and not (len(columns) == 1 and _all_different(named[:, 0], size, names[0])):
+    kept = None
+    if may_wait(policy.guarantee) and not _all_different(named, size, names):
         kept = within_bound(codes, mild, columns, policy, size)
-        part = replace(encoded, positions=encoded.positions[rows[kept]], codes=named[kept], sensitive=names)
-        cohorts[kept] = _with_repeats(part, mild[kept], policy, size, seed)
-    else:
+        if len(columns) == 1 and policy.method.infeasible == "withhold" and not kept.all():
+            kept = None  # so few less are withheld near the bound that it is not worth cohorts which say little
+    different = kept is None
+    if kept is None:
         kept = keep_eligible(named[:, 0], size, names[0], policy)
-        part = replace(encoded, positions=encoded.positions[rows[kept]], codes=named[kept], sensitive=names)
+    part = replace(encoded, positions=encoded.positions[rows[kept]], codes=named[kept], sensitive=names)
+    if different:
         cohorts[kept] = found_cohorts(part, trees, policy, size, seed)
+    else:
+        cohorts[kept] = _with_repeats(part, mild[kept], trees, policy, size, seed)
     return cohorts
 
 
@@ -88,15 +95,21 @@ def found_in_turn(
     return cohorts
 
 
-def _all_different(codes: I32, m: int, column: Sensitive) -> bool:
-    counts = np.bincount(codes, minlength=len(column.values))
-    return largest_share(counts, m) >= int(counts.max(initial=0))
+def _all_different(codes: I32, m: int, columns: tuple[Sensitive, ...]) -> bool:
+    """Whether there is one column, and all of it can be in groups of m different values."""
+    counts = np.bincount(codes[:, 0], minlength=len(columns[0].values))
+    return len(columns) == 1 and largest_share(counts, m) >= int(counts.max(initial=0))
 
 
-def most_of(people: int, policy: Policy) -> int:
-    """How many of so many people may have the same protected value."""
+def most_of(people: int, policy: Policy, cohort: int | None = None) -> int:
+    """How many of so many people may have the same protected value; also if they are in cohorts of this size.
+
+    Nearer to tau all would be in one large cohort, which says little: where people are withheld anyway, some more are.
+    """
     terms = policy.guarantee.require(CohortTerms)
-    return max(0, int(allowed_guess(terms) * (people - terms.compromised)))
+    tau, known = allowed_guess(terms), terms.compromised
+    most = max(0, int(tau * (people - known)))
+    return most if cohort is None else min(most, int(tau * (cohort - known) / cohort * people))
 
 
 def within_bound(codes: I32, mild: Bools, columns: tuple[Sensitive, ...], policy: Policy, size: int) -> Bools:
@@ -105,9 +118,9 @@ def within_bound(codes: I32, mild: Bools, columns: tuple[Sensitive, ...], policy
 
     Rows are in an order drawn by lot: of a value that is too frequent, the first ones are kept.
     """
-    keep = np.ones(len(codes), dtype=bool)
+    keep, withhold = np.ones(len(codes), dtype=bool), policy.method.infeasible == "withhold"
     while True:
-        most = most_of(int(keep.sum()), policy)
+        most = most_of(int(keep.sum()), policy, 2 * size if withhold else None)
         over = [_beyond(codes[:, n], keep & ~mild[:, n], most) for n in range(len(columns))]
         if not any(one.any() for one in over):
             break
@@ -154,8 +167,11 @@ def _fault(codes: I32, mild: Bools, columns: tuple[Sensitive, ...], policy: Poli
     return Fault("R420", f"column {column.name!r}", message, remedy, top)
 
 
-def _with_repeats(encoded: Encoded, mild: Bools, policy: Policy, size: int, seed: int) -> I32:
-    """Cohorts of these rows, each as small as it can be: regions that keep the promise, parted further."""
+def _with_repeats(encoded: Encoded, mild: Bools, trees: Trees, policy: Policy, size: int, seed: int) -> I32:
+    """Cohorts of these rows, each as small as it can be: regions that keep the promise, parted further.
+
+    Where cohorts must be larger than `size`, regions are larger still: their shares may differ, so that there are cuts.
+    """
     rows = len(encoded.codes)
     if not rows:
         return np.empty(0, dtype=np.int32)
@@ -163,9 +179,12 @@ def _with_repeats(encoded: Encoded, mild: Bools, policy: Policy, size: int, seed
     tau, known = allowed_guess(terms), terms.compromised
     top = max(int(np.bincount(encoded.codes[:, n]).max()) for n in range(len(encoded.sensitive)))
     least = cohort_size(rows, top, terms, size)
+    least = least if least == size else min(rows, ROOM * least)
     alpha = tau * (least - known) / least  # of least or more people so many leave n <= tau (s - c)
     regions = _regions(encoded, policy, least, alpha, seed)
-    order, first = sort_by(regions, int(regions.max()) + 1)
+    along = np.argsort(vacancies.curve(encoded.positions, trees), kind="stable")
+    order, first = sort_by(regions[along], int(regions.max()) + 1)
+    order = along[order]
     cohorts = np.empty(rows, dtype=np.int32)
     codes = np.where(mild, -1, encoded.codes).astype(np.int32)
     width = max(len(column.values) for column in encoded.sensitive)
@@ -226,16 +245,17 @@ class Bound(NamedTuple):
 def deal(codes: I32, order: I64, first: I64, width: int, bound: Bound, cohort: I32) -> int:
     """Part each region, the rows order[first[r]:first[r + 1]], into cohorts that keep the bound.
 
-    As many as can be; one keeps it for certain. Codes of harmless values are -1. Fills `cohort`, returns their number.
+    As many as can be; one keeps it for certain. Codes of harmless values are -1. Rows of a region are in an order in
+    which near ones are neighbours, as far as can be. Fills `cohort`, returns their number.
     """
     number = ZERO
     for r in range(len(first) - 1):
-        rows = hardest_first(codes, order[first[r] : first[r + 1]], width)
+        rows, wanted = hardest_first(codes, order[first[r] : first[r + 1]], width)
         parts = len(rows) // bound.size
         while parts > 1:
             smallest = len(rows) // parts
             most = bound.num * (smallest - bound.known) // bound.den
-            if most >= 1 and deal_into(codes, rows, parts, most, cohort, number):
+            if most >= 1 and deal_into(codes, rows, wanted, parts, most, cohort, number):
                 break
             parts -= max(1, parts // 8)
         if parts <= 1:
@@ -247,8 +267,11 @@ def deal(codes: I32, order: I64, first: I64, width: int, bound: Bound, cohort: I
 
 
 @kernel
-def hardest_first(codes: I32, rows: I64, width: int) -> I64:
-    """The rows, those first of which some value is most frequent, equal ones of that column side by side."""
+def hardest_first(codes: I32, rows: I64, width: int) -> tuple[I64, F64]:
+    """The rows, those first of which some value is most frequent, equal ones of that column side by side.
+
+    And for each where it stands among its equals, from 0 to below 1: those of the same place are near each other.
+    """
     counts = np.zeros((codes.shape[1], width), np.int64)
     for row in rows:
         for c in range(codes.shape[1]):
@@ -260,20 +283,32 @@ def hardest_first(codes: I32, rows: I64, width: int) -> I64:
             v = codes[rows[i], c]
             if v >= 0:
                 keys[i] = max(keys[i], (counts[c, v] * codes.shape[1] + c) * width + v)
-    return rows[np.argsort(-keys, kind="mergesort")]
+    order = np.argsort(-keys, kind="mergesort")
+    place, begin = np.zeros(len(rows), np.float64), 0
+    for i in range(1, len(rows) + 1):
+        if i == len(rows) or keys[order[i]] != keys[order[begin]]:
+            for j in range(begin, i):
+                place[j] = (j - begin) / (i - begin)
+            begin = i
+    return rows[order], place
 
 
 @kernel
-def deal_into(codes: I32, rows: I64, parts: int, most: int, cohort: I32, number: int) -> bool:
-    """Deal rows in turn into `parts` of even size, in each of which no value may occur more than `most` times."""
+def deal_into(codes: I32, rows: I64, wanted: F64, parts: int, most: int, cohort: I32, number: int) -> bool:
+    """Deal rows into `parts` of even size, in each of which no value may occur more than `most` times.
+
+    Each goes to the nearest that takes it; `wanted` says where, from 0 to below 1.
+    """
     room = -(-len(rows) // parts)
     members, sizes = np.zeros((parts, room), np.int64), np.zeros(parts, np.int64)
     full, larger = len(rows) // parts, len(rows) % parts  # so many may have one more
-    place = ZERO
-    for row in rows:
-        there = -ZERO - 1
-        for step in range(min(parts, TRIES)):
-            p = (place + step) % parts
+    scans = ZERO
+    for i in range(len(rows)):
+        row, there = rows[i], -ZERO - 1
+        near = min(parts, TRIES)
+        for step in range(parts if scans < FAR else near):
+            scans += step == near
+            p = (int(wanted[i] * parts) + (step + 1) // 2 * (1 - 2 * (step % 2))) % parts
             able = sizes[p] < full or (sizes[p] == full and larger > 0)
             if able and takes(codes, row, members, p, sizes[p], most):
                 there = p
@@ -283,7 +318,6 @@ def deal_into(codes: I32, rows: I64, parts: int, most: int, cohort: I32, number:
         larger -= sizes[there] == full
         members[there, sizes[there]] = row
         sizes[there] += 1
-        place = (there + 1) % parts
     for p in range(parts):
         for i in range(sizes[p]):
             cohort[members[p, i]] = number + p

@@ -65,8 +65,8 @@ def times_published(history: History, people: int) -> I64:
     return np.bincount(person[group >= 0], minlength=people)
 
 
-def read_past(history: History, people: int, column: str) -> CohortPast:
-    """The past of everybody whose number is below `people`."""
+def read_past(history: History, people: int, column: str, *, refills: bool = True) -> CohortPast:
+    """The past of everybody whose number is below `people`; without `refills` nobody ever joined a cohort later."""
     if history.groups.is_empty():
         none, never = np.empty(0, dtype=np.int32), np.full(people, -1, dtype=np.int32)
         zeros, late = np.zeros(people, dtype=np.int32), np.zeros(people, dtype=bool)
@@ -74,7 +74,7 @@ def read_past(history: History, people: int, column: str) -> CohortPast:
     offsets, count = group_offsets(history)
     first, codes = _codes(_each_row(_values(history, column)), offsets, count)
     bounds, person, group = _by_release(history)
-    followed = follow(bounds, person, group, offsets, count, max(people, history.persons.height))
+    followed = follow(bounds, person, group, offsets, count, max(people, history.persons.height), refills)
     latest, times, cohort, seen, late, shown, refilled, joined, cohorts = followed
     groups = (shown[:cohorts], refilled[:cohorts], joined[:cohorts])
     return CohortPast(first, codes, latest, times, cohort, seen, late, *groups)
@@ -99,7 +99,8 @@ def _by_release(history: History) -> tuple[I64, NDArray[np.integer], NDArray[np.
     if not members["release"].is_sorted():
         members = members.sort("release", maintain_order=True)
     release, person, group = (frozen(members[name].to_numpy()) for name in ("release", "person", "group"))
-    return np.searchsorted(release, np.arange(history.head + 2)), person, group
+    # Numbers of another type would be compared with a copy of all releases.
+    return np.searchsorted(release, np.arange(history.head + 2, dtype=release.dtype)), person, group
 
 
 def frozen(numbers: NDArray[Any]) -> NDArray[Any]:
@@ -157,9 +158,12 @@ def last_groups(bounds: I64, person: Ints, group: Ints, offsets: I64, wanted: Bo
 
 @kernel
 def follow(
-    bounds: I64, person: Ints, group: Ints, offsets: I64, groups: int, people: int
+    bounds: I64, person: Ints, group: Ints, offsets: I64, groups: int, people: int, refills: bool
 ) -> tuple[I32, I32, I32, I32, Bools, I32, I32, I32, int]:
-    """Follow everybody through the releases. A group belongs to the cohort of those of its people seen before."""
+    """Follow everybody through the releases. A group belongs to the cohort of those of its people seen before.
+
+    Without refills these are all of its people, or none.
+    """
     latest = np.full(people, -1, np.int32)
     times = np.zeros(people, np.int32)
     cohort = np.full(people, -1, np.int32)
@@ -172,7 +176,7 @@ def follow(
     cohorts = 0
     for r in range(1, len(bounds) - 1):
         base = offsets[r]
-        for i in range(bounds[r], bounds[r + 1]):
+        for i in range(bounds[r], bounds[r + 1] if refills else bounds[r]):
             if group[i] >= 0 and cohort[person[i]] >= 0:
                 owner[base + group[i]] = cohort[person[i]]
         born = cohorts
@@ -180,12 +184,12 @@ def follow(
             if group[i] < 0:
                 continue
             p, g = person[i], base + group[i]
-            if owner[g] < 0:
-                owner[g] = cohorts
-                cohorts += 1
-            c = owner[g]
-            if cohort[p] < 0:
-                cohort[p] = c
+            c = cohort[p]
+            if c < 0:
+                if owner[g] < 0:
+                    owner[g] = cohorts
+                    cohorts += 1
+                c = cohort[p] = owner[g]
                 if c < born:
                     refilled[c] = r
                     joined[c] += 1

@@ -1,0 +1,1 @@
+"""The console in the browser and its service (`reveil serve`). Nothing else of the package imports it."""

@@ -1,0 +1,180 @@
+"""The same over HTTP: JSON under /api/v1, described by OpenAPI; refusals as problem details (RFC 9457)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response
+from starlette.concurrency import run_in_threadpool
+
+from reveil.base.errors import Fault, InputError, ReveilError
+from reveil.base.version import __version__
+from reveil.report.explain import explain
+from reveil.serve.common import own_job, own_jobs
+from reveil.serve.place import now, write_atomically
+from reveil.serve.publishing import ask_to_propose, state_of
+from reveil.serve.security import HEADERS, same
+from reveil.serve.state import SeriesState, find_proposal, find_release, ledger_of
+from reveil.serve.visitors import insist
+from reveil.table.suffixes import SUFFIXES
+
+router = APIRouter(prefix="/api/v1", tags=["reveil"])
+
+
+def problem(error: ReveilError, status: int) -> Response:
+    """A refusal for programs."""
+    first = error.faults[0]
+    content = {
+        "type": f"/explain/{first.code}",
+        "title": error.title,
+        "status": status,
+        "detail": first.message,
+        "faults": [fault.to_dict() for fault in error.faults],
+    }
+    return JSONResponse(content, status, HEADERS, "application/problem+json")
+
+
+def changing(request: Request, permit: str, key: str = "") -> str:
+    """Who asks for a change, with the token of their session in a header."""
+    who = insist(request, permit, key)
+    if not same(request.headers.get("x-reveil-token", ""), request.scope["console"].form_token):
+        message = "the header X-Reveil-Token is missing, or not that of this session"
+        raise InputError(Fault("R847", "request", message, "send the token that GET /api/v1/me gives"))
+    return who
+
+
+def described(found: SeriesState) -> dict[str, Any]:
+    """A series for programs."""
+    listed = [
+        {"proposal": one.token, "release": one.number, "state": str(state), "made": one.made, "by": one.by}
+        for one, state in found.proposals
+    ]
+    return {
+        "key": found.key,
+        "name": found.name,
+        "promise": found.promise,
+        "four_eyes": found.four_eyes,
+        "releases": found.releases,
+        "proposals": listed,
+        "faults": [fault.to_dict() for fault in found.faults],
+    }
+
+
+@router.get("/health")
+def health() -> dict[str, str]:
+    """Whether the service answers, and its version."""
+    return {"state": "good", "version": __version__}
+
+
+@router.get("/me")
+def me(request: Request) -> dict[str, Any]:
+    """Who asks, what they may, and the token that changes are sent with."""
+    visitor = request.scope["console"]
+    return {"who": visitor.who, "may": sorted(visitor.may()), "token": visitor.form_token}
+
+
+@router.get("/explain/{name}")
+def explained(request: Request, name: str) -> dict[str, Any]:
+    """A code, a guarantee or a word, in plain words."""
+    return explain(name).to_dict()
+
+
+@router.get("/series")
+def all_series(request: Request) -> list[dict[str, Any]]:
+    """Every series with its releases and proposals."""
+    visitor = request.scope["console"]
+    return [described(state_of(request, key)) for key in request.app.state.place.series() if "see" in visitor.may(key)]
+
+
+@router.get("/series/{key}")
+def one_series(request: Request, key: str) -> dict[str, Any]:
+    """One series with its releases and proposals."""
+    insist(request, "see", key)
+    return described(state_of(request, key))
+
+
+@router.get("/series/{key}/releases/{number}")
+def one_release(request: Request, key: str, number: int) -> dict[str, Any]:
+    """One release, as it was recorded."""
+    insist(request, "see", key)
+    return find_release(state_of(request, key), number)
+
+
+@router.put("/uploads/{name}", status_code=201)
+async def send(request: Request, name: str) -> dict[str, Any]:
+    """A table as raw bytes, streamed to the disk; the name's end says what it is."""
+    who = changing(request, "steward")
+    kind = next((suffix for suffix in sorted(SUFFIXES, key=len, reverse=True) if name.lower().endswith(suffix)), "")
+    if not kind:
+        raise InputError(Fault("R102", "upload", "its name ends in no kind that is known", f"use {' '.join(SUFFIXES)}"))
+    token, folder = request.app.state.place.new_entry("uploads")
+    with (folder / f"table{kind}").open("wb") as out:
+        async for part in request.stream():
+            await run_in_threadpool(out.write, part)
+    size = (folder / f"table{kind}").stat().st_size
+    meta = {"id": token, "name": name[:120], "file": f"table{kind}", "size": size, "at": now(), "by": who}
+    write_atomically(folder / "meta.json", meta)
+    request.app.state.log.note(who, "uploaded", f"upload {token}", bytes=size)
+    return meta
+
+
+@router.post("/series/{key}/proposals", status_code=202)
+def propose(request: Request, response: Response, key: str, upload: str, accept: str = "") -> dict[str, Any]:
+    """Ask for the next release, made and sealed, from an upload; answers with the job."""
+    who = changing(request, "steward", key)
+    token = ask_to_propose(request, key, upload, who, [name for name in accept.split(",") if name])
+    response.headers["Location"] = f"/api/v1/jobs/{token}"
+    return dict(request.app.state.queue.job(token))
+
+
+@router.post("/series/{key}/proposals/{token}/{act}")
+def decide(request: Request, response: Response, key: str, token: str, act: str, note: str = "") -> dict[str, Any]:
+    """accept, submit, sign, return or withdraw; `accept` answers with the job that records."""
+    who = changing(request, "sign" if act in ("sign", "return") else "steward", key)
+    if request.app.state.team is not None and act in ("sign", "accept"):
+        message = "is done in the console, where the password is asked for"
+        raise InputError(Fault("R845", f"{act} over HTTP", message, "open the proposal in the browser"))
+    found = state_of(request, key)
+    find_proposal(found, token)
+    approval = ledger_of(found).approval
+    steps = {
+        "submit": approval.submit,
+        "sign": approval.sign,
+        "return": approval.give_back,
+        "withdraw": approval.withdraw,
+    }
+    if act == "accept":
+        job = {"job": "accept", "policy": str(found.folder / "reveil.toml"), "token": token}
+        asked = request.app.state.queue.ask(job, f"Recording proposal {token}", who, series=key)
+        response.status_code = 202
+        response.headers["Location"] = f"/api/v1/jobs/{asked}"
+        request.app.state.log.note(who, "accepted", key, proposal=token)
+        return dict(request.app.state.queue.job(asked))
+    if act not in steps:
+        raise InputError(Fault("R840", f"step {act[:40]!r}", "is none", f"use accept, {', '.join(steps)}"))
+    steps[act](token, who, note[:2000])
+    request.app.state.log.note(who, act, key, proposal=token)
+    return described(state_of(request, key))
+
+
+@router.get("/jobs")
+def jobs(request: Request) -> list[dict[str, Any]]:
+    """All jobs, the newest first, without their results."""
+    return own_jobs(request)
+
+
+@router.get("/jobs/{token}")
+def job(request: Request, token: str) -> dict[str, Any]:
+    """One job: state, stage, and its result or its faults."""
+    return own_job(request, token)
+
+
+@router.delete("/jobs/{token}", status_code=202)
+def cancel(request: Request, token: str) -> dict[str, Any]:
+    """Cancel a job; refused (409) once it records."""
+    own_job(request, token, "steward")
+    who = changing(request, "see")
+    request.app.state.queue.cancel(token)
+    request.app.state.log.note(who, "cancelled", f"job {token}")
+    return dict(request.app.state.queue.job(token))

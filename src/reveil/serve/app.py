@@ -1,0 +1,148 @@
+"""The service: one FastAPI application, with a guard before every route."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from importlib.resources import files
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.datastructures import State
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from reveil.base.errors import ConflictError, ReveilError
+from reveil.base.version import __version__
+from reveil.serve.drafts import Drafts
+from reveil.serve.log import Log
+from reveil.serve.people import People
+from reveil.serve.place import Place
+from reveil.serve.queue import Queue
+from reveil.serve.security import COOKIE, HEADERS, POLICY, SECURE_COOKIE, Door, foreign
+from reveil.serve.view import go, page
+from reveil.serve.visitors import ALL, EVERYTHING, Visitor
+
+OPEN = ("/enter", "/login", "/welcome", "/static/console.css", "/static/console.js", "/health")  # for whoever asks
+
+
+class Guard:
+    """Before anything else: the right host, no foreign page, somebody who came in; and headers on every answer."""
+
+    def __init__(self, app: ASGIApp, *, state: State, hosts: tuple[str, ...]) -> None:
+        self._app, self._state, self._hosts = app, state, hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope)
+        host, path = request.headers.get("host", ""), scope["path"]
+        own = f"{scope['scheme']}://{host}"
+        site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
+        refusal: Response | None = None
+        session = self._state.door.session(request.cookies.get(self._state.cookie, ""))
+        if host not in self._hosts:
+            refusal = PlainTextResponse("This address is not one of the console's.\n", 421)
+        elif foreign(scope["method"], site, origin, own):
+            refusal = PlainTextResponse("This was asked for by a page of somebody else, and was not done.\n", 403)
+        elif session is None and path not in OPEN:
+            refusal = (
+                HTMLResponse(CLOSED, 401) if self._state.team is None or path.startswith("/api/") else go("/login")
+            )
+        scope["console"] = (
+            Visitor() if session is None else Visitor(session.who, session.form_token, self._permits(session.who))
+        )
+        await (refusal or self._app)(scope, receive, _with_headers(send))
+
+    def _permits(self, who: str) -> Mapping[str, frozenset[str]]:
+        team: People | None = self._state.team
+        return {ALL: EVERYTHING} if team is None else team.permits(who)
+
+
+def _with_headers(send: Send) -> Send:
+    async def telling(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            present = {name.lower() for name, _ in message["headers"]}
+            wanted = {**HEADERS, "Content-Security-Policy": POLICY}
+            more = [
+                (name.lower().encode(), value.encode())
+                for name, value in wanted.items()
+                if name.lower().encode() not in present
+            ]
+            message = {**message, "headers": [*message["headers"], *more]}
+        await send(message)
+
+    return telling
+
+
+CLOSED = """<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>Reveil</title>
+<link rel="stylesheet" href="/static/console.css"></head><body><main class="lone">
+<h1>This console is not open to you</h1>
+<p>Open it with the link that <code>reveil serve</code> printed in its terminal. A link lets somebody in once; for a new
+one, press Enter in that terminal, or start <code>reveil serve</code> again.</p></main></body></html>"""
+
+
+def create_app(
+    place: Place, door: Door, hosts: tuple[str, ...], who: str, team: People | None = None, *, secure: bool = False
+) -> FastAPI:
+    """The console of one person (`who`) in one folder, or that of a team. `secure`: a proxy gives it TLS."""
+    place.lay_out()
+    queue = Queue(place)
+    queue.settle()
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        queue.close()
+
+    app = FastAPI(title="Reveil", version=__version__, docs_url=None, redoc_url=None, lifespan=lifespan)
+    app.state.place, app.state.queue, app.state.door = place, queue, door
+    app.state.drafts, app.state.log = Drafts(place), Log(place.state / "log.jsonl")
+    app.state.who, app.state.team, app.state.cookie = who, team, SECURE_COOKIE if secure else COOKIE
+    _add_routes(app)
+    app.add_exception_handler(ReveilError, _refused)
+    app.add_middleware(Guard, state=app.state, hosts=hosts)
+    return app
+
+
+def _add_routes(app: FastAPI) -> None:
+    from reveil.serve import api, common, promising, proposing, publishing, team, wizard
+
+    for module in (common, wizard, promising, team, publishing, proposing, api):
+        app.include_router(module.router)
+    for name, kind in (("console.css", "text/css"), ("console.js", "text/javascript")):
+        app.add_api_route(f"/static/{name}", _static(name, kind), include_in_schema=False)
+
+
+def _static(name: str, kind: str) -> Callable[[], Response]:
+    content = files("reveil.serve").joinpath("static", name).read_bytes()
+    return lambda: Response(content, media_type=kind, headers={"Cache-Control": "max-age=300"})
+
+
+def status_of(error: ReveilError) -> int:
+    """What a refusal is over HTTP."""
+    if any(fault.code == "R840" for fault in error.faults):
+        return 404
+    if any(fault.code == "R845" for fault in error.faults):
+        return 403
+    if any(fault.code == "R853" for fault in error.faults):
+        return 429
+    return 409 if isinstance(error, ConflictError) else 422
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, ReveilError)
+    if request.url.path.startswith("/api/"):
+        from reveil.serve.api import problem
+
+        return problem(error, status_of(error))
+    notes = list(getattr(error, "__notes__", []))
+    return page(
+        request,
+        "refused",
+        status=status_of(error),
+        title=error.title,
+        faults=[fault.to_dict() for fault in error.faults],
+        notes=notes,
+    )

@@ -1,0 +1,141 @@
+"""The folder in which a console works.
+
+    FOLDER/admissions/reveil.toml       a series: its policy, and its private memory beside it in .reveil/
+    FOLDER/.console/uploads/ID/         a table that was dropped, and what is known of it
+    FOLDER/.console/drafts/ID.json      a series that is being described in the wizard
+    FOLDER/.console/jobs/ID/            work that was asked for: description, status, result
+    FOLDER/.console/log.jsonl           who did what, chained
+
+Everything is plain files: the command line works in the same folders, and a stop loses nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+import shutil
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from reveil.base.errors import Fault, InputError
+
+NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
+TOKEN = re.compile(r"[0-9a-f]{16}")
+
+
+def now() -> str:
+    """The time, as everything here notes it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def slug(name: str) -> str:
+    """A name as a folder and in addresses.
+
+    >>> slug("Admissions, 2026 Q1"), slug("Übersicht"), slug("../..")
+    ('admissions-2026-q1', 'bersicht', 'series')
+    """
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:48] or "series"
+
+
+def write_atomically(path: Path, content: object) -> None:
+    """JSON that is there whole, or as it was before."""
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    beside.write_text(json.dumps(content, ensure_ascii=False, default=str), encoding="utf-8")
+    beside.replace(path)
+
+
+def read(path: Path) -> dict[str, Any] | None:
+    """What a JSON file says; None where there is none."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return content if isinstance(content, dict) else None
+
+
+@dataclass(frozen=True)
+class Place:
+    """One folder, as the console sees it."""
+
+    folder: Path
+
+    @property
+    def state(self) -> Path:
+        return self.folder / ".console"
+
+    def lay_out(self) -> None:
+        """Make what is missing, for nobody else to read."""
+        for name in ("uploads", "drafts", "jobs"):
+            (self.state / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.state.chmod(0o700)
+
+    # --- series --------------------------------------------------------------------------------------------
+
+    def series(self) -> list[str]:
+        """Names of the folders that hold a policy, in alphabetical order."""
+        entries = sorted(self.folder.iterdir()) if self.folder.is_dir() else []
+        return [one.name for one in entries if NAME.fullmatch(one.name) and (one / "reveil.toml").is_file()]
+
+    def home(self, key: str) -> Path:
+        """The folder of a series; refused where there is none, whatever the address says."""
+        if not NAME.fullmatch(key) or key not in self.series():
+            raise unknown("series", key)
+        return self.folder / key
+
+    def new_series(self, name: str) -> Path:
+        """A new folder for a series of this name."""
+        base = slug(name)
+        for number in range(1, 1000):
+            folder = self.folder / (base if number == 1 else f"{base}-{number}")
+            try:
+                folder.mkdir(mode=0o700)
+            except FileExistsError:
+                continue
+            return folder
+        raise InputError(Fault("R219", f"series '{base}'", "there are too many of this name", "choose another name"))
+
+    # --- uploads, drafts, jobs -----------------------------------------------------------------------------
+
+    def entry(self, kind: str, token: str) -> Path:
+        """Where an upload, a draft or a job is; refused where it is none."""
+        path = self.state / kind / (f"{token}.json" if kind == "drafts" else token)
+        if not TOKEN.fullmatch(token) or not path.exists():
+            raise unknown(kind.removesuffix("s"), token)
+        return path
+
+    def new_entry(self, kind: str) -> tuple[str, Path]:
+        """A new folder for an upload or a job, and its token."""
+        token = secrets.token_hex(8)
+        path = self.state / kind / token
+        path.mkdir(mode=0o700)
+        return token, path
+
+    def uploads(self) -> list[dict[str, Any]]:
+        """What was dropped and is still here, the newest first."""
+        found = [read(path) for path in (self.state / "uploads").glob("*/meta.json")]
+        return sorted(filter(None, found), key=lambda one: str(one["at"]), reverse=True)
+
+    def upload(self, token: str) -> tuple[dict[str, Any], Path]:
+        """An upload and its file."""
+        folder = self.entry("uploads", token)
+        meta = read(folder / "meta.json")
+        if meta is None:
+            raise unknown("upload", token)
+        return meta, folder / str(meta["file"])
+
+    def forget_upload(self, token: str) -> None:
+        """Delete a table: it is about people, and no longer needed."""
+        shutil.rmtree(self.entry("uploads", token), ignore_errors=True)
+
+    def drafts(self) -> list[dict[str, Any]]:
+        """Series that are being described, the newest first."""
+        found = [read(path) for path in (self.state / "drafts").glob("*.json")]
+        return sorted(filter(None, found), key=lambda one: str(one["at"]), reverse=True)
+
+
+def unknown(what: str, token: str) -> InputError:
+    """Somebody asked for something that is not here."""
+    return InputError(Fault("R840", f"{what} {token[:40]!r}", "is not here, or no longer", "go back to the overview"))

@@ -1,0 +1,121 @@
+"""One job in a process of its own: `python -m reveil.serve.worker JOB-FOLDER`.
+
+Untrusted tables are read here and nowhere else, under limits of memory and time. Progress, result and faults are files
+of the job's folder; whoever waits reads them. To cancel a job is to end this process: the ledger leaves the state
+before or after, whatever the moment.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from reveil.base.errors import Fault, ReveilError
+from reveil.base.progress import Progress
+from reveil.serve.place import now, read, write_atomically
+
+READING_BYTES = 8 << 30  # of memory that reading an upload may take
+READING_SECONDS = 900  # of computing
+EVERY = 0.2  # seconds between two notes of progress in the same stage
+
+
+def main(folder: Path) -> int:
+    """Run the job; 0 where it succeeded."""
+    job = read(folder / "job.json")
+    assert job is not None
+    try:
+        result = run(job["job"], folder, _telling(folder))
+    except ReveilError as error:
+        notes = list(getattr(error, "__notes__", []))
+        return _failed(folder, error.title, [fault.to_dict() for fault in error.faults], notes)
+    except MemoryError:
+        message = "reading it takes more memory than is allowed here"
+        fault = Fault("R841", "job", message, "use a smaller file, or the command line on a larger machine")
+        return _failed(folder, "Too large", [fault.to_dict()], [])
+    except Exception:
+        traceback.print_exc()  # into the job's own file, which no page shows: it may quote cells
+        fault = Fault(
+            "R842", "job", "ended unexpectedly", f"see {folder.name}/stderr, and report it as a bug of Reveil"
+        )
+        return _failed(folder, "This should not have happened", [fault.to_dict()], [])
+    write_atomically(folder / "result.json", result)
+    write_atomically(folder / "status.json", {"state": "succeeded", "stage": "done", "done": 1.0, "at": now()})
+    return 0
+
+
+def _failed(folder: Path, title: str, faults: list[dict[str, Any]], notes: list[str]) -> int:
+    job = read(folder / "job.json") or {}
+    path, name = str(job.get("job", {}).get("table", "")), str(job.get("shown", "the table"))
+    if path:  # people know the table by the name that they gave it
+        faults = [{k: v.replace(path, name) if isinstance(v, str) else v for k, v in one.items()} for one in faults]
+    write_atomically(folder / "fault.json", {"error": title, "faults": faults, "notes": notes})
+    write_atomically(folder / "status.json", {"state": "failed", "stage": "refused", "done": None, "at": now()})
+    return 1
+
+
+def _telling(folder: Path) -> Progress:
+    last: list[Any] = ["", 0.0]
+
+    def tell(stage: str, done: float) -> None:
+        if stage == last[0] and time.monotonic() - last[1] < EVERY:
+            return
+        last[:] = [stage, time.monotonic()]
+        status = {"state": "running", "stage": stage, "done": done or None, "at": now()}
+        write_atomically(folder / "status.json", status)
+
+    return tell
+
+
+def run(description: dict[str, Any], folder: Path, progress: Progress) -> dict[str, Any]:
+    """A job of the console, or one of those that Python and the command line know."""
+    own = _own(str(description.get("job")))
+    if own is not None:
+        return own({name: value for name, value in description.items() if name != "job"}, progress)
+    from reveil.cli.shared import load_kernels
+    from reveil.jobs.specs import load_spec
+
+    load_kernels()
+    done: Any = load_spec(description).run(progress)
+    if description["job"] == "audit":
+        from reveil.audit.result.audit_report import write_html
+
+        write_html(done, folder / "report.html")
+    return dict(done.to_dict())
+
+
+def _own(name: str) -> Callable[[dict[str, Any], Progress], dict[str, Any]] | None:
+    if name == "look":
+        from reveil.serve.looking import look
+
+        return look
+    if name == "levels":
+        from reveil.serve.looking import levels
+
+        return levels
+    if name == "unique":
+        from reveil.serve.looking import unique
+
+        return unique
+    if name == "settings":
+        from reveil.serve.settings import compare_settings
+
+        return compare_settings
+    return None
+
+
+def limit() -> None:
+    """What reading may take at most; the process is ended beyond."""
+    resource.setrlimit(resource.RLIMIT_DATA, (READING_BYTES, READING_BYTES))
+    resource.setrlimit(resource.RLIMIT_CPU, (READING_SECONDS, READING_SECONDS))
+    os.nice(5)
+
+
+if __name__ == "__main__":
+    limit()
+    sys.exit(main(Path(sys.argv[1])))

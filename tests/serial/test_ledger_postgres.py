@@ -1,0 +1,155 @@
+"""The ledger in PostgreSQL: a series begins there or moves there, is published in, proposed in, killed and raced."""
+
+from __future__ import annotations
+
+import secrets
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import polars as pl
+import psycopg
+import pytest
+
+import reveil
+from reveil.base.errors import ConflictError, InputError, ReveilError, TamperedError
+from reveil.ledger.ledger import Ledger
+from reveil.ledger.moving import move
+from reveil.publish import Series
+from support import cli
+
+POLICY = """
+[series]
+name = "office"
+[columns]
+id = "identifier"
+age = "quasi"
+ill = "sensitive"
+[guarantee]
+k = 2
+"""
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from reveil.ledger import sqlite
+from reveil.ledger.ledger import Ledger
+step, home = sys.argv[1], Path(sys.argv[2])
+die = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+ledger = Ledger.open(home)
+staged = ledger.stage()
+(staged / "public" / "table.csv").write_text("age;n")
+if step == "in transaction":
+    sqlite._commit = die
+append = sqlite.SqliteCatalog.append
+if step == "recorded":
+    sqlite.SqliteCatalog.append = lambda *given: (append(*given), die())
+ledger.record(staged, on=ledger.head(), facts={})
+"""
+
+
+@pytest.fixture(scope="module")
+def database(postgres: str) -> str:
+    name = f"office_{secrets.token_hex(6)}"
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    return postgres.replace("/postgres?", f"/{name}?").replace(":@", "@")  # which has an empty password
+
+
+def people(release: int) -> pl.DataFrame:
+    names = [f"p{i + release}" for i in range(12)]
+    return pl.DataFrame({"id": names, "age": [20 + i for i in range(12)], "ill": ["flu", "cold", "gout"] * 4})
+
+
+@pytest.fixture
+def series(tmp_path: Path) -> Series:
+    (tmp_path / "reveil.toml").write_text(POLICY)
+    return reveil.open_series(tmp_path / "reveil.toml")
+
+
+def test_a_series_moves_and_goes_on(series: Series, database: str) -> None:
+    series.publish(people(1), seed=1)
+    late = Ledger.open(series.home)  # somebody who has the file open while it moves
+    token = series.propose(people(2), seed=1).token
+    before = series.ledger.snapshot()
+    code, out, err = cli("catalog", database, "-p", str(series.policy.folder / "reveil.toml"))
+    assert (code, "with 1 release" in out) == (0, True), out + err
+    with pytest.raises(TamperedError):
+        late.head()
+    again = reveil.open_series(series.policy.folder / "reveil.toml")
+    assert again.ledger.snapshot() == before
+    assert again.accept(token).number == 2
+    again.publish(people(3), seed=1)
+    again.hand_over(series.home.parent / "out")
+    assert [record.number for record in again.ledger.records()] == [1, 2, 3]
+    assert again.ledger.check() == []
+    assert all(one.holds for one in again.verify().values())  # type: ignore[union-attr]
+    with pytest.raises(InputError, match=r"R514.*already"):
+        move(series.home, database)
+
+
+def test_many_series_in_one_database(tmp_path: Path, database: str) -> None:
+    homes = [tmp_path / name for name in ("a", "b", "c")]
+    for number, home in enumerate(homes):
+        move(home, database)
+        assert (home / "catalog").stat().st_mode & 0o077 == 0
+        series = reveil.open_series(
+            {"columns": {"id": "identifier", "age": "quasi", "ill": "sensitive"}, "guarantee": {"k": 2}}, home
+        )
+        for release in range(number + 1):
+            series.publish(people(release), seed=release)
+    assert [len(Ledger.open(home).records()) for home in homes] == [1, 2, 3]
+    assert all(Ledger.open(home).check() == [] for home in homes)
+
+
+@pytest.mark.parametrize("step", ["in transaction", "recorded"])
+def test_killed(series: Series, database: str, step: str) -> None:
+    series.publish(people(1), seed=1)
+    move(series.home, database)
+    process = subprocess.run([sys.executable, "-c", KILLED, step, str(series.home)], check=False, timeout=120)
+    assert process.returncode == -signal.SIGKILL
+    ledger = Ledger.open(series.home)
+    assert len(ledger.settle()) == 1
+    assert [record.number for record in ledger.records()] == ([1, 2] if step == "recorded" else [1])
+    assert ledger.check() == []
+    assert list((series.home / "staging").iterdir()) == []
+
+
+def test_of_two_who_publish_one_is_told(series: Series, database: str) -> None:
+    series.publish(people(1), seed=1)
+    move(series.home, database)
+    ends: list[str] = []
+
+    def publish(number: int) -> None:
+        try:
+            ledger = Ledger.open(series.home)
+            head, staged = ledger.head(), ledger.stage()
+            (staged / "public" / "table.csv").write_text(f"{number}")
+            both.wait()
+            ledger.reveal(ledger.record(staged, on=head, facts={}).number)
+            ends.append("won")
+        except ConflictError:
+            ends.append("told")
+
+    both = threading.Barrier(2)
+    threads = [threading.Thread(target=publish, args=(number,)) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(ends) == ["told", "won"]
+    assert Ledger.open(series.home).check() == []
+
+
+def test_what_is_refused(series: Series, database: str, tmp_path: Path) -> None:
+    for bad in ("sqlite:///x", "postgresql://ann:secret@host/db"):
+        with pytest.raises(InputError, match="R514") as refusal:
+            move(series.home, bad)
+        assert "secret" not in str(refusal.value)
+    with pytest.raises(ReveilError, match=r"R503.*does not answer"):
+        move(tmp_path / "home", "postgresql://127.0.0.1:1/none")
+    move(tmp_path / "other", database)
+    (tmp_path / "other" / "catalog").write_text("{}")
+    with pytest.raises(TamperedError, match="does not say where"):
+        Ledger.open(tmp_path / "other")
