@@ -173,7 +173,8 @@ def test_options_that_would_do_nothing_are_refused(place):
     assert refused("--promise", "often", "--limit", "-1", "--population", "who.csv") == [
         ("R732", "limit"), ("R732", "population"), ("R732", "promise")
     ]  # fmt: skip
-    assert refused("one.csv") == [("R723", "population")]
+    assert CliRunner().invoke(app, ["audit", "one.csv"]).exit_code == 3  # a first look: nothing is shown by it
+    assert refused("one.csv", "--share", "0.2", "--people", "Ann") == [("R732", "people"), ("R732", "share")]
     assert CliRunner().invoke(app, ["audit", "--draws", "3", "--share", "0.2"]).exit_code in (0, 1)
     assert CliRunner().invoke(app, ["audit", "--home", ".reveil"]).exit_code == 1
 

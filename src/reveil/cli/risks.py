@@ -84,6 +84,7 @@ def audit(
         "worst": 0 if external else 5 if worst is None else worst,
     }  # fmt: skip
     if tables and population is None:
+        _refuse_unknown_people({**how, "worst": worst, "report": report, "external": external})
         _show_first_verdict([str(table) for table in tables], sensitive, json)
     if tables:
         given = policy if policy.exists() or policy != POLICY else None
@@ -104,6 +105,19 @@ def _refuse_unmatched(message: str, people: int, json: bool) -> None:
         raise typer.Exit(UnmatchedError.exit_code)
     remedy = "correct the population, or say that it may hold others with --accept-missing"
     raise UnmatchedError(Fault("R734", "population", message.rstrip("."), remedy, people))
+
+
+def _refuse_unknown_people(said: dict[str, Any]) -> None:
+    """What is said about people or their attack, where nobody is listed."""
+    plain = {"draws": 1, "limit": 60.0, "samples": 0, "seed": 0, "presence": "auto", "compromised": ()}
+    message = "is for an attack on people, and no --population is given"
+    idle = [
+        Fault("R732", name, message, "give --population, or leave it out")
+        for name, value in said.items()
+        if name != "sensitive" and value not in (None, False) and value != plain.get(name)
+    ]
+    if idle:
+        raise InputError(idle)
 
 
 def _show_first_verdict(tables: list[str], sensitive: str | None, json: bool) -> None:
