@@ -158,7 +158,7 @@ def run_table(args: argparse.Namespace) -> None:
                 for _, line in published(tables, columns, m, form, args):
                     print(f"| {' | '.join((title, form, *line))} |", flush=True)
             except InfeasibleError as error:  # nobody may wait where nobody would be shown
-                print(f"| {title} | {form} | refused: {error.faults[0].what} |", flush=True)
+                print(f"| {title} | {form} | refused: {error.faults[0].message} |", flush=True)
 
 
 def run_speed(args: argparse.Namespace) -> None:

@@ -91,7 +91,7 @@ def _fitted(published: Published, where: str) -> Published:
 def read_published(source: Any, policy: Policy | None = None, options: ReadOptions = PLAIN) -> Published:
     """The same where two tables need not fit together; a pair of tables is (people, values)."""
     if hasattr(source, "certificate") and hasattr(source, "table"):  # a Release
-        return Published(source.table, source.counterfeits, source.values, source.tuples, ours=True)
+        return Published(source.table, source.counterfeits, source.values, getattr(source, "tuples", None), ours=True)
     if isinstance(source, tuple):
         people, values = (read_cells(table, policy, options) for table in source)
         return _two_tables("two tables", {PEOPLE: people, VALUES: values})
