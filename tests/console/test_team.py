@@ -17,7 +17,7 @@ import reveil
 from reveil.base.errors import InputError
 from reveil.serve import people as accounts
 from reveil.serve.app import create_app
-from reveil.serve.people import ROLES, People
+from reveil.serve.people import ROLES, Accounts
 from reveil.serve.place import Place
 from reveil.serve.security import Door
 from reveil.serve.visitors import ALL
@@ -47,10 +47,10 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(accounts, "PasswordHasher", lambda: hasher)
 
 
-def staffed(place: Place) -> People:
+def staffed(place: Place) -> Accounts:
     """An administrator, and somebody of each role in the series `own`."""
     place.lay_out()
-    people = People(place.state / "people.sqlite")
+    people = Accounts(place.state / "people.sqlite")
     people.found("root", PASSWORD)
     for role in ROLES:
         people.add(f"one-{role}")
@@ -100,7 +100,7 @@ def test_five_wrong_passwords_a_minute(tmp_path: Path, monkeypatch: pytest.Monke
 def test_four_eyes_need_two_people(tmp_path: Path) -> None:
     place = Place(tmp_path)
     place.lay_out()
-    people = People(place.state / "people.sqlite")
+    people = Accounts(place.state / "people.sqlite")
     people.found("root", PASSWORD)
     people.add("ann")
     for role in ("steward", "officer"):
@@ -185,7 +185,7 @@ def routes(app: Any) -> Iterator[str]:
 def test_every_route_says_who_may(office: tuple[Place, str, str]) -> None:
     """A route that nobody has thought about fails here."""
     place, *_ = office
-    app = create_app(place, Door(), (HOST,), "", People(place.state / "people.sqlite"))
+    app = create_app(place, Door(), (HOST,), "", Accounts(place.state / "people.sqlite"))
     assert set(routes(app)) == set(PERMITS)
 
 
@@ -193,7 +193,7 @@ def test_every_route_says_who_may(office: tuple[Place, str, str]) -> None:
 def test_who_may_what(office: tuple[Place, str, str], role: str, tmp_path: Path) -> None:
     """Each role on each route, in the series it was given for and in another one."""
     place, own, other = office
-    people = People(tmp_path / "people.sqlite")
+    people = Accounts(tmp_path / "people.sqlite")
     people.found("root", PASSWORD)
     people.add("visitor")
     if role != "nobody":
@@ -224,7 +224,7 @@ def test_who_may_what(office: tuple[Place, str, str], role: str, tmp_path: Path)
 
 
 @pytest.fixture
-def team(tmp_path: Path) -> Iterator[tuple[Console, People]]:
+def team(tmp_path: Path) -> Iterator[tuple[Console, Accounts]]:
     place = Place(tmp_path / "office")
     place.folder.mkdir()
     (place.folder / "own").mkdir()
@@ -257,7 +257,7 @@ def signed_in(browser: Any, console: Console) -> Callable[[str], Any]:
     return come
 
 
-def test_two_people_and_four_eyes(browser: Any, team: tuple[Console, People], tmp_path: Path) -> None:
+def test_two_people_and_four_eyes(browser: Any, team: tuple[Console, Accounts], tmp_path: Path) -> None:
     """Proposed, submitted, returned with a note, submitted again, signed by somebody else, revealed."""
     console, _ = team
     come = signed_in(browser, console)
@@ -303,7 +303,7 @@ def test_two_people_and_four_eyes(browser: Any, team: tuple[Console, People], tm
     assert PASSWORD not in log.path.read_text()
 
 
-def test_ann_cannot_sign_what_she_made(team: tuple[Console, People], tmp_path: Path) -> None:
+def test_ann_cannot_sign_what_she_made(team: tuple[Console, Accounts], tmp_path: Path) -> None:
     """Not even by sending the form herself: the ledger refuses, in the transaction that would note it."""
     console, _ = team
     series = reveil.open_series(console.place.folder / "own" / "reveil.toml")
@@ -325,7 +325,7 @@ def test_ann_cannot_sign_what_she_made(team: tuple[Console, People], tmp_path: P
 def test_the_first_administrator_invites(tmp_path: Path) -> None:
     place, door = Place(tmp_path), Door()
     place.lay_out()
-    people = People(place.state / "people.sqlite")
+    people = Accounts(place.state / "people.sqlite")
     app = create_app(place, door, (HOST,), "", people)
     with TestClient(app, base_url=f"http://{HOST}") as client:
         assert client.get("/", follow_redirects=False).headers["location"] == "/login"

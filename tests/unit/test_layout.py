@@ -175,3 +175,12 @@ def test_kernels_are_typed_and_take_few_things() -> None:
                 crowded.append(f"{path.name}: {node.name}")
     assert seen > 200
     assert not untyped and not crowded
+
+
+def test_a_class_name_means_one_thing() -> None:
+    places: dict[str, list[str]] = {}
+    for name, path in MODULES.items():
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(name)
+    assert not {name: where for name, where in places.items() if len(where) > 1}

@@ -38,7 +38,7 @@ USUAL = Fraction(1, 10)  # leaves from one release to the next, where the ledger
 
 
 @dataclass(frozen=True)
-class Pace:
+class Rates:
     """How people come and go from one release to the next."""
 
     leave: Fraction  # of those who are there
@@ -72,7 +72,7 @@ class Ahead:
 class Forecast:
     """The next releases, the one with the table given first."""
 
-    pace: Pace
+    pace: Rates
     releases: tuple[Ahead, ...]
 
     def to_dict(self) -> dict[str, Any]:
@@ -171,7 +171,7 @@ def _without_anchor(policy: Policy) -> Policy:
     return policy.model_copy(update={"output": output, "audit": audit})
 
 
-def _pace(series: Series, stated: Mapping[str, object]) -> Pace:
+def _pace(series: Series, stated: Mapping[str, object]) -> Rates:
     given: dict[str, Fraction] = {}
     faults: list[Fault] = []
     for name, value in stated.items():
@@ -188,15 +188,17 @@ def _pace(series: Series, stated: Mapping[str, object]) -> Pace:
     observed = _observed(series)
     if observed is None:
         leave = given.get("leave", USUAL)
-        usual = Pace(leave, Fraction(0), leave, "one in ten leaves and as many arrive; the ledger has nothing to go by")
+        usual = Rates(
+            leave, Fraction(0), leave, "one in ten leaves and as many arrive; the ledger has nothing to go by"
+        )
         observed = usual if "leave" not in given else replace(usual, source="as stated; as many arrive as leave")
     elif given:
         observed = replace(observed, source=f"{observed.source}; stated: {', '.join(given)}")
     rates = {name: given.get(name, getattr(observed, name)) for name in ("leave", "back", "arrive")}
-    return Pace(**rates, source=observed.source)
+    return Rates(**rates, source=observed.source)
 
 
-def _observed(series: Series) -> Pace | None:
+def _observed(series: Series) -> Rates | None:
     """Rates of the releases so far; None before there are two."""
     past = history_of(series.ledger) if series.begun else None
     if past is None or past.head < 2:
@@ -212,10 +214,10 @@ def _observed(series: Series) -> Pace | None:
         new += len(now - known)
         known |= now
     source = f"as in the {past.head} releases so far"
-    return Pace(Fraction(left, max(1, there)), Fraction(returned, max(1, away)), Fraction(new, max(1, there)), source)
+    return Rates(Fraction(left, max(1, there)), Fraction(returned, max(1, away)), Fraction(new, max(1, there)), source)
 
 
-def _tables(first: pl.DataFrame, policy: Policy, pace: Pace, seed: int) -> Iterator[pl.DataFrame]:
+def _tables(first: pl.DataFrame, policy: Policy, pace: Rates, seed: int) -> Iterator[pl.DataFrame]:
     """The table, and after it one for each further release."""
     rng = generator(seed, 9)
     here, away, number = first, first.head(0), 0

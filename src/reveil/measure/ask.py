@@ -22,7 +22,7 @@ from reveil.base.errors import Fault, brief, stop_if
 from reveil.base.text import plain_text
 from reveil.base.words import some
 from reveil.hierarchies.tree import Hierarchy
-from reveil.measure.overlaps import NEVER, SURELY, Part, parts_of
+from reveil.measure.overlaps import NEVER, SURELY, Fit, parts_of
 from reveil.policy.policy import PolicyLike, load_policy
 from reveil.published.format import COUNT, GROUP
 from reveil.published.notation import parse_cell
@@ -105,9 +105,9 @@ def ask(published: Any, where: Mapping[str, object], policy: PolicyLike | None =
 
 def _matching(
     table: pl.DataFrame, where: Mapping[str, object], trees: Mapping[str, Hierarchy]
-) -> tuple[pl.DataFrame, list[Part]]:
+) -> tuple[pl.DataFrame, list[Fit]]:
     """The group of each person, and the number of a kind of match; kinds are few, and multiply over columns."""
-    kinds: dict[Part, int] = {SURELY: 0}
+    kinds: dict[Fit, int] = {SURELY: 0}
     code = pl.Series(CODE, [0]).new_from_index(0, table.height)
     for name in (name for name in where if name in table.columns):
         parts = parts_of(table[name], where[name], trees.get(name))
@@ -140,7 +140,7 @@ class _Group:
     having: int
 
 
-def _by_group(lines: Any, kinds: list[Part]) -> list[_Group]:
+def _by_group(lines: Any, kinds: list[Fit]) -> list[_Group]:
     groups: dict[Any, _Group] = {}
     for group, code, people, total, having in lines:
         kind, old = kinds[code], groups.get(group, _Group(0, 0, Fraction(0), Fraction(0), total, having))

@@ -23,22 +23,22 @@ YEAR = re.compile(r"[12]\d{3}")
 
 
 @dataclass(frozen=True)
-class Part:
+class Fit:
     """Whether what a cell stands for meets a condition: surely, possibly, and with which chance."""
 
     surely: bool
     possibly: bool
     share: Fraction
 
-    def along(self, other: Part) -> Part:
+    def along(self, other: Fit) -> Fit:
         """Both conditions, on columns of their own."""
-        return Part(self.surely and other.surely, self.possibly and other.possibly, self.share * other.share)
+        return Fit(self.surely and other.surely, self.possibly and other.possibly, self.share * other.share)
 
 
-SURELY, NEVER = Part(True, True, Fraction(1)), Part(False, False, Fraction(0))
+SURELY, NEVER = Fit(True, True, Fraction(1)), Fit(False, False, Fraction(0))
 
 
-def parts_of(column: pl.Series, wanted: object, tree: Hierarchy | None = None) -> dict[Any, Part]:
+def parts_of(column: pl.Series, wanted: object, tree: Hierarchy | None = None) -> dict[Any, Fit]:
     """What each different cell of a published column has to do with a condition.
 
     >>> parts = parts_of(pl.Series(["[20-29]", "[30-39]", "31"]), "[25-34]")
@@ -78,16 +78,16 @@ def _text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def _usual(column: pl.Series, known: dict[Any, Part]) -> Part:
+def _usual(column: pl.Series, known: dict[Any, Fit]) -> Fit:
     """What may be anything matches as often as what is said."""
     counts = column.value_counts(name="\0rows").filter(pl.col(column.name).is_in(list(known), nulls_equal=True))
     rows = dict(counts.iter_rows())
     total = sum(rows.values())
     share = sum((known[text].share * times for text, times in rows.items()), Fraction(0)) / total if total else 1
-    return Part(False, True, Fraction(share))
+    return Fit(False, True, Fraction(share))
 
 
-def _part(cell: Cell, condition: Cell, value: Any) -> Part | None:
+def _part(cell: Cell, condition: Cell, value: Any) -> Fit | None:
     """None where the cell may be anything and the condition is not."""
     if condition.kind == "any":
         return SURELY
@@ -102,38 +102,38 @@ def _part(cell: Cell, condition: Cell, value: Any) -> Part | None:
     return SURELY if condition.covers(value) else NEVER
 
 
-def _elements(cell: Cell, condition: Cell) -> Part:
+def _elements(cell: Cell, condition: Cell) -> Fit:
     named: list[Hashable] = sorted(cell.values, key=str)
     parts = [SURELY if condition.covers(value) else NEVER for value in named]
-    parts += [_part(one, condition, one.text) or Part(False, True, Fraction(1, 2)) for one in cell.parts]
+    parts += [_part(one, condition, one.text) or Fit(False, True, Fraction(1, 2)) for one in cell.parts]
     share = sum((part.share for part in parts), Fraction(0)) / len(parts)
-    return Part(all(part.surely for part in parts), any(part.possibly for part in parts), share)
+    return Fit(all(part.surely for part in parts), any(part.possibly for part in parts), share)
 
 
-def _prefix(cell: Cell, condition: Cell) -> Part:
+def _prefix(cell: Cell, condition: Cell) -> Fit:
     prefix = cell.prefix or ""
     if condition.prefix is not None and prefix.startswith(condition.prefix):
         return SURELY
     wanted = condition.prefix if condition.prefix is not None else condition.text
     if not wanted.startswith(prefix):
         inside = [value for value in condition.values if str(value).startswith(prefix)]
-        return Part(False, bool(inside), Fraction(len(inside), DIGITS ** (len(cell.text) - len(prefix))))
-    return Part(False, True, Fraction(1, DIGITS ** (len(wanted) - len(prefix))))
+        return Fit(False, bool(inside), Fraction(len(inside), DIGITS ** (len(cell.text) - len(prefix))))
+    return Fit(False, True, Fraction(1, DIGITS ** (len(wanted) - len(prefix))))
 
 
-def _interval(cell: Cell, condition: Cell) -> Part:
+def _interval(cell: Cell, condition: Cell) -> Fit:
     """The part of an interval that a condition covers, by how many whole numbers or days, or by length."""
     if condition.kind != "interval" and not condition.parts:
         points = [point for point in map(_point, condition.values) if point is not None and cell.covers(point)]
         size = _size(cell.low, cell.high, _whole(cell))
         share = min(Fraction(1), len(set(points)) / size) if size else Fraction(0)
-        return Part(False, bool(points), share)
+        return Fit(False, bool(points), share)
     parts = [_between(cell, one) for one in condition.parts or (condition,)]
     share = min(Fraction(1), sum((part.share for part in parts), Fraction(0)))
-    return Part(any(part.surely for part in parts) or share == 1, any(part.possibly for part in parts), share)
+    return Fit(any(part.surely for part in parts) or share == 1, any(part.possibly for part in parts), share)
 
 
-def _between(cell: Cell, condition: Cell) -> Part:
+def _between(cell: Cell, condition: Cell) -> Fit:
     if condition.kind != "interval":
         return _interval(cell, condition)
     lows = [end for end in (cell.low, condition.low) if end is not None]
@@ -146,10 +146,10 @@ def _between(cell: Cell, condition: Cell) -> Part:
     if low == cell.low and high == cell.high:
         return SURELY
     if cell.low is None or cell.high is None:  # without an end nothing says how large it is
-        return Part(False, True, Fraction(1, 2))
+        return Fit(False, True, Fraction(1, 2))
     whole = _whole(cell) and _whole(condition)
     size, inside = _size(cell.low, cell.high, whole), _size(low, high, whole)
-    return Part(False, True, min(Fraction(1), inside / size) if size else Fraction(0))
+    return Fit(False, True, min(Fraction(1), inside / size) if size else Fraction(0))
 
 
 def _whole(cell: Cell) -> bool:

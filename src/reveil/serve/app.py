@@ -16,7 +16,7 @@ from reveil.base.errors import ConflictError, ReveilError
 from reveil.base.version import __version__
 from reveil.serve.drafts import Drafts
 from reveil.serve.log import Log
-from reveil.serve.people import People
+from reveil.serve.people import Accounts
 from reveil.serve.place import Place
 from reveil.serve.queue import Queue
 from reveil.serve.security import COOKIE, HEADERS, POLICY, SECURE_COOKIE, Door, foreign
@@ -56,7 +56,7 @@ class Guard:
         await (refusal or self._app)(scope, receive, _with_headers(send))
 
     def _permits(self, who: str) -> Mapping[str, frozenset[str]]:
-        team: People | None = self._state.team
+        team: Accounts | None = self._state.team
         return {ALL: EVERYTHING} if team is None else team.permits(who)
 
 
@@ -84,7 +84,7 @@ one, press Enter in that terminal, or start <code>reveil serve</code> again.</p>
 
 
 def create_app(
-    place: Place, door: Door, hosts: tuple[str, ...], who: str, team: People | None = None, *, secure: bool = False
+    place: Place, door: Door, hosts: tuple[str, ...], who: str, team: Accounts | None = None, *, secure: bool = False
 ) -> FastAPI:
     """The console of one person (`who`) in one folder, or that of a team. `secure`: a proxy gives it TLS."""
     place.lay_out()

@@ -7,7 +7,7 @@ import shutil
 
 from reveil.cli.shared import load_kernels
 from reveil.publish import open_series
-from reveil.serve.people import People
+from reveil.serve.people import Accounts
 from reveil.serve.place import Place
 from reveil.serve.visitors import ALL
 from reveil.simulation.scenario import Scenario
@@ -35,7 +35,7 @@ def furnish(place: Place) -> None:
     series.ledger.approval.require_four_eyes(True, by="root")
 
 
-def staff(people: People) -> dict[str, tuple[str, str]]:
+def staff(people: Accounts) -> dict[str, tuple[str, str]]:
     """A steward and an officer with random passwords; and an administrator whom nobody can be."""
     people.found("root", secrets.token_urlsafe(24))
     made = {"ann": ("steward", secrets.token_urlsafe(12)), "ben": ("officer", secrets.token_urlsafe(12))}

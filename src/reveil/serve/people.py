@@ -42,7 +42,7 @@ CREATE TABLE IF NOT EXISTS grants (name TEXT NOT NULL, series TEXT NOT NULL, rol
 
 
 @dataclass
-class People:
+class Accounts:
     """The accounts of one place."""
 
     path: Path

@@ -16,7 +16,7 @@ import uvicorn
 from reveil.base.errors import Fault, InputError
 from reveil.ledger.events import actor
 from reveil.serve.app import create_app
-from reveil.serve.people import People
+from reveil.serve.people import Accounts
 from reveil.serve.place import Place
 from reveil.serve.security import Door
 
@@ -31,7 +31,7 @@ def serve(
         own = bound.getsockname()[1]
         door = Door()
         place.lay_out()
-        people = People(place.state / "people.sqlite") if team or demo else None
+        people = Accounts(place.state / "people.sqlite") if team or demo else None
         hosts = (f"{LOOPBACK}:{own}", f"localhost:{own}", *names)
         app = create_app(place, door, hosts, actor(), people, secure=bool(names))
         if people is None:
@@ -47,7 +47,7 @@ def serve(
         uvicorn.Server(settings).run(sockets=[bound])
 
 
-def _say_accounts(people: People, door: Door, port: int, demo: bool, say: Callable[[str], None]) -> None:
+def _say_accounts(people: Accounts, door: Door, port: int, demo: bool, say: Callable[[str], None]) -> None:
     """How to come in: the first time by a link that makes an administrator, in a demo as either of two people."""
     address = f"http://{LOOPBACK}:{port}"
     if demo:

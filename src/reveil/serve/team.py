@@ -10,7 +10,7 @@ from starlette.concurrency import run_in_threadpool
 
 from reveil.base.errors import Fault, InputError
 from reveil.serve.forms import form_of, text
-from reveil.serve.people import ROLES, SHORTEST, People
+from reveil.serve.people import ROLES, SHORTEST, Accounts
 from reveil.serve.place import unknown
 from reveil.serve.publishing import state_of
 from reveil.serve.security import Door
@@ -21,9 +21,9 @@ from reveil.serve.visitors import ALL, insist
 router = APIRouter(include_in_schema=False)
 
 
-def people_of(request: Request) -> People:
+def people_of(request: Request) -> Accounts:
     """The accounts; a console for one person has none."""
-    people: People | None = request.app.state.team
+    people: Accounts | None = request.app.state.team
     if people is None:
         raise unknown("page", request.url.path)
     return people
@@ -111,12 +111,12 @@ async def new_link(request: Request) -> Response:
     return _with_link(request, people, name)
 
 
-def _with_link(request: Request, people: People, name: str) -> Response:
+def _with_link(request: Request, people: Accounts, name: str) -> Response:
     address = f"{request.base_url}welcome?key={request.app.state.door.link(name, 'welcome')}"
     return _shown(request, people, f"For {name}, once, within a quarter of an hour: {address}")
 
 
-def _shown(request: Request, people: People, link: str) -> Response:
+def _shown(request: Request, people: Accounts, link: str) -> Response:
     keys = request.app.state.place.series()
     listed = [(name, people.grants(name)) for name in people.names()]
     eyes = {key: state_of(request, key).four_eyes for key in keys}
@@ -159,7 +159,7 @@ async def four_eyes(request: Request, key: str) -> Response:
 
 async def insist_on_password(request: Request, who: str, given: str) -> None:
     """In a team, the password again before something is signed or revealed."""
-    people: People | None = request.app.state.team
+    people: Accounts | None = request.app.state.team
     if people is None:
         return
     if not await run_in_threadpool(people.check, who, given, address_of(request)):

@@ -62,7 +62,7 @@ ICD_PATTERN = r"^[A-TV-Z]\d[0-9AB](?:\.?[0-9A-Z]{1,4})?[+*!]?$"
 LOCAL_NUMBER = rf"{THOUSANDS}|^-?[0-9]+(?:[.,][0-9]+)?$"
 
 
-class Advice(NamedTuple):
+class RoleAdvice(NamedTuple):
     role: Role
     reason: str
     confidence: Confidence
@@ -70,52 +70,52 @@ class Advice(NamedTuple):
     rank: int = 0  # among those who could be the identifier
 
 
-def advise(look: Look) -> Advice:
+def advise(look: Look) -> RoleAdvice:
     """The first rule that knows the column decides; numbers that are not read as numbers are pointed out."""
     chosen = next(advice for rule in RULES if (advice := rule(look)) is not None)
     how = about_thousands(look.sample) if look.kind == "text" and look.shaped(LOCAL_NUMBER) else None
     return chosen._replace(reason=f"{chosen.reason} As numbers: {how}.") if how else chosen
 
 
-def _row_index(look: Look) -> Advice | None:
+def _row_index(look: Look) -> RoleAdvice | None:
     if look.values.name in INDEX_NAMES and counts_rows(look.values):
-        return Advice("drop", "It numbers the rows, as pandas writes its index.", "sure")
+        return RoleAdvice("drop", "It numbers the rows, as pandas writes its index.", "sure")
     return None
 
 
-def _unusable(look: Look) -> Advice | None:
+def _unusable(look: Look) -> RoleAdvice | None:
     if look.kind == "other":
-        return Advice("drop", "Its type (lists, times, binary data) cannot be generalised.", "sure")
+        return RoleAdvice("drop", "Its type (lists, times, binary data) cannot be generalised.", "sure")
     if look.facts.rows and look.facts.missing == look.facts.rows:
-        return Advice("drop", "It is empty in every row.", "sure")
+        return RoleAdvice("drop", "It is empty in every row.", "sure")
     return None
 
 
-def _unlabelled(look: Look) -> Advice | None:
+def _unlabelled(look: Look) -> RoleAdvice | None:
     """Values that could not be told from what Reveil itself publishes."""
     if look.kind == "text" and look.values.is_in(["*", ""]).any():
         reason = "Some values are empty or *, which stand for missing and for any value; rename them to use it."
-        return Advice("drop", reason, "likely")
+        return RoleAdvice("drop", reason, "likely")
     if look.values.dtype.is_float() and not look.values.drop_nulls().is_finite().all():
-        return Advice("drop", "Some values are not numbers or are infinite; make them missing to use it.", "likely")
+        return RoleAdvice("drop", "Some values are not numbers or are infinite; make them missing to use it.", "likely")
     return None
 
 
-def _contact(look: Look) -> Advice | None:
+def _contact(look: Look) -> RoleAdvice | None:
     if look.kind == "text" and look.days[0] is None:  # 01/02/2024 could be a telephone number
         for what, pattern in CONTACT_PATTERNS.items():
             if look.shaped(pattern):
-                return Advice("drop", f"Its values look like {what}: they name people directly.", "sure")
+                return RoleAdvice("drop", f"Its values look like {what}: they name people directly.", "sure")
     if look.named(CONTACTS):
         sure: Confidence = "sure" if look.facts.distinctness > 0.5 else "likely"
-        return Advice("drop", "By its name it says how to reach or find a person.", sure)
+        return RoleAdvice("drop", "By its name it says how to reach or find a person.", sure)
     own = set(look.words)
     if own & set(NAMES.split()) and own <= set(NAME_PARTS.split()):
-        return Advice("drop", "By its name it holds the names of people.", "sure")
+        return RoleAdvice("drop", "By its name it holds the names of people.", "sure")
     return None
 
 
-def _key(look: Look) -> Advice | None:
+def _key(look: Look) -> RoleAdvice | None:
     """A column that names each row or person: the best of them becomes the identifier."""
     facts, own = look.facts, set(look.words)
     if look.kind != "text" and not look.whole:
@@ -130,9 +130,9 @@ def _key(look: Look) -> Advice | None:
     if personal or again or (generic and facts.distinctness > 0.5) or counted:
         sure: Confidence = "sure" if facts.unique else "likely"
         reason = f"By its name it is the key of a person or row.{_repeats(facts)}"
-        return Advice("identifier", reason, sure, rank=rank)
+        return RoleAdvice("identifier", reason, sure, rank=rank)
     if full and look.kind == "text" and look.shaped(KEY_PATTERN) and not _known(look):
-        return Advice("identifier", "Nearly every row has a code of its own.", "likely", rank=rank)
+        return RoleAdvice("identifier", "Nearly every row has a code of its own.", "likely", rank=rank)
     return None
 
 
@@ -161,16 +161,16 @@ def _repeats(facts: Facts) -> str:
     return f" But {' and '.join(what)}: a release has one row per person." if what else ""
 
 
-def _prose(look: Look) -> Advice | None:
+def _prose(look: Look) -> RoleAdvice | None:
     if look.kind != "text":
         return None
     long = float(look.sample.str.len_chars().mean() or 0) > 40  # type: ignore[arg-type]
     if (long and look.facts.distinctness > 0.5) or (look.named(TEXTS) and look.facts.distinctness > 0.2):
-        return Advice("drop", "It is free text, which may say anything about anyone.", "sure" if long else "likely")
+        return RoleAdvice("drop", "It is free text, which may say anything about anyone.", "sure" if long else "likely")
     return None
 
 
-def _sensitive(look: Look) -> Advice | None:
+def _sensitive(look: Look) -> RoleAdvice | None:
     if look.kind == "date" or look.named(ZIPS):
         return None
     if look.kind == "text" and look.shaped(ICD_PATTERN) and (look.medical or look.subject == "health"):
@@ -178,14 +178,14 @@ def _sensitive(look: Look) -> Advice | None:
             "Its values look like ICD codes of diagnoses. If outsiders know it instead, make it quasi with "
             "prefixes = [3, 1]: disease, then chapter."
         )
-        return Advice("sensitive", reason, "likely", {"type": "category"})
+        return RoleAdvice("sensitive", reason, "likely", {"type": "category"})
     if look.subject is not None:
         reason = f"By its name it is about {look.subject}: what people would not want known."
         if look.kind == "number" and (look.facts.distinct or 0) > 20:
             reason += " Different numbers may still be close to each other: see `reveil explain epsilon-m`."
-        return Advice("sensitive", reason, "likely", {"type": _type(look)})
+        return RoleAdvice("sensitive", reason, "likely", {"type": _type(look)})
     if look.told is not None and not look.named(f"{CATEGORIES} {QUANTITIES}"):
-        return Advice("sensitive", f"Its values are words about {look.told}.", "likely", {"type": "category"})
+        return RoleAdvice("sensitive", f"Its values are words about {look.told}.", "likely", {"type": "category"})
     return None
 
 
@@ -196,7 +196,7 @@ def _type(look: Look) -> str:
     )
 
 
-def _date(look: Look) -> Advice | None:
+def _date(look: Look) -> RoleAdvice | None:
     birth = look.named(BIRTHS)
     days, other = look.days
     if days is not None and other is not None:
@@ -204,24 +204,24 @@ def _date(look: Look) -> Advice | None:
             f"Dates as text that could be {other}. To publish months or years of them, say which is first under "
             '[input], such as dates = "day-first", and give this column type = "date" and levels.'
         )
-        return Advice("drop", reason, "likely")
+        return RoleAdvice("drop", reason, "likely")
     if days is not None:
         low, high = days.min(), days.max()
         span = (high - low).days if isinstance(low, date) and isinstance(high, date) else 0
         reason = "A birth date is widely known." if birth else "Others may know a date such as a visit or a move."
         spec = {"type": "date", "levels": _levels(span, birth)}
-        return Advice(
+        return RoleAdvice(
             "quasi", f"{reason} The levels follow the span of the dates.", "sure" if birth else "likely", spec
         )
     if look.shaped(ISO_DATE) or look.shaped(PACKED_DATE):
         keep = [7, 4] if look.shaped(ISO_DATE) else [6, 4]
         reason = "Nearly all are dates, which others may know; their first characters are month and year."
-        return Advice("quasi", reason, "likely", {"type": "category", "prefixes": keep})
+        return RoleAdvice("quasi", reason, "likely", {"type": "category", "prefixes": keep})
     if look.kind == "text" and look.shaped(LOCAL_DATE):
         reason = "Dates as text, but not all of them; write them as YYYY-MM-DD to publish months or years of them."
-        return Advice("drop", reason, "likely")
+        return RoleAdvice("drop", reason, "likely")
     if birth and look.kind == "number":
-        return Advice("quasi", "A year or month of birth is widely known.", "sure", {"type": "number"})
+        return RoleAdvice("quasi", "A year or month of birth is widely known.", "sure", {"type": "number"})
     return None
 
 
@@ -234,7 +234,7 @@ def _levels(days: int, birth: bool) -> list[str]:
     return ["quarter", "year", "decade"] if days <= 15 * 366 and not birth else ["year", "decade"]
 
 
-def _postcode(look: Look) -> Advice | None:
+def _postcode(look: Look) -> RoleAdvice | None:
     if not look.named(ZIPS) or not (look.kind == "text" or look.values.dtype.is_integer()):
         return None
     if look.facts.low is not None and look.facts.low < 0:
@@ -245,49 +245,51 @@ def _postcode(look: Look) -> Advice | None:
     if first > 0 and not look.sample.str.contains("*", literal=True).any():
         spec["prefixes"] = list(range(first, max(first - 3, 0), -1))
     reason = "A postcode is widely known; its first characters stand for larger areas."
-    return Advice("quasi", reason, "sure", spec)
+    return RoleAdvice("quasi", reason, "sure", spec)
 
 
-def _common(look: Look) -> Advice | None:
+def _common(look: Look) -> RoleAdvice | None:
     """Traits that others know or can see, by the name of the column."""
     special = " Origin is special all the same (GDPR, article 9)." if stemmed(look.parts, ORIGIN) else ""
     if look.named(CATEGORIES) and look.kind != "date":
         ordered = look.kind == "number" and look.named(ORDERED)
         reason = f"Others know this about a person, or can see it.{special}"
-        return Advice("quasi", reason, "sure", {"type": "number" if ordered else "category"})
+        return RoleAdvice("quasi", reason, "sure", {"type": "number" if ordered else "category"})
     if look.named(QUANTITIES):
         reason = "Others know or can estimate this about a person."
-        return Advice("quasi", reason, "sure", {"type": "number" if look.kind == "number" else "category"})
+        return RoleAdvice("quasi", reason, "sure", {"type": "number" if look.kind == "number" else "category"})
     if (stemmed(look.parts, KNOWN) or special) and look.kind != "date":
-        return Advice("quasi", f"By its name others may know it, or see it.{special}", "likely", {"type": _type(look)})
+        return RoleAdvice(
+            "quasi", f"By its name others may know it, or see it.{special}", "likely", {"type": _type(look)}
+        )
     return None
 
 
-def _sample_weight(look: Look) -> Advice | None:
+def _sample_weight(look: Look) -> RoleAdvice | None:
     heavy = (
         look.named("weight gewicht poids peso") and (look.facts.high or 0) > HEAVIEST if look.kind == "number" else 0
     )
     if look.kind == "number" and (look.named(SAMPLE_WEIGHTS) or heavy):
         reason = "It looks like a weight of a survey: how many people a row stands for, which would name rows."
-        return Advice("drop", reason, "likely")
+        return RoleAdvice("drop", reason, "likely")
     return None
 
 
-def _unknown(look: Look) -> Advice:
+def _unknown(look: Look) -> RoleAdvice:
     """Caution first: what others might know is a quasi-identifier, what might name a row stays out."""
     names_rows = look.kind == "text" or look.whole
     if names_rows and look.facts.rows > 2 and look.facts.distinctness >= NEARLY_ALL:
         reason = "Nearly every row has its own value, so it may name people; a measurement could be quasi."
-        return Advice("drop", reason, "guess")
+        return RoleAdvice("drop", reason, "guess")
     coded = bool(set(look.words) & {"id", "code", "cat", "type"})  # numbers without an order
     kind = "category" if coded else _type(look)
     reason = "Not recognised, so others may know it; make it insensitive only when nobody outside can."
     if look.facts.distinct == 1:
         reason = "The same in every row now, but a later release may differ; treated as known to others."
-    return Advice("quasi", reason, "guess", {"type": kind})
+    return RoleAdvice("quasi", reason, "guess", {"type": kind})
 
 
-RULES: Sequence[Callable[[Look], Advice | None]] = (
+RULES: Sequence[Callable[[Look], RoleAdvice | None]] = (
     *(_row_index, _unusable, _contact, _key, _prose, _unlabelled, _sample_weight),
     *(_sensitive, _date, _postcode, _common, _unknown),
 )

@@ -19,7 +19,7 @@ from reveil.base.errors import Fault, InputError
 from reveil.hierarchies.files import read_paths
 from reveil.policy.column import Role
 from reveil.report.toml_text import inline, key
-from reveil.start.columns import Advice, Confidence, advise
+from reveil.start.columns import Confidence, RoleAdvice, advise
 from reveil.start.looks import Facts, Look, words
 from reveil.start.promises import needs_harmless, promise
 from reveil.start.vocabulary import CHANGING, PERIODS, SHORT_KEYS, named
@@ -82,7 +82,9 @@ def suggest(frame: pl.DataFrame) -> tuple[Suggestion, ...]:
     advices = _in_company(frame.columns, looks, [advise(look) for look in looks])
     ranks = [advice.rank if advice.role == "identifier" else -1 for advice in advices]
     if max(ranks, default=-1) < 0 and (place := _repeated_key(frame, looks, advices)) is not None:
-        advices[place] = Advice("identifier", "Its values come again from period to period, as people do.", "likely")
+        advices[place] = RoleAdvice(
+            "identifier", "Its values come again from period to period, as people do.", "likely"
+        )
         ranks[place] = 0
     chosen = ranks.index(max(ranks)) if ranks and max(ranks) >= 0 else -1
     for place, advice in enumerate(advices):
@@ -99,7 +101,7 @@ def suggest(frame: pl.DataFrame) -> tuple[Suggestion, ...]:
     )
 
 
-def _in_company(names: Sequence[str], looks: Sequence[Look], advices: Sequence[Advice]) -> list[Advice]:
+def _in_company(names: Sequence[str], looks: Sequence[Look], advices: Sequence[RoleAdvice]) -> list[RoleAdvice]:
     """What the other columns of a table tell about one: whose square or logarithm it is, what the table is about."""
     own = dict(zip(names, advices, strict=True))
     bases = [_base(name, names) for name in names]
@@ -120,7 +122,7 @@ def _in_company(names: Sequence[str], looks: Sequence[Look], advices: Sequence[A
     return result
 
 
-def _says_nothing(look: Look, advice: Advice) -> bool:
+def _says_nothing(look: Look, advice: RoleAdvice) -> bool:
     unknown = advice.role == "quasi" and advice.confidence == "guess"
     return unknown and look.kind in ("number", "flag") and not look.named(PERIODS)
 
@@ -132,7 +134,7 @@ def _base(name: str, names: Sequence[str]) -> str | None:
     return next((base for base in tries if base != name and base in names), None)
 
 
-def _repeated_key(frame: pl.DataFrame, looks: Sequence[Look], advices: Sequence[Advice]) -> int | None:
+def _repeated_key(frame: pl.DataFrame, looks: Sequence[Look], advices: Sequence[RoleAdvice]) -> int | None:
     """A column of codes that, with a period, names each row: a table of several releases of the same people."""
     rows = frame.height
     periods = [

@@ -43,7 +43,7 @@ class Active(NamedTuple):
     head: I64
 
 
-class Log(NamedTuple):
+class StepLog(NamedTuple):
     """What was taken off each row, newest first: the step, and how often."""
 
     head: I64  # of each row; -1 at the end
@@ -220,13 +220,13 @@ def eliminate(start: I64, col: I64, right: I64, columns: int, limit: int) -> tup
         order.append(r)
         chosen.append(c)
     left = np.array([r for r in range(rows) if active[r] and len(cols[r]) > 0], dtype=np.int64)
-    log = Log(log_head, np.array(log_link), np.array(log_step), np.array(log_times))
+    log = StepLog(log_head, np.array(log_link), np.array(log_step), np.array(log_times))
     return packed(order, chosen, scale, right, cols, vals, log), left, work
 
 
 @kernel
 def packed(
-    order: list[int], chosen: list[int], scale: list[int], right: I64, cols: list[I64], vals: list[I64], log: Log
+    order: list[int], chosen: list[int], scale: list[int], right: I64, cols: list[I64], vals: list[I64], log: StepLog
 ) -> Parts:
     """The steps as flat arrays."""
     log_head, log_link, log_step, log_times = log

@@ -27,7 +27,7 @@ TABLE = "boxes"
 
 
 @dataclass(frozen=True, eq=False)
-class Crowds:
+class BoxCrowds:
     """For each person ever shown: how many people of the series fit all their boxes, themselves among them."""
 
     sizes: I64
@@ -53,7 +53,7 @@ class Crowds:
         )
 
 
-def crowds_of(ledger: Ledger) -> Crowds | None:
+def crowds_of(ledger: Ledger) -> BoxCrowds | None:
     """The crowds of a series whose releases show people in boxes; None where none does."""
     records = [record for record in ledger.records() if f"memory/{TABLE}.parquet" in record.manifest]
     releases = [ledger.memory(record.number, TABLE) for record in records]
@@ -65,7 +65,7 @@ def crowds_of(ledger: Ledger) -> Crowds | None:
     return together(releases) if releases else None
 
 
-def together(releases: Sequence[pl.DataFrame]) -> Crowds:
+def together(releases: Sequence[pl.DataFrame]) -> BoxCrowds:
     """From who was in which box (person, box) in each release.
 
     >>> first = pl.DataFrame({"person": [0, 1, 2, 3], "box": [0, 0, 0, 0]})
@@ -84,4 +84,4 @@ def together(releases: Sequence[pl.DataFrame]) -> Crowds:
         trail = np.unique(trail * width + now, return_inverse=True)[1].astype(np.int64)
         least = min(least, int(np.bincount(box).min(initial=people))) if len(box) else least
     mine = trail[seen]
-    return Crowds(np.bincount(mine, minlength=int(mine.max(initial=0)) + 1)[mine], least)
+    return BoxCrowds(np.bincount(mine, minlength=int(mine.max(initial=0)) + 1)[mine], least)

@@ -22,7 +22,7 @@ Group = tuple[Sequence[Hashable], Sequence[Hashable]]  # people known to be in i
 
 
 @dataclass(frozen=True)
-class Reading:
+class TableReading:
     """How released tables were read, and what matching them with the population came to."""
 
     column: str  # the sensitive column that is looked at
@@ -63,7 +63,7 @@ class Observed:
     cell_rows: I64
     quasi: pl.DataFrame | None = None  # of each appearance, where they are known
     unmatched: int = 0  # people of the population who fit no group of any release
-    reading: Reading | None = None  # of released tables
+    reading: TableReading | None = None  # of released tables
     column: str | None = None  # the sensitive column that it is about, where that is known
 
     @cached_property

@@ -21,7 +21,7 @@ from reveil.audit.input.columns import Columns, columns_of, numbered
 from reveil.audit.input.knowledge import person_priors
 from reveil.audit.input.locate import Places, locate
 from reveil.audit.input.matching import Notations, match
-from reveil.audit.input.observed import Observed, Reading, assemble
+from reveil.audit.input.observed import Observed, TableReading, assemble
 from reveil.audit.settings import Presence
 from reveil.background.loading import load_hierarchies
 from reveil.background.prior import load as load_priors
@@ -137,9 +137,9 @@ class Matched:
         fits = np.concatenate([self.fitted[at].person for at in shown])
         return quasi.select(self.columns.known), len(np.setdiff1d(first["\0person"], fits))
 
-    def _reading(self, column: str, shown: Sequence[int], seen: Observed) -> Reading:
+    def _reading(self, column: str, shown: Sequence[int], seen: Observed) -> TableReading:
         fits = [self.fitted[at] for at in shown]
-        return Reading(
+        return TableReading(
             column=column,
             others=tuple(name for name in self.columns.sensitive if name != column),
             identifier=self.columns.identifier,

@@ -14,7 +14,7 @@ import polars as pl
 
 from reveil.audit.infer.infer import Inference
 from reveil.audit.infer.sample import Sampled
-from reveil.audit.input.boxes import Crowds
+from reveil.audit.input.boxes import BoxCrowds
 from reveil.audit.input.knowledge import Adversary
 from reveil.audit.input.left_out import Telling
 from reveil.audit.input.observed import Observed
@@ -50,7 +50,7 @@ class Audit:
     asked: tuple[int, ...] = ()  # people who were asked about, by number
     allowed: int | None = None  # people who may be known in the terms of the promise; None: it has no terms
     telling: Telling | None = None  # what being left out tells, where it is known who was put in
-    crowds: Crowds | None = None  # own series in boxes of people: what these tell over all releases
+    crowds: BoxCrowds | None = None  # own series in boxes of people: what these tell over all releases
     followed: Followed | None = None  # rows that were followed by columns that nobody protects
     also: tuple[Audit, ...] = ()  # of other columns that may be sensitive
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reveil.audit.input.observed import Observed, Reading
+from reveil.audit.input.observed import Observed, TableReading
 from reveil.base.words import agree, some, some_people
 
 
@@ -14,7 +14,7 @@ def reading_texts(o: Observed) -> tuple[str, ...]:
     return tuple(text for text in texts if text)
 
 
-def _columns(reading: Reading) -> str:
+def _columns(reading: TableReading) -> str:
     known = list(dict.fromkeys(name for names in reading.quasi for name in names))
     text = (
         f"Columns: {reading.column!r} is taken as sensitive, {', '.join(known)} as known of everybody, and "
@@ -28,7 +28,7 @@ def _columns(reading: Reading) -> str:
     return text
 
 
-def _missing(reading: Reading) -> list[str]:
+def _missing(reading: TableReading) -> list[str]:
     """Releases that lack a column which others have."""
     every = list(dict.fromkeys(name for names in reading.quasi for name in names))
     texts = [
@@ -42,7 +42,7 @@ def _missing(reading: Reading) -> list[str]:
     return texts
 
 
-def _labels(reading: Reading) -> str:
+def _labels(reading: TableReading) -> str:
     """How labels of releases were given to tables, where they are no numbers from 1 on."""
     if all(name == str(n) for n, name in enumerate(reading.releases, 1)) or reading.without:
         return ""
@@ -50,7 +50,7 @@ def _labels(reading: Reading) -> str:
     return f"Releases by the column release of the population: {pairs}."
 
 
-def _placed(reading: Reading, o: Observed) -> str:
+def _placed(reading: TableReading, o: Observed) -> str:
     how = "by their quasi-identifiers"
     if reading.overlaps:
         how += f" and by counting ({some(reading.overlaps, 'release has', 'releases have')} groups that overlap)"
@@ -61,7 +61,7 @@ def _placed(reading: Reading, o: Observed) -> str:
     return text
 
 
-def _strangers(reading: Reading) -> str:
+def _strangers(reading: TableReading) -> str:
     if not reading.strangers:
         return "Every row fits somebody of the population."
     have = agree(reading.strangers, "row fits", "rows fit")

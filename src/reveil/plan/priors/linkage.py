@@ -14,7 +14,7 @@ from reveil.plan.priors.odds import Odds, accepts
 LARGEST = 4  # groups grow to at most this many times the size they need
 
 
-class Space(NamedTuple):
+class RowSpace(NamedTuple):
     """Where rows lie, what boxes cost, and which value each row has."""
 
     trees: Trees
@@ -43,7 +43,7 @@ def box_for(columns: int) -> Box:
 
 
 @kernel
-def added_loss(space: Space, row: int, box: Box) -> float:
+def added_loss(space: RowSpace, row: int, box: Box) -> float:
     """Loss per row of a box when one more row is in it."""
     trees, low, high, loss = space.trees, box.low, box.high, 0.0
     for c in range(len(low)):
@@ -67,7 +67,7 @@ def begin_box(positions: I32, row: int, box: Box) -> None:
 
 
 @kernel
-def deal_segments(space: Space, rows: I64, bounds: I64, bases: I64, size: int, window: int, group: I64) -> None:
+def deal_segments(space: RowSpace, rows: I64, bounds: I64, bases: I64, size: int, window: int, group: I64) -> None:
     """Deal each segment rows[bounds[i]:bounds[i + 1]]; its groups are numbered from bases[i]."""
     top = space.codes.max() + 1
     count, seen = np.zeros(top, dtype=np.int64), np.full(top, -1, dtype=np.int64)
@@ -89,7 +89,7 @@ def count_due(codes: I32, rows: I64, following: I64, start: int, count: I64, see
 
 
 @kernel
-def deal(space: Space, rows: I64, size: int, window: int, group: I64, fresh: int, count: I64, seen: I64) -> None:
+def deal(space: RowSpace, rows: I64, size: int, window: int, group: I64, fresh: int, count: I64, seen: I64) -> None:
     """Part rows of one kind into groups of at least `size` different values, numbered from `fresh`.
 
     No value may occur in more than len(rows) // size of them. With g groups still to make, a value that is
@@ -145,7 +145,7 @@ def apart(odds: Odds, a: int, b: int) -> float:
 
 
 @kernel
-def link(odds: Odds, space: Space, rows: I64, window: int, group: I64, fresh: int) -> int:
+def link(odds: Odds, space: RowSpace, rows: I64, window: int, group: I64, fresh: int) -> int:
     """Merge single rows into groups from the bottom up: the next row is the nearest in odds and box whose
     value is new.
 
@@ -195,7 +195,7 @@ def link(odds: Odds, space: Space, rows: I64, window: int, group: I64, fresh: in
 
 
 @kernel
-def nearest(odds: Odds, space: Space, rest: Rest, members: I64, taken: int, box: Box, seed: int, window: int) -> int:
+def nearest(odds: Odds, space: RowSpace, rest: Rest, members: I64, taken: int, box: Box, seed: int, window: int) -> int:
     """The row of the list that costs least to add, among the window on both sides of the seed; -1 when there
     is none.
     """
@@ -226,7 +226,7 @@ def is_new(codes: I32, members: I64, n: int, row: int) -> bool:
 
 
 @kernel
-def join(odds: Odds, space: Space, loose: I64, starts: I64, listed: I64, reach: int, group: I64) -> int:
+def join(odds: Odds, space: RowSpace, loose: I64, starts: I64, listed: I64, reach: int, group: I64) -> int:
     """Let loose rows into groups that stay acceptable with them; returns how many found a home.
 
     Groups are listed end to end in `listed`, ordered by odds; each row tries the `reach` groups around those

@@ -201,8 +201,8 @@ class _Grouping:
     def _deal(self, rows: Rows, bounds: Rows, bases: Rows) -> None:
         linkage.deal_segments(self._space(), rows, bounds, bases, self.size, WINDOW, self.group)
 
-    def _space(self) -> linkage.Space:
-        return linkage.Space(self.trees, self.encoded.positions, self.codes)
+    def _space(self) -> linkage.RowSpace:
+        return linkage.RowSpace(self.trees, self.encoded.positions, self.codes)
 
     def link(self, rows: Rows) -> None:
         if len(rows):

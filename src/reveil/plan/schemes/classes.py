@@ -66,7 +66,7 @@ class Labels(NamedTuple):
     size: I64
 
 
-class Classes(NamedTuple):
+class CountedClasses(NamedTuple):
     """Different rows in the order of their classes: where each class ends, and how many rows of the table it has."""
 
     rows: Rows
@@ -151,9 +151,9 @@ def failing(counted: Tally, ids: I32, count: int, tests: Tests) -> tuple[Flags, 
     return bad, sizes
 
 
-def _in_order(counted: Tally, ids: I32, count: int, sizes: I64) -> Classes:
+def _in_order(counted: Tally, ids: I32, count: int, sizes: I64) -> CountedClasses:
     ends = np.cumsum(np.bincount(ids, minlength=count))
-    return Classes(counted.rows, counted.weight, np.argsort(ids, kind="stable"), ends, sizes)
+    return CountedClasses(counted.rows, counted.weight, np.argsort(ids, kind="stable"), ends, sizes)
 
 
 def least_withheld(counted: Tally, ids: I32, count: int, sizes: I64, tests: Tests, slack: float) -> float:
@@ -169,7 +169,7 @@ def least_withheld(counted: Tally, ids: I32, count: int, sizes: I64, tests: Test
 
 
 @bare_kernel
-def count_codes(classes: Classes, begin: int, end: int, column: int, count: I64, work: I64) -> int:
+def count_codes(classes: CountedClasses, begin: int, end: int, column: int, count: I64, work: I64) -> int:
     """Count the codes of one class in a column; those that occur are put into `work`. Returns how many they are."""
     weight, order, touched = classes.weight, classes.order, 0
     for j in range(begin, end):
@@ -182,7 +182,7 @@ def count_codes(classes: Classes, begin: int, end: int, column: int, count: I64,
 
 
 @bare_kernel
-def bound_withheld(tests: Tests, classes: Classes, slack: float, gone: F64, count: I64, work: I64) -> None:
+def bound_withheld(tests: Tests, classes: CountedClasses, slack: float, gone: F64, count: I64, work: I64) -> None:
     """Raise `gone` of each class to what its sensitive values tell."""
     begin, ends = 0, classes.ends
     for g in range(len(ends)):
@@ -221,7 +221,7 @@ def beyond(tests: Tests, test: int, count: I64, work: I64, touched: int, size: i
 
 
 @bare_kernel
-def judge(tests: Tests, classes: Classes, bad: Flags, count: I64, work: I64) -> None:
+def judge(tests: Tests, classes: CountedClasses, bad: Flags, count: I64, work: I64) -> None:
     """Mark the classes whose sensitive values fail a test."""
     begin, ends = 0, classes.ends
     for g in range(len(ends)):
