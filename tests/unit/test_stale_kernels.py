@@ -25,3 +25,11 @@ def test_compiled_code_goes_when_modules_move_and_stays_otherwise(tmp_path: Path
     forget_stale_code.cache_clear()
     forget_stale_code(package)
     assert not cached.exists()
+
+    begin = "from reveil.base.kernels import kernel\n"
+    for name, kept in (("Old", False), ("Old", True), ("New", False)):
+        (package / "plan" / "parts.py").write_text(f"{begin}class {name}(NamedTuple):\n")
+        cached.write_text("compiled")
+        forget_stale_code.cache_clear()
+        forget_stale_code(package)
+        assert cached.exists() == kept

@@ -4,13 +4,15 @@ Kernels take plain arrays and named tuples of arrays, release the interpreter lo
 (NUMBA_DISABLE_JIT=1) that the tests compare them with.
 
 Numba, when it loads a compiled function, looks for the classes it was compiled for before it notices that a source has
-changed. Where a new version has moved such a class that fails; so code of another version is thrown away first.
+changed. Where a new version has moved or renamed such a class that fails; so code of another version is thrown away
+first.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cache
@@ -79,11 +81,12 @@ def _sources(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
 
 
 def _kernel_modules(package: Path) -> Iterator[str]:
-    """Modules that have kernels, or what kernels are compiled for."""
+    """Modules that have kernels, or what kernels are compiled for, with the names of these classes."""
     for path in package.rglob("*.py"):
         text = path.read_bytes()
         if any(mark in text for mark in MARKS):
-            yield path.relative_to(package).as_posix()
+            classes = b" ".join(re.findall(rb"^class (\w+)\(NamedTuple\)", text, re.MULTILINE)).decode()
+            yield f"{path.relative_to(package).as_posix()} {classes}"
 
 
 def _digest(lines: Iterable[str]) -> str:
