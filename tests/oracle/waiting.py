@@ -70,6 +70,8 @@ def in_crowds(m, known, tau):
                 waiting = pool
             if len(pool) >= m:
                 crowds.append(set(pool))
+                if old and len(fresh) >= m and set(fresh) <= set(waiting):  # they were tried without the crowd, too
+                    crowds.append(set(fresh))
                 crowded |= set(waiting)
         return tuple(cohorts), tuple(sorted(crowded))
 

@@ -106,6 +106,33 @@ def rule_of(series, steps):
     return [{name for name, g in zip(table["name"], release.groups, strict=True) if g >= 0} for table, release in steps]
 
 
+def test_a_second_wave_that_does_not_fit_alone_is_known_as_such(tmp_path):
+    """Five wait, then eight, of whom the last three do not fit by themselves: who counts only the eight gives 17/45."""
+    policy = {**POLICY, "guarantee": {**POLICY["guarantee"], "m": 3, "compromised": 0, "tau": "1/3"}}
+    series = reveil.open_series(policy, tmp_path / "home")
+    standing, held = people("XYZ", "abc"), "abbcdaacb"
+    series.publish(standing)
+    for count in (5, 8, 9):
+        table = standing.vstack(people("123456789"[:count], held[:count]))
+        made = series.publish(table, new_people=True)
+        assert (made.groups[3:] < 0).all()  # as one cohort of nine they would be above 1/3
+    cohorts, _ = waiting.in_crowds(3, 0, Fraction(1, 3))((5, 3, 1), ["abcd".index(value) for value in held])
+    assert cohorts == ()
+    history = series.history()
+    from reveil.verify.waiting import who_waits
+
+    shown = pl.DataFrame({"person": range(3, 12), "group": [0] * 9, "illness": list(held)})
+    assert who_waits(shown, history, load_policy(policy)).shown == 9  # the judge would not let them pass
+
+
+def test_waves_are_enumerated():
+    """The settings in which a second wave waits: nobody is above the promise with the rule as it is."""
+    for batches, values, m in (((2, 3, 1), 2, 2), ((3, 3, 1), 3, 2), ((3, 2, 2), 2, 2), ((4, 3, 1), 2, 3)):
+        tau = Fraction(1, m)
+        worst, _ = waiting.beliefs(batches, values, even(values), waiting.in_crowds(m, 0, tau), 0)
+        assert worst <= tau
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_the_program_does_what_the_rule_says(tmp_path, seed):
     """Random small series against the oracle's rule, release by release: who is shown and who waits."""

@@ -80,6 +80,8 @@ class _Past:
         waiting = (pool & away) - self.chosen
         if together and waiting and len(pool) >= self.enough:
             self.crowds.append(pool)
+            if fresh != pool and fresh <= away and len(fresh) >= self.enough:  # nor do they fit without the crowd
+                self.crowds.append(fresh)
             self.crowded |= waiting
         self.published |= here
 

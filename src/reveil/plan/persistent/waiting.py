@@ -33,7 +33,7 @@ LARGEST = 400  # people of a crowd whose chance is computed; a larger one stays 
 
 @dataclass(frozen=True, eq=False)
 class Crowd:
-    """Everybody who waited in one release, though they were enough for a group."""
+    """People of whom it is told that they did not fit: all who waited in a release, or its newcomers by themselves."""
 
     people: I64  # numbers, ascending
 
@@ -71,9 +71,16 @@ def waited_before(history: History, persons: I64, guarantee: Guarantee) -> Waite
             told[person[left]] = True
         if release in history.waits and (new & ~shown & ~told[person]).any() and int(new.sum()) >= least:
             crowds.append(Crowd(np.sort(person[new])))
+            if _were_tried_alone(fresh, left, new, least):
+                crowds.append(Crowd(np.sort(person[fresh])))
             crowded[person[new & ~shown]] = True
         published[person[shown]] = True
     return Waited(told[persons], (crowded & ~published)[persons], crowds)
+
+
+def _were_tried_alone(fresh: Bools, left: Bools, new: Bools, least: int) -> bool:
+    """Whether newcomers beside a crowd, enough for a group, all wait: then they do not fit by themselves either."""
+    return bool((new & ~fresh).any() and fresh.sum() == left.sum() >= least)
 
 
 def told_by_waiting(history: History, persons: I64, guarantee: Guarantee) -> Bools:
