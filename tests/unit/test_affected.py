@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from reveil.base.errors import InputError
 from reveil.jobs.specs import AffectedSpec
 from reveil.publish import open_series
 from support import cli
@@ -42,6 +43,8 @@ def test_who_waits_is_named_with_the_reason(tmp_path: Path) -> None:
     assert set(listed(POLICY, tmp_path / "home", second, 2)) == {"d", "e"}
     found = AffectedSpec(POLICY, people("abcd", "xyzx"), None, tmp_path / "home").run()
     assert [person for person, _, _ in found.people] == ["d"] and found.strangers == 4
+    with pytest.raises(InputError, match=r"R541.*not the table of release 2: 3 people of it were not in that table"):
+        listed(POLICY, tmp_path / "home", third, 2)
 
 
 def test_who_is_out_for_good_is_told_apart(tmp_path: Path) -> None:

@@ -219,6 +219,7 @@ def show(
     ] = None,
     policy: PolicyFile = POLICY,
     home: Home = None,
+    accept: Accept = "",
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -228,9 +229,11 @@ def show(
     from reveil.jobs.results import release_of
 
     if affected is not None:
-        listed = AffectedSpec(policy, affected, number, home).run()
+        listed = AffectedSpec(policy, affected, number, home, accepted(accept)).run()
         terminal.say_json(listed.to_dict()) if json else terminal.say("\n".join(listed.lines()))
         return
+    if accept:
+        raise InputError(Fault("R732", "accept", "means nothing without --affected TABLE", "leave it out"))
     past = settle_and_look_back(policy, home)
     say_past(policy, past, quiet)
     release = release_of(past, number)

@@ -5,6 +5,7 @@ The ledger knows people by keyed hashes alone, so that the table is needed to na
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from reveil.base.arrays import I64
+from reveil.base.errors import Fault, InputError
 from reveil.base.text import plain_text
 from reveil.base.words import some_people
 from reveil.guarantees.lasting import ManyValues
@@ -49,18 +51,24 @@ class Affected:
         head = f"{some_people(len(self.people))} of this table are not shown by release {self.number}"
         more = [f"{some_people(self.strangers)} more are not in this table."] if self.strangers else []
         named = [f"  {person}: {state} ({reason})" for person, state, reason in self.people]
-        return [f"{head}. This names people: it is for you alone.", *named, *more]
+        alone = " This names people: it is for you alone." if self.people else ""
+        return [f"{head}.{alone}", *named, *more]
 
 
-def affected_by(past: Past, number: int | None, table: Any) -> Affected:
+def affected_by(past: Past, number: int | None, table: Any, accept: Sequence[str] = ()) -> Affected:
     """The people of a table whom a release (the latest) does not show."""
     release = release_of(past, number)
     assert release.number is not None
     history, policy = history_of(past.ledger), past.policy
-    _, frame = read_prepared(table, policy, series=True, types=history.types)
+    _, frame = read_prepared(table, policy, series=True, types=history.types, accept=accept)
     persons = history.number(hashes_of(frame, past.ledger.key, policy))
-    members = history.members.filter((pl.col("release") == release.number) & (pl.col("group") < 0))
-    away = members["person"].cast(pl.Int64).to_numpy()
+    members = history.members.filter(pl.col("release") == release.number)
+    strange = int((~np.isin(persons, members["person"].cast(pl.Int64).to_numpy())).sum())
+    if strange:
+        message = f"is not the table of release {release.number}: {some_people(strange)} of it were not in that table"
+        remedy = f"name the table that release {release.number} was made from, or the release of this table"
+        raise InputError(Fault("R541", "table", message, remedy, strange))
+    away = members.filter(pl.col("group") < 0)["person"].cast(pl.Int64).to_numpy()
     rows = np.flatnonzero(np.isin(persons, away))
     told = _told(history.until(release.number + 1), persons[rows], policy, dict(release.certificate.withheld))
     assert policy.identifier is not None  # or there would be no series

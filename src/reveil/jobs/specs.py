@@ -214,12 +214,13 @@ class AffectedSpec(Spec):
     table: Any
     number: int | None = None
     home: str | Path | None = None
+    accept: tuple[str, ...] = ()
 
     def run(self, progress: Progress = silent) -> Affected:
         from reveil.jobs.affected import affected_by
         from reveil.jobs.past import settle_and_look_back
 
-        return affected_by(settle_and_look_back(self.policy, self.home), self.number, self.table)
+        return affected_by(settle_and_look_back(self.policy, self.home), self.number, self.table, self.accept)
 
 
 @dataclass(frozen=True, repr=False)

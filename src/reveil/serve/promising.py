@@ -32,7 +32,8 @@ def promise(request: Request, token: str) -> Response:
     draft = own_draft(request, token)
     all_sensitive = [name for name, column in draft["columns"].items() if column["role"] == "sensitive"]
     sensitive = all_sensitive[0] if all_sensitive else ""
-    bars: list[Any] = next((one["bars"] for one in looked(request, draft)["columns"] if one["column"] == sensitive), [])
+    columns = looked(request, draft)["columns"]
+    bars: list[Any] = next((one["bars"] for one in columns if one["column"] == sensitive), [])
     # Ranges of numbers are no values; of several columns each has harmless values of its own.
     named = len(all_sensitive) == 1 and draft["columns"][sensitive].get("kind") == "text"
     answers = {**ANSWERS, **draft.get("promise", {})}
@@ -45,6 +46,7 @@ def promise(request: Request, token: str) -> Response:
         "RARE": RARE,
         "bars": bars,
         "rows": rows,
+        "share": max((one["top_share"] for one in columns if one["column"] in all_sensitive), default=None),
         "named": named,
     }
     told |= {"answers": answers, "said": said, "faults": faults, "sensitive": " and ".join(all_sensitive)}

@@ -89,8 +89,10 @@ def _run(folder: Path, hospital: Scenario) -> None:
     say(f"  a report to read    {folder / 'home' / 'releases' / '0003' / 'private' / 'report.html'}")
     say(f"  the ways compared   {drawn}")
     say(f"  the policy          {folder / 'input' / 'reveil.toml'}")
-    say("  with your own table reveil init TABLE.csv, then reveil plan and reveil publish")
-    say("  in the browser      reveil serve --demo")
+    called = "reveil" if shutil.which("reveil") else sys.argv[0]  # as it can be pasted
+    say(f"  the series so far   {called} history -p {folder / 'input' / 'reveil.toml'} --home {folder / 'home'}")
+    say(f"  with your own table {called} init TABLE.csv, then {called} plan and {called} publish")
+    say(f"  in the browser      {called} serve --demo")
 
 
 def _renew(folder: Path) -> None:
