@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from reveil.base.errors import Fault, InputError
 from reveil.base.progress import Progress, silent
 from reveil.jobs.approval_specs import AcceptSpec, ProposalsSpec, ProposeSpec, WithdrawSpec
-from reveil.jobs.spec import Spec, is_optional
+from reveil.jobs.spec import NextReleaseSpec, ReleaseAloneSpec, Spec, is_optional
 
 if TYPE_CHECKING:
     from reveil.audit.audit import Audit
@@ -56,23 +56,13 @@ def load_spec(content: Mapping[str, Any]) -> Spec:
 
 
 @dataclass(frozen=True, repr=False)
-class PlanSpec(Spec):
+class PlanSpec(NextReleaseSpec):
     """What would be published next, and what it would cost. Changes nothing."""
 
     job: ClassVar[str] = "plan"
-    table: Any
-    policy: Any
-    home: str | Path | None = None
-    seed: int | None = None
-    new_people: bool = False
-    accept: Sequence[str] = ()
 
     def run(self, progress: Progress = silent) -> Preview:
-        from reveil.publish import open_series
-
-        series = open_series(self.policy, self.home)
-        meant: dict[str, Any] = {"new_people": self.new_people, "accept": self.accept}
-        return series.plan(self.table, seed=self.seed, progress=progress, forms=True, **meant)
+        return self.series().plan(self.table, progress=progress, forms=True, **self.meant())
 
 
 @dataclass(frozen=True, repr=False)
@@ -120,42 +110,25 @@ class AdviceSpec(Spec):
 
 
 @dataclass(frozen=True, repr=False)
-class PublishSpec(Spec):
+class PublishSpec(NextReleaseSpec):
     """One more release of a series: planned, verified, recorded, revealed."""
 
     job: ClassVar[str] = "publish"
-    table: Any
-    policy: Any
-    home: str | Path | None = None
-    seed: int | None = None
-    new_people: bool = False
-    accept: Sequence[str] = ()
 
     def run(self, progress: Progress = silent) -> Release:
-        from reveil.publish import open_series
-
-        series = open_series(self.policy, self.home)
-        meant: dict[str, Any] = {"new_people": self.new_people, "accept": self.accept}
-        return series.publish(self.table, seed=self.seed, progress=progress, **meant)
+        return self.series().publish(self.table, progress=progress, **self.meant())
 
 
 @dataclass(frozen=True, repr=False)
-class AnonymizeSpec(Spec):
+class AnonymizeSpec(ReleaseAloneSpec):
     """One release of one table, without memory."""
 
     job: ClassVar[str] = "anonymize"
-    table: Any
-    policy: Any
-    seed: int | None = None
-    out: str | Path | None = None
-    key: str | Path | None = None
-    accept: Sequence[str] = ()
 
     def run(self, progress: Progress = silent) -> Release:
         from reveil.publish import anonymize
 
-        kept: dict[str, Any] = {"key": self.key, "out": self.out, "accept": self.accept}
-        return anonymize(self.table, self.policy, seed=self.seed, progress=progress, **kept)
+        return anonymize(self.table, self.policy, progress=progress, **self.meant())
 
 
 @dataclass(frozen=True, repr=False)
@@ -317,22 +290,15 @@ class MeasureSpec(Spec):
 
 
 @dataclass(frozen=True, repr=False)
-class PerturbSpec(Spec):
+class PerturbSpec(ReleaseAloneSpec):
     """One release with noise, swapped, averaged or synthetic values."""
 
     job: ClassVar[str] = "perturb"
-    table: Any
-    policy: Any
-    seed: int | None = None
-    out: str | Path | None = None
-    key: str | Path | None = None
-    accept: Sequence[str] = ()
 
     def run(self, progress: Progress = silent) -> Perturbed:
         from reveil.perturb.perturb import perturb
 
-        kept: dict[str, Any] = {"key": self.key, "out": self.out, "accept": self.accept}
-        return perturb(self.table, self.policy, seed=self.seed, progress=progress, **kept)
+        return perturb(self.table, self.policy, progress=progress, **self.meant())
 
 
 @dataclass(frozen=True, repr=False)
