@@ -31,7 +31,13 @@ def show_forms(forms: tuple["Form", ...]) -> None:
 
 
 def refuse_idle(
-    *, compare: bool, ahead: int | None, advice: bool, home: Path | None, rates: tuple[str | Path | None, ...]
+    *,
+    compare: bool,
+    ahead: int | None,
+    advice: bool,
+    home: Path | None,
+    where: list[str] | None,
+    rates: tuple[str | Path | None, ...],
 ) -> None:
     """Each of --compare, --ahead and --advice answers a question of its own."""
     asked = [name for name, given in (("--compare", compare), ("--ahead", ahead), ("--advice", advice)) if given]
@@ -41,6 +47,9 @@ def refuse_idle(
     if home is not None and (compare or advice):
         message = f"does nothing with {asked[0]}: no series is looked at"
         faults.append(Fault("R790", "--home", message, "leave it out"))
+    if where and asked:
+        message = f"is not for {asked[0]}, which looks at whole tables"
+        faults.append(Fault("R790", "--where", message, "leave one of them out, or make a table of these rows"))
     if ahead is None and any(rate is not None for rate in rates):
         options = ("--leave", "--back", "--arrive", "--report")
         names = [n for n, rate in zip(options, rates, strict=True) if rate is not None]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
@@ -143,3 +143,15 @@ class Preview:
     def _repr_html_(self) -> str:
         rows = "".join(f"<tr><td>{escape(n)}</td><td>{v:.4f}</td></tr>" for n, v in self.loss.columns.items())
         return f"<p>{escape(repr(self))}</p><table><tr><th>Column</th><th>Loss (NCP)</th></tr>{rows}</table>"
+
+
+def html_table(records: Sequence[Record], title: str) -> str:
+    """The releases of a series for a notebook, as they were recorded."""
+    names = list(dict.fromkeys(name for record in records for name in record.facts["counts"]))
+    head = "".join(f"<th>{escape(name)}</th>" for name in ("release", "made (UTC)", *names, "NCP", "state"))
+    rows = [
+        (r.number, r.made[:16], *(r.facts["counts"].get(n, "") for n in names), r.facts["loss"]["mean_ncp"], r.state)
+        for r in records
+    ]
+    body = "".join(f"<tr>{''.join(f'<td>{escape(str(cell))}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<p>{escape(title)}</p>" + (f"<table><tr>{head}</tr>{body}</table>" if rows else "")

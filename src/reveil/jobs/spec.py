@@ -58,6 +58,7 @@ class NextReleaseSpec(Spec):
     seed: int | None = None
     new_people: bool = False
     accept: Sequence[str] = ()
+    where: Mapping[str, Any] | None = None
 
     def series(self) -> Series:
         from reveil.publish import open_series
@@ -66,7 +67,7 @@ class NextReleaseSpec(Spec):
 
     def meant(self) -> dict[str, Any]:
         """What is said about the table beside the table."""
-        return {"seed": self.seed, "new_people": self.new_people, "accept": self.accept}
+        return {"seed": self.seed, "new_people": self.new_people, "accept": self.accept, "where": self.where}
 
 
 @dataclass(frozen=True, repr=False)
@@ -79,10 +80,12 @@ class ReleaseAloneSpec(Spec):
     out: str | Path | None = None
     key: str | Path | None = None
     accept: Sequence[str] = ()
+    where: Mapping[str, Any] | None = None
 
     def meant(self) -> dict[str, Any]:
         """What is said about the table beside the table."""
-        return {"seed": self.seed, "out": self.out, "key": self.key, "accept": self.accept}
+        how = {"seed": self.seed, "out": self.out, "key": self.key}
+        return {**how, "accept": self.accept, "where": self.where}
 
 
 def _plain(name: str, value: Any) -> Any:

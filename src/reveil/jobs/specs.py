@@ -38,7 +38,7 @@ def load_spec(content: Mapping[str, Any]) -> Spec:
     """A description that came as plain values.
 
     >>> load_spec({"job": "anonymize", "table": "people.csv", "policy": "reveil.toml"})
-    AnonymizeSpec(table='people.csv', policy='reveil.toml', seed=None, out=None, key=None, accept=())
+    AnonymizeSpec(table='people.csv', policy='reveil.toml', seed=None, out=None, key=None, accept=(), where=None)
     """
     kind = SPECS.get(str(content.get("job")))
     if kind is None:
@@ -188,12 +188,14 @@ class AffectedSpec(Spec):
     number: int | None = None
     home: str | Path | None = None
     accept: tuple[str, ...] = ()
+    where: Mapping[str, Any] | None = None
 
     def run(self, progress: Progress = silent) -> Affected:
         from reveil.jobs.affected import affected_by
         from reveil.jobs.past import settle_and_look_back
 
-        return affected_by(settle_and_look_back(self.policy, self.home), self.number, self.table, self.accept)
+        past = settle_and_look_back(self.policy, self.home)
+        return affected_by(past, self.number, self.table, self.accept, self.where)
 
 
 @dataclass(frozen=True, repr=False)
