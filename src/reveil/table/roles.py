@@ -169,7 +169,9 @@ def _identifier_faults(column: pl.Series, once: bool) -> list[Fault]:
     if once and (hashes[1:] == hashes[:-1]).any() and known.n_unique() < known.len():
         again = column.is_duplicated() & column.is_not_null()
         message = f"{some(column.filter(again).n_unique(), 'person has', 'people have')} more than one row"
-        remedy = "keep one row per person and release, for instance the latest; of a panel one period (--where year=1985)"
+        remedy = (
+            "keep one row per person and release, for instance the latest; of a panel one period (--where year=1985)"
+        )
         where = f"identifier {column.name!r}"
         faults.append(Fault("R214", where, message, remedy, int(again.sum()), first_rows(again)))
     return faults
