@@ -29,7 +29,7 @@ from reveil.history.history import History
 from reveil.history.memory import facts_of, memory_of, refuse_changes
 from reveil.history.recorded import history_of
 from reveil.history.returning import hashes_of, recognise
-from reveil.history.tables import doubtful_table, trace_of
+from reveil.history.tables import doubtful_table, moving_columns, trace_of
 from reveil.jobs.approval_specs import AcceptSpec, WithdrawSpec
 from reveil.jobs.draft import FIXED, Draft
 from reveil.jobs.input import Meant, usable
@@ -272,7 +272,8 @@ class Series:
         d = self.draft(table, past, seed, progress, **meant)
         counts, decided = d.people.returning.counts(), decided_types(d.frame, self.policy.columns, past.types)
         about = (self.policy.guarantee.model, counts, decided, self.policy.method.two_tables)
-        preview = Preview(past.head + 1, d.encoded.rows, d.plan, d.loss, *about)
+        moving = [] if d.trace is None else moving_columns(d.trace, past.traces, self.policy.named("quasi"))
+        preview = Preview(past.head + 1, d.encoded.rows, d.plan, d.loss, *about, moving=tuple(moving))
         if not forms:
             return preview
         from reveil.jobs.forms import forms_of

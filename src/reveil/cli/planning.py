@@ -77,6 +77,18 @@ def show_ahead(spec: AheadSpec, policy: Path, home: Path | None, report: Path | 
     terminal.say(terminal.table(*forecast.table()))
 
 
+def show_moving(columns: tuple[str, ...]) -> None:
+    """Columns that change for everybody, and what that costs."""
+    from reveil.cli import terminal
+
+    for name in columns:
+        terminal.say(
+            f"  {name!r} is later for everybody than in the last release, as dates of visits are: each release tells a "
+            "new fact of the same people, who are known again by all of them together; groups of one table get wider. "
+            "If it is about the visit, begin a series without it (drop), or by year (`reveil explain moving`)"
+        )
+
+
 def show_advice(spec: AdviceSpec, json: bool, quiet: bool) -> None:
     from reveil.cli import terminal
 

@@ -9,7 +9,7 @@ from reveil.base.addresses import masked
 from reveil.base.doubts import accepted
 from reveil.base.errors import Fault, GuaranteeError, InputError, TamperedError, UndecidedError
 from reveil.base.words import some
-from reveil.cli.planning import refuse_idle, show_advice, show_ahead, show_comparison, show_forms
+from reveil.cli.planning import refuse_idle, show_advice, show_ahead, show_comparison, show_forms, show_moving
 from reveil.cli.shared import (
     POLICY,
     Accept,
@@ -157,6 +157,7 @@ def plan(
     terminal.say(terminal.table(("column", "NCP"), losses))
     for name, value in preview.plan.statistics.items():
         terminal.say(terminal.statistic(name, value))
+    show_moving(preview.moving)
     show_forms(preview.forms)
     show_types(preview.decided)
     terminal.say(f"Nothing was written. To publish: {command('publish', source, policy, home, where)}")

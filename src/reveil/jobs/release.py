@@ -119,6 +119,7 @@ class Preview:
     decided: Mapping[str, str] = field(default_factory=dict)  # types that only this table has settled, by column
     two_tables: bool = False
     forms: tuple[Form, ...] = ()  # this release in one table and in two, where the policy allows both
+    moving: tuple[str, ...] = ()  # quasi-identifiers that are later for everybody than in the last release
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -128,6 +129,7 @@ class Preview:
             "input_rows": self.rows,
             "people": dict(self.people),
             "types_decided": dict(self.decided),
+            "moving_columns": list(self.moving),
             "loss": self.loss.to_dict(),
             "forms": [form.to_dict() for form in self.forms],
             **self.plan.to_dict(),
