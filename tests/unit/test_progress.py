@@ -9,6 +9,7 @@ import pytest
 
 import reveil
 from reveil.base.progress import Cancellable, CancelledError
+from reveil.cli import terminal
 
 POLICY = {
     "columns": {"id": "identifier", "age": "quasi", "ill": "sensitive"},
@@ -43,3 +44,14 @@ def test_a_publication_can_be_stopped_after_every_stage_and_leaves_nothing(tmp_p
         assert not list(home.glob("staging/*"))
     # once it is being recorded a stop comes too late: the release is there, whole
     assert reveil.open_series(POLICY, home).publish(people(), progress=StopAt("recording")).number == 1
+
+
+def test_where_nobody_sees_a_bar_each_stage_that_comes_late_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    show = terminal.stages(0.0)
+    for stage, done in (("reading", 0.0), ("reading", 0.5), ("planning", 0.0)):
+        show(stage, done)
+    assert capsys.readouterr().err.splitlines() == ["reading (0 s)", "planning (0 s)"]
+    terminal.stages(60.0)("reading", 0.0)  # quick work is silent
+    with terminal.progress(quiet=True) as quiet:
+        quiet("reading", 0.0)
+    assert capsys.readouterr().err == ""

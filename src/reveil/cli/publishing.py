@@ -270,10 +270,12 @@ def verify(
     quiet: Quiet = False,
 ) -> None:
     """Check again, from the published bytes."""
+    from reveil.cli import terminal
     from reveil.jobs.results import HandedOver, Rechecked
 
     named = what[0] if what and len(what) == 1 else what or None
-    result = VerifySpec(policy, int(named) if isinstance(named, str) and named.isdecimal() else named, home).run()
+    with terminal.busy("verifying", quiet):
+        result = VerifySpec(policy, int(named) if isinstance(named, str) and named.isdecimal() else named, home).run()
     if isinstance(result, HandedOver):
         _show_handed_over(result, json)
     elif isinstance(result, Rechecked):

@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from time import monotonic
 from typing import Any
 
 from reveil.base.errors import ReveilError
@@ -16,6 +17,8 @@ from reveil.base.words import some
 # What a terminal obeys instead of showing it: control characters, and marks that turn the direction of text.
 _OBEYED = "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
 OBEYED, OBEYED_OR_LINE = re.compile(f"[{_OBEYED}]"), re.compile(f"[{_OBEYED}\n\t]")
+
+PATIENCE = 2.0  # seconds of silence where nobody sees a bar
 
 
 def shown(text: str) -> str:
@@ -81,17 +84,45 @@ def ask(error: ReveilError, names: Sequence[str]) -> bool:
     return sys.stdin.readline().strip().casefold() in ("y", "yes")
 
 
+def stages(patience: float) -> Progress:
+    """A line on stderr for each stage that begins after so many seconds; what is quick says nothing."""
+    started, last = monotonic(), ""
+
+    def show(stage: str, done: float) -> None:
+        nonlocal last
+        elapsed = monotonic() - started
+        if stage != last and elapsed >= patience:
+            warn(f"{stage} ({elapsed:.0f} s)")
+        last = stage
+
+    return show
+
+
+@contextmanager
+def busy(what: str, quiet: bool = False) -> Iterator[None]:
+    """The same for work that cannot say how far it is: time goes on."""
+    with progress(quiet) as show:
+        show(what, 0.0)
+        yield
+
+
 @contextmanager
 def progress(quiet: bool) -> Iterator[Progress]:
-    """A bar on stderr while something long runs; nothing at all when stderr is not a terminal."""
+    """How far something long is, on stderr: a bar on a terminal, elsewhere a line for each stage once it takes long."""
     if quiet or not sys.stderr.isatty():
-        yield silent
+        yield silent if quiet else stages(PATIENCE)
         return
     from rich.console import Console
-    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("starting", total=1.0)
 

@@ -26,7 +26,8 @@ def measure(
     """Utility: information loss and query error of a published table."""
     from reveil.cli import terminal
 
-    utility = MeasureSpec(published, original, policy, queries, seed).run()
+    with terminal.busy("measuring"):
+        utility = MeasureSpec(published, original, policy, queries, seed).run()
     if json:
         terminal.say_json(utility.to_dict())
     else:
@@ -47,9 +48,10 @@ def _show_utility(utility: "Utility") -> None:
         f"{utility.suppressed:,} of {some(utility.rows, 'row')} suppressed, {utility.counterfeits:,} counterfeit"
     )
     for error in utility.queries:
-        median = "none could be asked" if error.median_relative is None else f"{error.median_relative:.1%} off (median)"
         skipped = f"{error.skipped:.1%} of {error.queries:,} skipped, because nobody matches"
-        terminal.say(f"COUNT queries over {error.selectivity:.0%} of the rows: {median}; {skipped}")
+        terminal.say(f"COUNT queries over {error.selectivity:.0%} of the rows: {error.words}; {skipped}")
+    if utility.queries:
+        terminal.say(utility.answerable)
 
 
 @app.command()

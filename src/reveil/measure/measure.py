@@ -22,7 +22,7 @@ from reveil.base.errors import Fault, InputError, stop_if
 from reveil.base.words import some
 from reveil.guarantees.k_anonymity import KAnonymity
 from reveil.measure.axes import Classes, Floats, Read, Runs, classes_of
-from reveil.measure.queries import QueryError, Questions
+from reveil.measure.queries import USEFUL, QueryError, Questions
 from reveil.policy.policy import Policy, PolicyLike, load_policy
 from reveil.published.anatomy import counterfeits_of
 from reveil.published.format import COUNT, GROUP
@@ -97,6 +97,16 @@ class Utility:
     average_class: float
     c_avg: float | None  # average class / k, where the policy has a k
     queries: tuple[QueryError, ...]
+
+    @property
+    def answerable(self) -> str:
+        """Which of the queries that were asked can be answered from the release."""
+        shares = sorted(error.selectivity for error in self.queries if error.useful)
+        if not shares:
+            most = max((error.selectivity for error in self.queries), default=0.0)
+            return f"Counts of so few cannot be answered from this release: ask about more than {most:.0%} of the rows."
+        within = f"half of the answers are within {USEFUL:.0%}"
+        return f"Counts over {shares[0]:.0%} of the rows or more can be answered: {within}."
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self) | {"queries": [asdict(error) for error in self.queries]}

@@ -22,6 +22,7 @@ from reveil.policy.policy import Policy
 from reveil.published.format import COUNT, GROUP
 
 PLACES = 128  # a range starts at one of at most so many places, evenly over its column
+USEFUL = 0.2  # relative error up to which an answer is one
 BLOCK = 4096  # classes whose estimates are added up at once, so that they stay in the processor's cache
 ROWS = 1 << 20  # original rows that are held as bits at once
 
@@ -37,6 +38,26 @@ class QueryError:
     skipped: float  # share of queries whose true count is zero
     median_relative: float | None  # |estimate - truth| / truth; None where every query was skipped
     mean_absolute: float  # over all queries
+
+    @property
+    def useful(self) -> bool:
+        """Whether half of the answers are at most a fifth off."""
+        return self.median_relative is not None and self.median_relative <= USEFUL
+
+    @property
+    def words(self) -> str:
+        """How far answers are off, and what that means where it is much.
+
+        >>> QueryError(0.01, 100, 0.0, 19.6, 3.0).words
+        '1960.0% off (median): where 10 people match, half of the answers are off by 196 or more, which answers nothing'
+        """
+        if self.median_relative is None:
+            return "none could be asked"
+        off = f"{self.median_relative:.1%} off (median)"
+        if self.median_relative < 1:
+            return off
+        wrong = f"where 10 people match, half of the answers are off by {round(10 * self.median_relative):,} or more"
+        return f"{off}: {wrong}, which answers nothing"
 
 
 @dataclass(frozen=True, eq=False)
