@@ -32,6 +32,7 @@ from reveil.history.returning import hashes_of, recognise
 from reveil.history.tables import doubtful_table, trace_of
 from reveil.jobs.approval_specs import AcceptSpec, WithdrawSpec
 from reveil.jobs.draft import FIXED, Draft
+from reveil.jobs.engines import beyond_memory, in_blocks
 from reveil.jobs.input import usable
 from reveil.jobs.past import home_of
 from reveil.jobs.release import Preview, Release
@@ -148,12 +149,15 @@ def anonymize(
     out: str | Path | None = None,
     progress: Progress = silent,
     accept: Sequence[str] = (),
+    engine: str = "auto",
+    memory: int | str | None = None,
 ) -> Release:
     """One release of one table: verified, without a series and without memory.
 
     `out` is a new or empty folder for the public and the private half; without it, nothing is left on disk. A release
     made with a `seed` keeps a key in its private half: seed and key together repeat it, and neither does so alone.
-    `accept` names doubts about the table that are right as they are (`reveil.base.doubts`).
+    `accept` names doubts about the table that are right as they are (`reveil.base.doubts`). `engine` is "whole",
+    "blocks" (out of core), or "auto": blocks where files are larger than `memory` ("4GB") allows (docs/scale.md).
 
     >>> people = pl.DataFrame({"age": [20, 21, 40, 41], "illness": ["flu", "cold", "flu", "asthma"]})
     >>> columns = {"age": "quasi", "illness": "sensitive"}
@@ -167,6 +171,11 @@ def anonymize(
     if target is not None and target.exists():
         store.new_folder(target)  # an occupied folder is refused before any work
     own = lots.key_for(seed, key)
+    if (blocks := in_blocks(table, loaded, target, engine, memory)) is not None:
+        from reveil.jobs.in_blocks import anonymize_in_blocks
+
+        how: dict[str, Any] = {"seed": seed, "key": own, "progress": progress, "accept": accepted(accept)}
+        return anonymize_in_blocks(*blocks, **how)
     planned = draft(table, loaded, None, own, seed, progress, accept=accept)
     with tempfile.TemporaryDirectory(prefix="reveil-") as scratch:
         staged = Path(scratch)
@@ -244,6 +253,7 @@ class Series:
     ) -> Draft:
         """The next release, planned. A series that has not begun has its key ready: the first lots come from it."""
         key = self.ledger.key if self.begun else self._first_key
+        stop_if(beyond_memory(table, self.policy))
         try:
             return draft(table, policy or self.policy, past, key, seed, progress, **meant)
         except InfeasibleError as error:

@@ -1,8 +1,8 @@
 """The few verbs that a job on many rows is made of, whatever runs them.
 
-Rows are integers (`Matrix`), a block at a time: what a cell means is settled before, on distinct values. A step sees one
-block and nothing else, so that an engine may run it wherever the block is. What steps hand on is either rows again or
-something small that is joined.
+Rows are integers (`Matrix`), a block at a time: what a cell means is settled before, on distinct values. A step sees
+one block and nothing else, so that an engine may run it wherever the block is. What steps hand on is either rows again
+or something small that is joined.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Rows(Protocol):
         ...
 
     def together(self, key: Callable[[Matrix], NDArray[np.int64]], parts: int) -> Rows:
-        """Rows of one key (0 to parts - 1) in one block, in the order in which they came; keys without rows have none."""
+        """Rows of one key (0 to parts - 1) in one block, in the order in which they came; empty keys have none."""
         ...
 
     def kept(self) -> Rows:

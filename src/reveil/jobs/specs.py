@@ -150,11 +150,14 @@ class AnonymizeSpec(Spec):
     out: str | Path | None = None
     key: str | Path | None = None
     accept: Sequence[str] = ()
+    engine: str = "auto"
+    memory: str | int | None = None
 
     def run(self, progress: Progress = silent) -> Release:
         from reveil.publish import anonymize
 
         kept: dict[str, Any] = {"key": self.key, "out": self.out, "accept": self.accept}
+        kept |= {"engine": self.engine, "memory": self.memory}
         return anonymize(self.table, self.policy, seed=self.seed, progress=progress, **kept)
 
 

@@ -28,6 +28,7 @@ from reveil.base.text import plain_text
 from reveil.table.cells import text_series, texts
 from reveil.table.doubts import counts_rows, index_fault
 from reveil.table.limits import check_size, limit_faults
+from reveil.table.many import files_of, joined
 from reveil.table.options import NAMELESS, ReadOptions, checked_names, refusal
 from reveil.table.suffixes import COLUMNAR, STATS, SUFFIXES, TEXT
 from reveil.table.text_files import read_text
@@ -53,7 +54,7 @@ def read_table(
     *,
     found_out: bool = True,
 ) -> pl.DataFrame:
-    """Read a path, a frame (Polars, pandas, Arrow) or `sqlite:///file.db` / `postgresql://...` with a query.
+    """Read a path (of a file, a folder or a pattern), a frame (Polars, pandas, Arrow) or `sqlite:///file.db` / `postgresql://...` with a query.
 
     Without `found_out`, nothing about a text file is told from its rows: then its encoding must be given.
 
@@ -66,6 +67,8 @@ def read_table(
     where = "table"
     if isinstance(source, str) and "://" in source:
         frame = _from_database(source, options)
+    elif (several := files_of(source)) is not None:
+        return joined([read_table(file, options, found_out=found_out) for file in several], several)
     elif isinstance(source, (str, Path)):
         frame, where = _from_file(Path(source), str(source), options, found_out), str(source)
     else:
