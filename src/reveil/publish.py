@@ -171,11 +171,8 @@ def anonymize(
     if target is not None and target.exists():
         store.new_folder(target)  # an occupied folder is refused before any work
     own = lots.key_for(seed, key)
-    if (blocks := in_blocks(table, loaded, target, engine, memory)) is not None:
-        from reveil.jobs.in_blocks import anonymize_in_blocks
-
-        how: dict[str, Any] = {"seed": seed, "key": own, "progress": progress, "accept": accepted(accept)}
-        return anonymize_in_blocks(*blocks, **how)
+    if blocks := in_blocks(table, loaded, target, engine, memory):
+        return blocks.run(seed=seed, key=own, progress=progress, accept=accepted(accept))
     planned = draft(table, loaded, None, own, seed, progress, accept=accept)
     with tempfile.TemporaryDirectory(prefix="reveil-") as scratch:
         staged = Path(scratch)
@@ -252,8 +249,8 @@ class Series:
         **meant: Any,
     ) -> Draft:
         """The next release, planned. A series that has not begun has its key ready: the first lots come from it."""
-        key = self.ledger.key if self.begun else self._first_key
         stop_if(beyond_memory(table, self.policy))
+        key = self.ledger.key if self.begun else self._first_key
         try:
             return draft(table, policy or self.policy, past, key, seed, progress, **meant)
         except InfeasibleError as error:

@@ -147,7 +147,12 @@ def show_release(release: "Release", json: bool, quiet: bool) -> None:
     show_types(release.decided)
     if release.path is not None:
         terminal.say(f"\nHand over only   {release.path / 'public'}")
-        terminal.say(f"Keep to yourself {release.path / 'private'}   (read report.html first)")
+        if (files := getattr(release, "files", 0)) > 0:
+            terminal.say(
+                f"Made in blocks, in {files:,} files that each mix all groups; no report.html is written then."
+            )
+        first = "certificate.json" if files else "report.html"
+        terminal.say(f"Keep to yourself {release.path / 'private'}   (read {first} first)")
 
 
 def show_types(decided: "Mapping[str, str]") -> None:

@@ -8,10 +8,12 @@ from typing import Any, NamedTuple
 from reveil.base.errors import Fault, InputError, stop_if
 from reveil.base.sections import in_bytes
 from reveil.engine.choice import ENGINES, free_memory, refusals
+from reveil.jobs.release import Release
 from reveil.policy.policy import Policy
 from reveil.table.many import files_of
 from reveil.table.parts import columns_in, needed, too_large
 
+LEAST_ROWS, MOST_ROWS = 10_000, 1_000_000  # that are read at once
 ROW_CELL = 400  # bytes that one cell of a block takes at most while it is read, encoded or judged
 
 
@@ -21,7 +23,14 @@ class InBlocks(NamedTuple):
     files: tuple[Path, ...]
     policy: Policy
     target: Path
-    sizes: Any
+    memory: int
+
+    def run(self, **how: Any) -> Release:
+        from reveil.jobs.in_blocks import Sizes, anonymize_in_blocks
+
+        columns = max(4, columns_in(self.files[0]))
+        rows = min(MOST_ROWS, max(LEAST_ROWS, self.memory // (4 * ROW_CELL * columns)))
+        return anonymize_in_blocks(self.files, self.policy, self.target, Sizes(rows, memory=self.memory), **how)
 
 
 def in_blocks(
@@ -47,7 +56,7 @@ def in_blocks(
         faults.append(Fault("R875", "engine blocks", f"needs {what}", "give it, or use engine whole"))
     stop_if(faults + too_large(files or (), stated or free_memory()))
     assert files is not None and target is not None
-    return InBlocks(files, policy, target, _sizes(files, stated or free_memory()))
+    return InBlocks(files, policy, target, stated or free_memory())
 
 
 def beyond_memory(table: Any, policy: Policy) -> list[Fault]:
@@ -74,10 +83,3 @@ def _files(table: Any) -> tuple[Path, ...] | None:
     if several is None and isinstance(table, (str, Path)) and "://" not in str(table) and Path(table).is_file():
         several = [Path(table)]
     return None if several is None else tuple(several)
-
-
-def _sizes(files: tuple[Path, ...], memory: int) -> Any:
-    from reveil.jobs.in_blocks import Sizes
-
-    rows = memory // (4 * ROW_CELL * max(4, columns_in(files[0])))
-    return Sizes(min(2_000_000, max(10_000, rows)), memory=memory)

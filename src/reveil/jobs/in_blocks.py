@@ -36,7 +36,7 @@ from reveil.plan.loss import Loss
 from reveil.plan.methods import method
 from reveil.policy.policy import Policy
 from reveil.published.format import PRIVATE, PUBLIC, part_name
-from reveil.table.books import Books, Seen, books_of, seen_in
+from reveil.table.books import Books, SeenValues, books_of, seen_in
 from reveil.table.cells import texts
 from reveil.table.encode import Encoded
 from reveil.table.identify import keyed_hashes, plain_spelling
@@ -50,7 +50,6 @@ from reveil.write.emit import emit_package, emit_table
 from reveil.write.folders import copy_release, make_halves
 from reveil.write.recode import ColumnBlock, Recoded, decode, run_labels
 
-WITHHELD = "outlier, to keep others precise"
 LOT, SAMPLED = 11, 12  # purposes of lots: where a row is published, and whether it is in the sample
 PLANNED = 200  # bytes that planning takes for each row
 
@@ -67,7 +66,7 @@ class Sizes:
 
 
 @dataclass(frozen=True, eq=False)
-class Work:
+class TableInBlocks:
     """A table whose rows are numbers: quasi-identifiers, sensitive and insensitive columns, and two halves of a lot."""
 
     policy: Policy
@@ -117,7 +116,9 @@ def anonymize_in_blocks(
             parts = Parts(tuple(files), policy, sizes.at_once, tuple(accept))
             progress("reading", 0.0)
             seen = read_all(parts, engine, key)
-            work = Work(policy, books_of(seen, policy, bench.known, parts.declared), lots.secret_of(key, seed), sizes)
+            work = TableInBlocks(
+                policy, books_of(seen, policy, bench.known, parts.declared), lots.secret_of(key, seed), sizes
+            )
             release = _released(work, parts, engine, bench, staged, progress)
             if seed is not None:
                 (staged / PRIVATE / lots.KEY_FILE).write_bytes(key)
@@ -127,7 +128,7 @@ def anonymize_in_blocks(
 
 
 def _released(
-    work: Work, parts: Parts, engine: Blocks, bench: Bench, staged: Path, progress: Progress
+    work: TableInBlocks, parts: Parts, engine: Blocks, bench: Bench, staged: Path, progress: Progress
 ) -> ReleaseInFiles:
     progress("encoding", 0.0)
     rows = engine.rows(_numbered(work, parts))
@@ -142,7 +143,7 @@ def _released(
     truth = Truth(work.books.rows, withheld, work.books.values)
     verification = verify_in_parts(staged / PUBLIC, work.policy, truth, bench, engine, work.sizes.at_once)
     verification.insist()
-    reasons = {WITHHELD: withheld} if withheld else {}
+    reasons = {"outlier, to keep others precise": withheld} if withheld else {}
     about = {"release": None, "rows": work.books.rows, "reasons": reasons, "hashes": verification.hashes}
     certificate = certify(verification, work.policy, **about)  # type: ignore[arg-type]
     write_json(staged / PRIVATE / "certificate.json", certificate.to_dict())
@@ -150,16 +151,16 @@ def _released(
     return ReleaseInFiles(certificate, None, _decided(work), loss)
 
 
-def _decided(work: Work) -> dict[str, str]:
+def _decided(work: TableInBlocks) -> dict[str, str]:
     specs = work.policy.columns
     return {
         n: held_type(pl.Series(dtype=t)) for n, t in work.books.dtypes.items() if stated_type(specs[n], None) is None
     }
 
 
-def read_all(parts: Parts, engine: Blocks, key: bytes) -> Seen:
+def read_all(parts: Parts, engine: Blocks, key: bytes) -> SeenValues:
     """The different values of all columns; doubtful rows and people with two rows are refused."""
-    found: list[Seen] = []
+    found: list[SeenValues] = []
 
     def people() -> Iterator[Matrix]:
         for block in parts:
@@ -186,7 +187,7 @@ def read_all(parts: Parts, engine: Blocks, key: bytes) -> Seen:
     return found[0]
 
 
-def _numbered(work: Work, parts: Parts) -> Iterator[Matrix]:
+def _numbered(work: TableInBlocks, parts: Parts) -> Iterator[Matrix]:
     """All rows as numbers, each with its lot."""
     first = 0
     for block in parts:
@@ -195,7 +196,7 @@ def _numbered(work: Work, parts: Parts) -> Iterator[Matrix]:
         first += block.height
 
 
-def _sampled(work: Work, rows: Rows) -> Matrix:
+def _sampled(work: TableInBlocks, rows: Rows) -> Matrix:
     """Positions of rows that the bounds of parts are told from, drawn by lots of their own."""
     share = min(1.0, work.sizes.sample / work.books.rows)
     first, chosen = 0, []
@@ -206,7 +207,7 @@ def _sampled(work: Work, rows: Rows) -> Matrix:
     return np.concatenate(chosen)[:, : work.widths[0]]
 
 
-def planned_rows(work: Work, rows: Rows, progress: Progress) -> Rows:
+def planned_rows(work: TableInBlocks, rows: Rows, progress: Progress) -> Rows:
     """Every row with its group within its part (-1: withheld) and what the group shows."""
     progress("planning", 0.0)
     sample = _sampled(work, rows)
@@ -235,7 +236,7 @@ def planned_rows(work: Work, rows: Rows, progress: Progress) -> Rows:
     return rows.together(lambda block: part[parting.leaf_of(tree, block)], len(settled)).each(plan).kept()
 
 
-def _settled(work: Work, tree: parting.TopTree, counts: parting.Counts) -> list[list[int]]:
+def _settled(work: TableInBlocks, tree: parting.TopTree, counts: parting.LeafCounts) -> list[list[int]]:
     """Parts of leaves that each keep the promise, by exact counts."""
     quasi = work.widths[0]
     tests = admit.tests_of(work.encoded(np.empty((0, sum(work.widths) + 2), dtype=np.int32)), work.policy, work.totals)
@@ -254,7 +255,7 @@ def _settled(work: Work, tree: parting.TopTree, counts: parting.Counts) -> list[
     return settled
 
 
-def _plan(work: Work, block: Matrix) -> Matrix:
+def _plan(work: TableInBlocks, block: Matrix) -> Matrix:
     """One part, planned as a table of its own: group, low and high of each quasi-identifier, codes, lot."""
     encoded = work.encoded(block)
     plan = method(work.policy)(encoded, History(), work.policy, seed=work.secret, progress=silent)
@@ -278,7 +279,7 @@ class Cost:
         return Cost(self.columns + other.columns, sizes, self.withheld + other.withheld)
 
 
-def _cost(work: Work, block: Matrix) -> Cost:
+def _cost(work: TableInBlocks, block: Matrix) -> Cost:
     kept, quasi = block[block[:, 0] >= 0], work.widths[0]
     columns = []
     for number, tree in enumerate(work.books.quasi):
@@ -289,7 +290,7 @@ def _cost(work: Work, block: Matrix) -> Cost:
     return Cost(np.array(columns, dtype=np.float64), sizes, len(block) - len(kept))
 
 
-def loss_of(work: Work, planned: Rows) -> tuple[Loss, int]:
+def loss_of(work: TableInBlocks, planned: Rows) -> tuple[Loss, int]:
     """What the release loses, and how many rows are withheld."""
     cost, rows = planned.fold(lambda block: _cost(work, block), add), work.books.rows
     names = [tree.name for tree in work.books.quasi]
@@ -305,7 +306,7 @@ def loss_of(work: Work, planned: Rows) -> tuple[Loss, int]:
     ), cost.withheld
 
 
-def write_files(work: Work, planned: Rows, folder: Path, progress: Progress) -> None:
+def write_files(work: TableInBlocks, planned: Rows, folder: Path, progress: Progress) -> None:
     """Rows drawn by lot into files, and there into places: where a row is says nothing of its group."""
     files = ceil(work.books.rows / work.sizes.file)
 
@@ -325,7 +326,7 @@ def _lots(block: Matrix) -> NDArray[np.uint64]:
     return halves
 
 
-def _recoded(work: Work, rows: Matrix) -> Recoded:
+def _recoded(work: TableInBlocks, rows: Matrix) -> Recoded:
     """The published columns of one file, in the order of the policy."""
     quasi = work.widths[0]
     books, columns = work.books, list(work.books.columns)

@@ -20,7 +20,7 @@ from reveil.ledger.ledger import Ledger
 from reveil.ledger.record import Record
 from reveil.plan.loss import Loss
 from reveil.plan.plan import Plan
-from reveil.published.format import PRIVATE, PUBLIC
+from reveil.published.format import PRIVATE, PUBLIC, is_part
 from reveil.published.reader import read_release
 from reveil.verify.certificate import Certificate
 
@@ -156,6 +156,11 @@ class ReleaseInFiles(Release):
             object.__setattr__(self, name, value)
 
     loss: Loss
+
+    @property
+    def files(self) -> int:
+        """How many files hold the table."""
+        return sum(is_part(Path(name).stem) for name in self.certificate.hashes)
 
     @cached_property
     def table(self) -> pl.DataFrame:

@@ -27,7 +27,7 @@ ROWS = "\0rows"
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class SeenValues:
     """What some rows hold: by column its different values and how often each occurs."""
 
     rows: int
@@ -35,22 +35,22 @@ class Seen:
     values: Mapping[str, pl.DataFrame]  # value, rows
     unknown: int = 0  # rows without an identifier
 
-    def __add__(self, other: Seen) -> Seen:
+    def __add__(self, other: SeenValues) -> SeenValues:
         both = {name: _added(mine, other.values[name]) for name, mine in self.values.items()}
-        return Seen(self.rows + other.rows, self.head, both, self.unknown + other.unknown)
+        return SeenValues(self.rows + other.rows, self.head, both, self.unknown + other.unknown)
 
 
 def _added(one: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([one, other]).group_by("value").agg(pl.col(ROWS).sum())
 
 
-def seen_in(block: pl.DataFrame, policy: Policy) -> Seen:
+def seen_in(block: pl.DataFrame, policy: Policy) -> SeenValues:
     values = {
         name: pl.DataFrame({"value": _plain(block[name])}).group_by("value").agg(pl.len().cast(pl.Int64).alias(ROWS))
         for name in _used(block, policy)
     }
     unknown = block[policy.identifier].null_count() if policy.identifier in block.columns else 0
-    return Seen(block.height, block.clear(), values, unknown)
+    return SeenValues(block.height, block.clear(), values, unknown)
 
 
 def _used(block: pl.DataFrame, policy: Policy) -> list[str]:
@@ -101,7 +101,7 @@ class Books:
         return np.column_stack([book.look_up(block[name]) for name, book in self.columns.items()])
 
 
-def books_of(seen: Seen, policy: Policy, background: Background, declared: bool) -> Books:
+def books_of(seen: SeenValues, policy: Policy, background: Background, declared: bool) -> Books:
     """Every fault of the table at once, or the books by which all its rows are encoded."""
     faults = column_faults(seen.head, policy, series=False)
     faults += [] if seen.rows else [Fault("R212", "table", "has no rows", "check that the right file was given", 0)]

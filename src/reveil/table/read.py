@@ -54,7 +54,9 @@ def read_table(
     *,
     found_out: bool = True,
 ) -> pl.DataFrame:
-    """Read a path (of a file, a folder or a pattern), a frame (Polars, pandas, Arrow) or `sqlite:///file.db` / `postgresql://...` with a query.
+    """Read a path, a frame (Polars, pandas, Arrow) or `sqlite:///file.db` / `postgresql://...` with a query.
+
+    A path may be that of a folder, or a pattern: then the files are one table.
 
     Without `found_out`, nothing about a text file is told from its rows: then its encoding must be given.
 

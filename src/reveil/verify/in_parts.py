@@ -34,7 +34,7 @@ LIMIT = 1 << 62
 
 
 @dataclass(eq=False)
-class Words:
+class CellBook:
     """The different cells of one column, numbered as they come, and how often each occurs."""
 
     number: dict[Any, int] = field(default_factory=dict)
@@ -70,8 +70,8 @@ class Files:
             self.hashes = hashes_in(public)
         except (OSError, ValueError, LookupError, TypeError) as error:
             raise self._refused(error) from None
-        self.quasi = {name: Words() for name in policy.named("quasi")}
-        self.sensitive = {name: Words() for name in policy.named("sensitive")}
+        self.quasi = {name: CellBook() for name in policy.named("quasi")}
+        self.sensitive = {name: CellBook() for name in policy.named("sensitive")}
         self.wrong: Check | None = None
         self.rows = 0
 

@@ -107,14 +107,14 @@ def leaf_of(tree: TopTree, rows: I32) -> I64:
 
 
 @dataclass(frozen=True, eq=False)
-class Counts:
+class LeafCounts:
     """Rows and values of leaves: how many rows, and by sensitive column how often each code occurs."""
 
     rows: I64  # by leaf
     codes: tuple[I64, ...]  # leaves x codes
 
-    def __add__(self, other: Counts) -> Counts:
-        return Counts(self.rows + other.rows, tuple(a + b for a, b in zip(self.codes, other.codes, strict=True)))
+    def __add__(self, other: LeafCounts) -> LeafCounts:
+        return LeafCounts(self.rows + other.rows, tuple(a + b for a, b in zip(self.codes, other.codes, strict=True)))
 
     def of(self, leaves: Sequence[int]) -> tuple[int, list[I64]]:
         """Rows and values of some leaves together."""
@@ -122,13 +122,13 @@ class Counts:
         return int(self.rows[chosen].sum()), [part[chosen].sum(axis=0) for part in self.codes]
 
 
-def count(leaves: I64, codes: NDArray[np.int32], number: int, widths: Sequence[int]) -> Counts:
+def count(leaves: I64, codes: NDArray[np.int32], number: int, widths: Sequence[int]) -> LeafCounts:
     """Exact counts of rows whose leaves are known; `widths`: how many codes each sensitive column has."""
     tables = (
         np.bincount(leaves * width + codes[:, column], minlength=number * width).reshape(number, width)
         for column, width in enumerate(widths)
     )
-    return Counts(np.bincount(leaves, minlength=number), tuple(tables))
+    return LeafCounts(np.bincount(leaves, minlength=number), tuple(tables))
 
 
 def settle(tree: TopTree, keeps: Callable[[list[int]], bool]) -> list[list[int]] | None:
