@@ -156,8 +156,8 @@ def anonymize(
 
     `out` is a new or empty folder for the public and the private half; without it, nothing is left on disk. A release
     made with a `seed` keeps a key in its private half: seed and key together repeat it, and neither does so alone.
-    `accept` names doubts about the table that are right as they are (`reveil.base.doubts`). `engine` is "whole",
-    "blocks" (out of core), or "auto": blocks where files are larger than `memory` ("4GB") allows (docs/scale.md).
+    `accept` names doubts that are right as they are (`reveil.base.doubts`). `engine`: "whole", "blocks" (out of core),
+    or "auto": blocks where files are larger than `memory` ("4GB") allows.
 
     >>> people = pl.DataFrame({"age": [20, 21, 40, 41], "illness": ["flu", "cold", "flu", "asthma"]})
     >>> columns = {"age": "quasi", "illness": "sensitive"}
@@ -240,19 +240,13 @@ class Series:
         return history_of(self.ledger) if self.begun else History()
 
     def draft(
-        self,
-        table: Any,
-        past: History,
-        seed: int | None,
-        progress: Progress,
-        policy: Policy | None = None,
-        **meant: Any,
+        self, table: Any, past: History, seed: int | None, progress: Progress, policy: Policy | None = None, **how: Any
     ) -> Draft:
         """The next release, planned. A series that has not begun has its key ready: the first lots come from it."""
         stop_if(beyond_memory(table, self.policy))
         key = self.ledger.key if self.begun else self._first_key
         try:
-            return draft(table, policy or self.policy, past, key, seed, progress, **meant)
+            return draft(table, policy or self.policy, past, key, seed, progress, **how)
         except InfeasibleError as error:
             if past.head:
                 error.add_note(FIXED)
