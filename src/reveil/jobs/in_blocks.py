@@ -170,7 +170,7 @@ def read_all(parts: Parts, engine: Blocks, key: bytes) -> SeenValues:
                 identifiers = texts(block[parts.policy.identifier]).drop_nulls()
                 plainest = plain_spelling(identifiers) if parts.policy.normalises else identifiers
                 if len(plainest):
-                    yield keyed_hashes(plainest, key).to_numpy().view(np.int32)
+                    yield np.ascontiguousarray(keyed_hashes(plainest, key).to_numpy()).view(np.int32)
 
     hashed = engine.rows(people())
     if not found:
