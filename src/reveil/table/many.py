@@ -30,7 +30,7 @@ def files_of(source: Any) -> list[Path] | None:
         return None
     files = sorted(file for file in found if file.suffix.lower() in SUFFIXES)
     if not files:
-        message, remedy = "a folder or a pattern that holds no table", f"name a folder or a pattern with files of {' '.join(SUFFIXES)}"
+        message, remedy = "a folder or a pattern that holds no table", f"it needs files of {' '.join(SUFFIXES)}"
         raise InputError(Fault("R101", str(source), message, remedy))
     return files
 
