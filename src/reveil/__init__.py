@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from reveil.publish import Series, anonymize, open_series
     from reveil.simulation.scenario import Scenario
     from reveil.simulation.simulate import simulate
+    from reveil.start.suggested import suggest
     from reveil.verify.certificate import Certificate
     from reveil.verify.recheck import check
 
@@ -61,6 +62,7 @@ _WHERE = {
     "perturb": "perturb.perturb",
     "simulate": "simulation.simulate",
     "spent": "dp.count",
+    "suggest": "start.suggested",
     "update_graph": "background.update_graph",
 }
 
@@ -89,6 +91,7 @@ __all__ = [
     "perturb",
     "simulate",
     "spent",
+    "suggest",
     "update_graph",
 ]
 

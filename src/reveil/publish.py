@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import polars as pl
 
@@ -29,13 +29,13 @@ from reveil.history.history import History
 from reveil.history.memory import facts_of, memory_of, refuse_changes
 from reveil.history.recorded import history_of
 from reveil.history.returning import hashes_of, recognise
-from reveil.history.tables import doubtful_table, trace_of
+from reveil.history.tables import doubtful_table, moving_columns, trace_of
 from reveil.jobs.approval_specs import AcceptSpec, WithdrawSpec
 from reveil.jobs.draft import FIXED, Draft
 from reveil.jobs.engines import beyond_memory, in_blocks
-from reveil.jobs.input import usable
+from reveil.jobs.input import Meant, usable
 from reveil.jobs.past import home_of
-from reveil.jobs.release import Preview, Release
+from reveil.jobs.release import Preview, Release, html_table
 from reveil.ledger import store
 from reveil.ledger.anchor import refuse_seen
 from reveil.ledger.ledger import Ledger
@@ -50,6 +50,7 @@ from reveil.published.imprint import Imprint
 from reveil.report.make import write_reports
 from reveil.table.encode import encode
 from reveil.table.types import decided_types
+from reveil.table.where import Where
 from reveil.verify.certificate import certify
 from reveil.verify.verify import Verification, verify
 from reveil.write.emit import count_counterfeits, emit, stamp
@@ -74,11 +75,12 @@ def draft(
     *,
     new_people: bool = False,
     accept: Sequence[str] = (),
+    where: Where | None = None,
 ) -> Draft:
     """Read, check, encode and plan. Nothing is written. `history` is None outside a series."""
     progress("reading", 0.0)
     past = history or History()
-    raw, frame, bench = usable(table, policy, past, history is not None, seed, accepted(accept))
+    raw, frame, bench = usable(table, policy, past, history is not None, seed, accepted(accept), where)
     trace = None if history is None else trace_of(frame, raw, key)
     stop_if([] if trace is None else doubtful_table(raw, trace, past.traces, accept))
     progress("encoding", 0.0)
@@ -149,6 +151,7 @@ def anonymize(
     out: str | Path | None = None,
     progress: Progress = silent,
     accept: Sequence[str] = (),
+    where: Where | None = None,
     engine: str = "auto",
     memory: int | str | None = None,
 ) -> Release:
@@ -156,8 +159,9 @@ def anonymize(
 
     `out` is a new or empty folder for the public and the private half; without it, nothing is left on disk. A release
     made with a `seed` keeps a key in its private half: seed and key together repeat it, and neither does so alone.
-    `accept` names doubts that are right as they are (`reveil.base.doubts`). `engine`: "whole", "blocks" (out of core),
-    or "auto": blocks where files are larger than `memory` ("4GB") allows.
+    `accept` names doubts about the table that are right as they are (`reveil.base.doubts`), `where` takes only the rows
+    with these values, such as {"year": 1985}. `engine`: "whole", "blocks" (out of core), or "auto": blocks where files
+    are larger than `memory` ("4GB") allows.
 
     >>> people = pl.DataFrame({"age": [20, 21, 40, 41], "illness": ["flu", "cold", "flu", "asthma"]})
     >>> columns = {"age": "quasi", "illness": "sensitive"}
@@ -172,8 +176,8 @@ def anonymize(
         store.new_folder(target)  # an occupied folder is refused before any work
     own = lots.key_for(seed, key)
     if blocks := in_blocks(table, loaded, target, engine, memory):
-        return blocks.run(seed=seed, key=own, progress=progress, accept=accepted(accept))
-    planned = draft(table, loaded, None, own, seed, progress, accept=accept)
+        return blocks.run(seed=seed, key=own, progress=progress, accept=accepted(accept), where=where)
+    planned = draft(table, loaded, None, own, seed, progress, accept=accept, where=where)
     with tempfile.TemporaryDirectory(prefix="reveil-") as scratch:
         staged = Path(scratch)
         make_halves(staged)
@@ -211,6 +215,9 @@ class Series:
         count = len(self.ledger.records()) if self.begun else 0
         return f"Series({self.policy.series.name!r}, {count} releases, home {str(self.home)!r})"
 
+    def _repr_html_(self) -> str:
+        return html_table(self.ledger.records() if self.begun else (), repr(self))
+
     @cached_property
     def ledger(self) -> Ledger:
         """The private memory; made when it is first needed."""
@@ -240,13 +247,19 @@ class Series:
         return history_of(self.ledger) if self.begun else History()
 
     def draft(
-        self, table: Any, past: History, seed: int | None, progress: Progress, policy: Policy | None = None, **how: Any
+        self,
+        table: Any,
+        past: History,
+        seed: int | None,
+        progress: Progress,
+        policy: Policy | None = None,
+        **meant: Unpack[Meant],
     ) -> Draft:
         """The next release, planned. A series that has not begun has its key ready: the first lots come from it."""
         stop_if(beyond_memory(table, self.policy))
         key = self.ledger.key if self.begun else self._first_key
         try:
-            return draft(table, policy or self.policy, past, key, seed, progress, **how)
+            return draft(table, policy or self.policy, past, key, seed, progress, **meant)
         except InfeasibleError as error:
             if past.head:
                 error.add_note(FIXED)
@@ -258,17 +271,16 @@ class Series:
         *,
         seed: int | None = None,
         progress: Progress = silent,
-        new_people: bool = False,
-        accept: Sequence[str] = (),
         forms: bool = False,
+        **meant: Unpack[Meant],
     ) -> Preview:
         """What would be published and what it would cost; with `forms`, in one table and in two. Changes nothing."""
         past = self.history()
-        meant: dict[str, Any] = {"new_people": new_people, "accept": accept}
         d = self.draft(table, past, seed, progress, **meant)
         counts, decided = d.people.returning.counts(), decided_types(d.frame, self.policy.columns, past.types)
         about = (self.policy.guarantee.model, counts, decided, self.policy.method.two_tables)
-        preview = Preview(past.head + 1, d.encoded.rows, d.plan, d.loss, *about)
+        moving = [] if d.trace is None else moving_columns(d.trace, past.traces, self.policy.named("quasi"))
+        preview = Preview(past.head + 1, d.encoded.rows, d.plan, d.loss, *about, moving=tuple(moving))
         if not forms:
             return preview
         from reveil.jobs.forms import forms_of
@@ -277,38 +289,25 @@ class Series:
         return replace(preview, forms=both)
 
     def publish(
-        self,
-        table: Any,
-        *,
-        seed: int | None = None,
-        progress: Progress = silent,
-        new_people: bool = False,
-        accept: Sequence[str] = (),
+        self, table: Any, *, seed: int | None = None, progress: Progress = silent, **meant: Unpack[Meant]
     ) -> Release:
         """One more release: planned, written, verified, recorded, revealed. Or nothing at all, with the reason.
 
         `new_people` says that far fewer people than usual are expected to come back, `accept` which doubts about the
-        table are right as they are (`reveil.base.doubts`): the same table again, an older one, rows of sums.
+        table are right as they are (`reveil.base.doubts`): the same table again, an older one, rows of sums. `where`
+        takes only the rows with these values, such as {"year": 1985}; never of a sensitive column.
         """
-        with self._made(table, seed, progress, new_people=new_people, accept=accept) as (staged, release, head, facts):
+        with self._made(table, seed, progress, **meant) as (staged, release, head, facts):
             record = self.ledger.record(staged, on=head, facts=facts)
         return release.at(self.ledger.reveal(record.number))
 
     def propose(
-        self,
-        table: Any,
-        *,
-        seed: int | None = None,
-        progress: Progress = silent,
-        new_people: bool = False,
-        accept: Sequence[str] = (),
-        by: str = "",
+        self, table: Any, *, seed: int | None = None, progress: Progress = silent, by: str = "", **meant: Unpack[Meant]
     ) -> Proposed:
         """The next release as `publish` would make it, sealed and kept until it is accepted or withdrawn."""
         from reveil.jobs.proposing import proposed_of
 
-        how: dict[str, Any] = {"new_people": new_people, "accept": accept, "proposing": True}
-        with self._made(table, seed, progress, **how) as (staged, _, head, facts):
+        with self._made(table, seed, progress, proposing=True, **meant) as (staged, _, head, facts):
             proposal = self.ledger.approval.propose(staged, on=head, facts=facts, by=by)
         return proposed_of(self.ledger, proposal.token)
 
@@ -322,7 +321,7 @@ class Series:
 
     @contextmanager
     def _made(
-        self, table: Any, seed: int | None, progress: Progress, *, proposing: bool = False, **meant: Any
+        self, table: Any, seed: int | None, progress: Progress, *, proposing: bool = False, **meant: Unpack[Meant]
     ) -> Iterator[tuple[Path, Release, Head, dict[str, Any]]]:
         """The next release, written and verified in staging/, and what is recorded of it; removed if it is not."""
         past = self._settled_history(proposing)

@@ -1,13 +1,14 @@
 """What was found by attacking the program itself (SOUNDNESS, section 7), where no other test has the case.
 
-The others are beside what they are about: reading (test_one_cell, test_reading_back), who came back (test_returning),
-lots (test_lots), the ledger (test_home_tampered), waiting (test_waiting, test_left_out), kept places
-(test_audit_places), labels (test_hostile_labels, test_taxonomies), the attacks at large (bench/leaks.py).
+The others are beside what they are about: `section7.toml` lists every finding with its tests. The attacks at large are
+in bench/leaks.py.
 """
 
 from __future__ import annotations
 
+import ast
 import sys
+import tomllib
 from fractions import Fraction
 from math import prod
 from pathlib import Path
@@ -183,3 +184,41 @@ def test_leaving_that_depends_on_values_is_an_assumption_with_a_price(tmp_path: 
     table = pl.DataFrame({"name": list("xyz"), "age": [1, 2, 3], "illness": list("abc")})
     told = reveil.open_series(policy, home=tmp_path / "home").publish(table, seed=1).certificate.assumptions
     assert any("Who leaves does not depend on their value" in text and "people die" in text for text in told)
+
+
+def test_who_was_away_in_the_middle_makes_both_certain() -> None:
+    """a may become b and never goes back. {a, x}, {b, x}, {a, x}: whoever is there all the time cannot have had a."""
+    moves = {"a": ["b"], "b": [], "x": []}
+    found = audit(from_groups([[("AB", "ax")], [("A", "bx")], [("AB", "ax")]]), change="transitions", transitions=moves)
+    assert {(row["person"], row["value"]) for row in found.certain.to_dicts()} == {("A", "x"), ("B", "a")}
+
+
+def test_no_cohort_is_founded_with_counterfeits(tmp_path: Path) -> None:
+    """Where base rates are known, a newcomer who is alone beside a counterfeit has the frequent value with 3/4."""
+    guarantee = {"model": "compromise-safety", "m": 2, "compromised": 0, "refill": "never", "k": 2}
+    policy = {
+        "columns": COLUMNS,
+        "values": {"change": "never"},
+        "guarantee": guarantee,
+        "method": {"publish": "anatomy"},
+    }
+    first = pl.DataFrame({"name": list("abcd"), "age": [1, 2, 3, 4], "illness": list("xyxy")})
+    one_more = pl.DataFrame({"name": ["e"], "age": [5], "illness": ["x"]})
+    series = reveil.open_series(policy, home=tmp_path / "home")
+    assert series.publish(first, seed=1).counterfeits["count"].sum() == 0
+    second = series.publish(pl.concat([first, one_more]), seed=1)
+    assert second.groups[4] == -1 and second.counterfeits["count"].sum() == 0
+
+
+def test_every_finding_is_held_down_by_tests_that_exist() -> None:
+    tests = Path(__file__).parents[1]
+    findings = tomllib.loads((Path(__file__).parent / "section7.toml").read_text(encoding="utf-8"))["finding"]
+    named = {name for finding in findings for name in finding["tests"]}
+    assert all(finding["tests"] for finding in findings)
+    there = {
+        f"{file}::{node.name.removeprefix('test_')}"
+        for file in {name.split("::")[0] for name in named}
+        for node in ast.walk(ast.parse((tests / file).read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+    }
+    assert named <= there, sorted(named - there)

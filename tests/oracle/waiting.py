@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from fractions import Fraction
-from itertools import combinations, product
-from math import comb
+from itertools import combinations, permutations, product
+from math import comb, factorial
 
 
 def beliefs(batches, values, weights, rule, known):
@@ -43,16 +43,77 @@ def beliefs(batches, values, weights, rule, known):
     return worst, late
 
 
+def beliefs_by_lot(batches, values, weights, rule, known):
+    """As `beliefs`, for a rule that draws: all lots as well, each an order of all people; `rule(batches, held, order)`.
+
+    The highest belief in the value of anybody who is shown, and, with nobody known, of who was drawn to wait, and how
+    many outcomes there are in which somebody was.
+    """
+    people, outcomes = sum(batches), defaultdict(lambda: defaultdict(Fraction))
+    for held in product(range(values), repeat=people):
+        chance = Fraction(1, factorial(people))
+        for value in held:
+            chance *= weights[value]
+        for order in permutations(range(people)):
+            outcomes[rule(batches, held, order)][held] += chance
+    shown_worst, drawn_worst, parted = Fraction(0), Fraction(0), 0
+    for (cohorts, _, drawn), worlds in outcomes.items():
+        shown = {p for _, who, _ in cohorts for p in who}
+        parted += bool(drawn)
+        drawn_worst = max(drawn_worst, _surest(worlds.items(), drawn))
+        for chosen in combinations(range(people), known):
+            cases = defaultdict(list)
+            for held, chance in worlds.items():
+                cases[tuple(held[p] for p in chosen)].append((held, chance))
+            shown_worst = max([shown_worst, *(_surest(case, shown - set(chosen)) for case in cases.values())])
+    return shown_worst, drawn_worst, parted
+
+
+def _surest(worlds, people):
+    total, chances = Fraction(0), Counter()
+    for held, chance in worlds:
+        total += chance
+        for p in people:
+            chances[p, held[p]] += chance
+    return max((chance / total for chance in chances.values()), default=Fraction(0))
+
+
+def waits_at(held, m, known, tau):
+    """Places of a lot's order, with these values, whose people wait so that the others fit; None if no crowd will do.
+
+    As few as can be; no value has more than twice the odds of tau among them; what must wait first, then anybody.
+    """
+    share = 2 * tau / (1 + tau)
+    for crowd in range(1, len(held) - m + 1):
+        most_shown, most = max(0, int(tau * (len(held) - crowd - known))), int(share * crowd)
+        needed, places, taken = {v: n - most_shown for v, n in Counter(held).items()}, [], Counter()
+        for limit in (needed, dict.fromkeys(needed, most)):
+            for place, v in enumerate(held):
+                if place not in places and len(places) < crowd and taken[v] < min(most, limit[v]):
+                    places.append(place)
+                    taken[v] += 1
+        if len(places) == crowd and all(taken[v] >= need for v, need in needed.items()):
+            return sorted(places)
+    return None
+
+
 def fits(held, m, known, tau):
     """Whether people with these values can be in one cohort."""
     return len(held) >= m and max(Counter(held).values()) <= tau * (len(held) - known)
 
 
 def in_crowds(m, known, tau):
-    """The rule of `infeasible = "wait"`: all wait or all are shown; who waited in a crowd, where that is spared."""
+    """The rule of `infeasible = "wait"` for few newcomers: all wait or all are shown; a crowd, where that is spared."""
+    by_lot = parted_by_lot(m, known, tau, many=None)
+    return lambda batches, held: by_lot(batches, held, ())[:2]
 
-    def rule(batches, held):
+
+def parted_by_lot(m, known, tau, many):
+    """The whole rule: of `many` newcomers or more who do not fit, some are drawn to wait for good, or all do."""
+
+    def rule(batches, held, order):
         waiting, crowds, crowded, cohorts, first = [], [], set(), [], 0
+        drawn, gone = set(), set()
         for release, number in enumerate(batches):
             fresh = list(range(first, first + number)) + [p for p in waiting if p not in crowded]
             first += number
@@ -63,17 +124,25 @@ def in_crowds(m, known, tau):
                 cohorts.append((release, tuple(pool), tuple(sorted(mine))))
                 waiting = []
                 continue
-            if old and fits([held[p] for p in fresh], m, known, tau):
-                cohorts.append((release, tuple(sorted(fresh)), tuple(sorted(held[p] for p in fresh))))
+            if many and len(fresh) >= many and not fits([held[p] for p in fresh], m, known, tau):
+                lot = [p for p in order if p in fresh]
+                places = waits_at([held[p] for p in lot], m, known, tau)
+                if places is None:
+                    gone |= set(fresh)
+                else:
+                    drawn |= {lot[place] for place in places}
+            shown = sorted(set(fresh) - drawn - gone)
+            if shown and (old or drawn & set(fresh)) and fits([held[p] for p in shown], m, known, tau):
+                cohorts.append((release, tuple(shown), tuple(sorted(held[p] for p in shown))))
                 waiting = old
             else:
-                waiting = pool
-            if len(pool) >= m:
+                waiting = [p for p in pool if p not in drawn | gone]
+            if len(pool) >= m and waiting:
                 crowds.append(set(pool))
                 if old and len(fresh) >= m and set(fresh) <= set(waiting):  # they were tried without the crowd, too
                     crowds.append(set(fresh))
                 crowded |= set(waiting)
-        return tuple(cohorts), tuple(sorted(crowded))
+        return tuple(cohorts), tuple(sorted(crowded)), tuple(sorted(drawn))
 
     return rule
 

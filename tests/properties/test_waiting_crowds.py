@@ -17,7 +17,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # where this is run as a pro
 
 import reveil
 from oracle import waiting
-from reveil.base.errors import InputError
+from reveil.base.errors import InfeasibleError, InputError
+from reveil.guarantees.lasting import CohortTerms
+from reveil.plan.persistent.drawing import draw_crowd
 from reveil.plan.persistent.waiting import chance_of_crowd
 from reveil.policy.policy import load_policy
 from reveil.verify.waiting import _never_above
@@ -51,6 +53,68 @@ def test_no_belief_is_above_the_promise(m, known, tau, batches, values):
     for weights in (even(values), skewed(values, np.random.default_rng(m))):
         worst, _ = waiting.beliefs(batches, values, weights, rule, known)
         assert worst <= tau
+
+
+@pytest.mark.parametrize(
+    ("m", "known", "tau", "batches", "values"),
+    [(2, 0, Fraction(1, 2), (5,), 3), (2, 0, Fraction(1, 2), (1, 4), 2)],
+)  # fmt: skip
+def test_who_is_drawn_to_wait_and_who_is_shown_stay_within_their_bounds(m, known, tau, batches, values):
+    """Over all worlds and all lots: the promise for who is shown, twice its odds for who is drawn (nobody known)."""
+    rule = waiting.parted_by_lot(m, known, tau, many=4)
+    for weights in (even(values), skewed(values, np.random.default_rng(m))):
+        shown, drawn, parted = waiting.beliefs_by_lot(batches, values, weights, rule, known)
+        assert shown <= tau and drawn <= 2 * tau / (1 + tau) and parted
+
+
+def test_those_who_are_drawn_are_guessed_with_twice_the_odds_at_most():
+    """If all who wait were drawn; where no crowd will do, all wait, with whatever share a value has."""
+    rng = np.random.default_rng(5)
+    for _ in range(400):
+        m, known = int(rng.integers(2, 5)), int(rng.integers(0, 2))
+        if m - known < 2:
+            continue
+        tau, held = Fraction(1, m - known), rng.integers(0, rng.integers(2, 6), int(rng.integers(m, 40))).tolist()
+        terms = load_policy({**POLICY, "guarantee": {"model": "compromise-safety", "m": m, "compromised": known}})
+        codes = np.array(held, dtype=np.int32)[:, None]
+        mild = np.zeros_like(codes, dtype=bool)
+        drawn = draw_crowd(codes, mild, m, terms.guarantee.require(CohortTerms))
+        if waiting.fits(held, m, known, tau):
+            continue
+        wanted = waiting.waits_at(held, m, known, tau)
+        assert (None if drawn is None else np.flatnonzero(drawn).tolist()) == wanted
+        if wanted is not None:
+            left, others = [held[p] for p in wanted], [v for p, v in enumerate(held) if p not in wanted]
+            assert max(left.count(v) for v in left) <= 2 * tau / (1 + tau) * len(left)
+            assert waiting.fits(others, m, known, tau)
+
+
+def test_many_newcomers_are_parted_and_the_judge_counts_for_itself(tmp_path):
+    """Thirty newcomers, half of them alike, m = 3: some wait for good, others are shown, who waits stays out."""
+    policy = {**POLICY, "guarantee": {"model": "compromise-safety", "m": 3}}
+    series = reveil.open_series(policy, tmp_path / "home")
+    names = [chr(ord("A") + n) for n in range(36)]
+    values = "uvwxyz" + "a" * 15 + "bcdef" * 3
+    series.publish(people(names[:6], values[:6]))
+    release = series.publish(people(names, values), new_people=True)
+    left = np.flatnonzero(release.groups < 0)
+    held = [values[p] for p in left]
+    assert 0 < len(left) < 15 and held.count("a") <= Fraction(2, 3) * len(held) and release.certificate.holds
+    (limit,) = [text for text in release.certificate.limits if "drawn by lot" in text]
+    assert f"{len(left)} newcomers" in limit
+    third = series.publish(people([*names, "#"], values + "g"), new_people=True)
+    assert (third.groups[left] < 0).all() and third.certificate.holds
+    members = pl.DataFrame({"person": range(36), "group": [0] * 36, "illness": list(values)})
+    from reveil.verify.waiting import who_waits
+
+    one_value = members.with_columns(group=pl.when(pl.col("person").is_in([6, 7])).then(-1).otherwise(pl.col("group")))
+    assert who_waits(one_value, series.history().until(2), load_policy(policy)).too_sure == 2
+
+
+def test_a_first_release_that_does_not_fit_is_refused_not_parted(tmp_path):
+    series = reveil.open_series({**POLICY, "guarantee": {"model": "compromise-safety", "m": 3}}, tmp_path / "home")
+    with pytest.raises(InfeasibleError, match="is promised"):
+        series.publish(people([chr(ord("A") + n) for n in range(30)], "a" * 15 + "bcdef" * 3))
 
 
 def test_showing_a_crowd_as_soon_as_its_values_fit_is_refuted():

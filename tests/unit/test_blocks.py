@@ -224,3 +224,37 @@ def test_nobody_keeps_the_groups_of_rows(tmp_path: Path) -> None:
     with pytest.raises(InputError) as error:
         _ = release.groups
     assert codes(error) == ["R876"]
+
+
+def test_rows_are_chosen_in_blocks_as_at_once(tmp_path: Path) -> None:
+    table = people().with_columns(year=pl.Series([1985 + i // 20 for i in range(40)]))
+    table.write_parquet(tmp_path / "p.parquet", row_group_size=7)
+    policy = load_policy({**POLICY, "columns": {**COLUMNS, "year": "drop"}})
+    sizes = Sizes(9, part=12, file=15, sample=40)
+
+    def made(where: dict[str, object], out: str) -> Any:
+        how: dict[str, Any] = {"seed": 1, "key": bytes(32), "where": where}
+        return anonymize_in_blocks([tmp_path / "p.parquet"], policy, tmp_path / out, sizes, **how)
+
+    assert made({"year": 1986}, "out").table["ill"].sort().to_list() == table[20:]["ill"].sort().to_list()
+    faults = []
+    for engine in ("whole", "blocks"):
+        with pytest.raises(InputError) as error:
+            anonymize(tmp_path / "p.parquet", policy, out=tmp_path / engine, engine=engine, where={"year": 1999})
+        faults.append(error.value.faults)
+    assert faults[0] == faults[1]
+    for where in ({"ill": "i1"}, {"when": 1}):
+        with pytest.raises(InputError) as error:
+            made(where, "none")
+        assert codes(error) == ["R138"]
+
+
+def test_an_accepted_row_index_is_left_out_of_every_block(tmp_path: Path) -> None:
+    people().with_row_index("index").write_parquet(tmp_path / "p.parquet")
+    sizes = Sizes(9, part=12, file=15, sample=40)
+    with pytest.raises(InputError) as error:
+        anonymize_in_blocks([tmp_path / "p.parquet"], load_policy(POLICY), tmp_path / "a", sizes, seed=1, key=bytes(32))
+    assert codes(error) == ["R132"]
+    how: dict[str, Any] = {"seed": 1, "key": bytes(32), "accept": ["row-index"]}
+    found = anonymize_in_blocks([tmp_path / "p.parquet"], load_policy(POLICY), tmp_path / "b", sizes, **how)
+    assert found.table.columns == ["age", "ill"]

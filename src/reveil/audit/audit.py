@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import polars as pl
@@ -25,6 +25,13 @@ from reveil.base.words import some
 from reveil.policy.policy import Policy, PolicyLike, load_policy
 
 
+@runtime_checkable
+class Attackable(Protocol):
+    """What attacks itself: a series, with its own policy and what its ledger knows."""
+
+    def audit(self, **how: Any) -> Audit: ...
+
+
 def audit(
     releases: Any,
     population: Any = None,
@@ -38,7 +45,7 @@ def audit(
     """Attack released tables, and say who is exposed and why.
 
     `releases` are tables in order (paths, frames, release folders, or pairs of tables for an anatomy) with a
-    `population` that says who has which quasi-identifiers (a column `release` says when), or an `Observed`.
+    `population` that says who has which quasi-identifiers (a column `release` says when), a `Series`, or an `Observed`.
     `left_out` are people who were put in and are not shown.
     All other keywords are those of `AuditSettings`, which says what each means.
 
@@ -51,6 +58,8 @@ def audit(
     >>> print(found.explain("Ann"))  # doctest: +ELLIPSIS
     In release 2 group 1 Bob can only have asthma or flu; values do not change, so Bob does not have cold in release...
     """
+    if isinstance(releases, Attackable):  # a series of our own, which knows who is in which group
+        return releases.audit(population=population, progress=progress, **how)
     settings, loaded = AuditSettings(**how), None if policy is None else load_policy(policy)
     who = adversary_for(settings, loaded, _faults(releases, population, settings))
     if isinstance(releases, Observed):

@@ -7,7 +7,7 @@ import typer
 
 from reveil.base.doubts import accepted
 from reveil.base.words import some
-from reveil.cli.shared import POLICY, Accept, Json, Key, PolicyFile, Quiet, Seed, Source, app, run_asking
+from reveil.cli.shared import POLICY, Accept, Json, Key, PolicyFile, Quiet, Seed, Source, Where, app, parsed, run_asking
 from reveil.jobs.specs import PerturbSpec
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ def perturb(
     source: Source,
     out: Annotated[Path, typer.Option("--out", "-o", help="New folder for the release.")],
     policy: PolicyFile = POLICY,
+    where: Where = None,
     seed: Seed = None,
     key: Key = None,
     accept: Accept = "",
@@ -28,7 +29,7 @@ def perturb(
     """One release with noise, swapped, averaged or synthetic values, as the policy's [[perturb]] steps say."""
     from reveil.cli import terminal
 
-    made = run_asking(PerturbSpec(source, policy, seed, out, key, accepted(accept)), quiet, json)
+    made = run_asking(PerturbSpec(source, policy, seed, out, key, accepted(accept), parsed(where)), quiet, json)
     if json:
         terminal.say_json(made.to_dict())
     elif not quiet:

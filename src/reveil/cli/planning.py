@@ -31,7 +31,13 @@ def show_forms(forms: tuple["Form", ...]) -> None:
 
 
 def refuse_idle(
-    *, compare: bool, ahead: int | None, advice: bool, home: Path | None, rates: tuple[str | Path | None, ...]
+    *,
+    compare: bool,
+    ahead: int | None,
+    advice: bool,
+    home: Path | None,
+    where: list[str] | None,
+    rates: tuple[str | Path | None, ...],
 ) -> None:
     """Each of --compare, --ahead and --advice answers a question of its own."""
     asked = [name for name, given in (("--compare", compare), ("--ahead", ahead), ("--advice", advice)) if given]
@@ -41,6 +47,9 @@ def refuse_idle(
     if home is not None and (compare or advice):
         message = f"does nothing with {asked[0]}: no series is looked at"
         faults.append(Fault("R790", "--home", message, "leave it out"))
+    if where and asked:
+        message = f"is not for {asked[0]}, which looks at whole tables"
+        faults.append(Fault("R790", "--where", message, "leave one of them out, or make a table of these rows"))
     if ahead is None and any(rate is not None for rate in rates):
         options = ("--leave", "--back", "--arrive", "--report")
         names = [n for n, rate in zip(options, rates, strict=True) if rate is not None]
@@ -66,6 +75,18 @@ def show_ahead(spec: AheadSpec, policy: Path, home: Path | None, report: Path | 
         f"{float(p.arrive):.1%} arrive ({p.source}). Made in a copy of the series, and deleted:"
     )
     terminal.say(terminal.table(*forecast.table()))
+
+
+def show_moving(columns: tuple[str, ...]) -> None:
+    """Columns that change for everybody, and what that costs."""
+    from reveil.cli import terminal
+
+    for name in columns:
+        terminal.say(
+            f"  {name!r} is later for everybody than in the last release, as dates of visits are: each release tells a "
+            "new fact of the same people, who are known again by all of them together; groups of one table get wider. "
+            "If it is about the visit, begin a series without it (drop), or by year (`reveil explain moving`)"
+        )
 
 
 def show_advice(spec: AdviceSpec, json: bool, quiet: bool) -> None:

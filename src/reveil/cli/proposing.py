@@ -16,8 +16,10 @@ from reveil.cli.shared import (
     Quiet,
     Seed,
     Source,
+    Where,
     app,
     load_kernels,
+    parsed,
     prepare_to_publish,
     run_asking,
     say_settled,
@@ -33,6 +35,7 @@ def propose(
     source: Source,
     policy: PolicyFile = POLICY,
     home: Home = None,
+    where: Where = None,
     seed: Seed = None,
     new_people: NewPeople = False,
     accept: Accept = "",
@@ -43,7 +46,7 @@ def propose(
     from reveil.cli import terminal
 
     prepare_to_publish(policy, home, quiet)
-    made = run_asking(ProposeSpec(source, policy, home, seed, new_people, accepted(accept)), quiet, json)
+    made = run_asking(ProposeSpec(source, policy, home, seed, new_people, accepted(accept), parsed(where)), quiet, json)
     if json:
         terminal.say_json(made.to_dict())
     elif not quiet:

@@ -9,7 +9,7 @@ from reveil.base.addresses import masked
 from reveil.base.doubts import accepted
 from reveil.base.errors import Fault, GuaranteeError, InputError, TamperedError, UndecidedError
 from reveil.base.words import some
-from reveil.cli.planning import refuse_idle, show_advice, show_ahead, show_comparison, show_forms
+from reveil.cli.planning import refuse_idle, show_advice, show_ahead, show_comparison, show_forms, show_moving
 from reveil.cli.shared import (
     POLICY,
     Accept,
@@ -21,9 +21,11 @@ from reveil.cli.shared import (
     Quiet,
     Seed,
     Source,
+    Where,
     app,
     command,
     load_kernels,
+    parsed,
     prepare_to_publish,
     run_asking,
     say_past,
@@ -66,7 +68,7 @@ def init(
     """Look at the columns, suggest roles and hierarchies with reasons, and write a policy to edit."""
     from reveil.cli import terminal
     from reveil.start.reading import first_look
-    from reveil.start.suggest import draft_policy, find_hierarchies, suggest
+    from reveil.start.suggest import draft_policy, find_hierarchies, first_period, suggest
     from reveil.table.options import ReadOptions
 
     if policy.exists():
@@ -91,7 +93,10 @@ def init(
             f"\nWrote {policy}. Read it and correct it: only you know what others can know about these people."
         )
         known_again = any(suggestion.role == "identifier" for suggestion in suggestions)
-        terminal.say(f"Then: {command('plan' if known_again else 'anonymize --out NEW-FOLDER', source, policy)}")
+        period = first_period(frame, suggestions)
+        chosen = None if period is None else ["=".join(period)]
+        words = "plan" if known_again else "anonymize --out NEW-FOLDER"
+        terminal.say(f"Then: {command(words, source, policy, where=chosen)}")
 
 
 @app.command()
@@ -106,6 +111,7 @@ def plan(
     arrive: Annotated[str | None, typer.Option(help="With --ahead: newcomers per person.")] = None,
     report: Annotated[Path | None, typer.Option(help="With --ahead: plots of the forecast, as a page.")] = None,
     advice: Annotated[bool, typer.Option("--advice", help="Try what would lower the loss, one change each.")] = False,
+    where: Where = None,
     seed: Seed = None,
     new_people: NewPeople = False,
     accept: Accept = "",
@@ -116,9 +122,9 @@ def plan(
     from reveil.cli import terminal
     from reveil.history.returning import sentence
 
-    refuse_idle(compare=compare, ahead=ahead, advice=advice, home=home, rates=(leave, back, arrive, report))
+    rates = (leave, back, arrive)
+    refuse_idle(compare=compare, ahead=ahead, advice=advice, home=home, where=where, rates=(*rates, report))
     if ahead is not None:
-        rates = (leave, back, arrive)
         spec = AheadSpec(source, policy, ahead, home, *rates, seed or 0, new_people, accepted(accept))
         show_ahead(spec, policy, home, report, json, quiet)
         return
@@ -129,7 +135,7 @@ def plan(
         show_comparison(CompareSpec(source, policy, seed or 0, accepted(accept)), json, quiet)
         return
     prepare_to_publish(policy, home, quiet)
-    preview = run_asking(PlanSpec(source, policy, home, seed, new_people, accepted(accept)), quiet, json)
+    preview = run_asking(PlanSpec(source, policy, home, seed, new_people, accepted(accept), parsed(where)), quiet, json)
     if json:
         terminal.say_json(preview.to_dict())
         return
@@ -151,9 +157,10 @@ def plan(
     terminal.say(terminal.table(("column", "NCP"), losses))
     for name, value in preview.plan.statistics.items():
         terminal.say(terminal.statistic(name, value))
+    show_moving(preview.moving)
     show_forms(preview.forms)
     show_types(preview.decided)
-    terminal.say(f"Nothing was written. To publish: {command('publish', source, policy, home)}")
+    terminal.say(f"Nothing was written. To publish: {command('publish', source, policy, home, where)}")
 
 
 @app.command()
@@ -161,6 +168,7 @@ def publish(
     source: Source,
     policy: PolicyFile = POLICY,
     home: Home = None,
+    where: Where = None,
     seed: Seed = None,
     new_people: NewPeople = False,
     accept: Accept = "",
@@ -169,7 +177,9 @@ def publish(
 ) -> None:
     """One more release of the series: planned, verified, recorded, revealed. Or nothing, with the reason."""
     prepare_to_publish(policy, home, quiet)
-    release = run_asking(PublishSpec(source, policy, home, seed, new_people, accepted(accept)), quiet, json)
+    release = run_asking(
+        PublishSpec(source, policy, home, seed, new_people, accepted(accept), parsed(where)), quiet, json
+    )
     show_release(release, json, quiet)
 
 
@@ -219,6 +229,7 @@ def show(
     ] = None,
     policy: PolicyFile = POLICY,
     home: Home = None,
+    where: Where = None,
     accept: Accept = "",
     json: Json = False,
     quiet: Quiet = False,
@@ -229,11 +240,13 @@ def show(
     from reveil.jobs.results import release_of
 
     if affected is not None:
-        listed = AffectedSpec(policy, affected, number, home, accepted(accept)).run()
+        listed = AffectedSpec(policy, affected, number, home, accepted(accept), parsed(where)).run()
         terminal.say_json(listed.to_dict()) if json else terminal.say("\n".join(listed.lines()))
         return
-    if accept:
-        raise InputError(Fault("R732", "accept", "means nothing without --affected TABLE", "leave it out"))
+    if idle := [name for name, given in (("accept", accept), ("where", where)) if given]:
+        raise InputError(
+            [Fault("R732", name, "means nothing without --affected TABLE", "leave it out") for name in idle]
+        )
     past = settle_and_look_back(policy, home)
     say_past(policy, past, quiet)
     release = release_of(past, number)
@@ -325,6 +338,7 @@ def anonymize(
     source: Source,
     out: Annotated[Path, typer.Option(help="New folder for the release.")],
     policy: PolicyFile = POLICY,
+    where: Where = None,
     seed: Seed = None,
     key: Key = None,
     accept: Accept = "",
@@ -337,6 +351,6 @@ def anonymize(
 ) -> None:
     """One release of one table, verified; no series, no memory."""
     load_kernels()
-    spec = AnonymizeSpec(source, policy, seed, out, key, accepted(accept), engine, memory)
+    spec = AnonymizeSpec(source, policy, seed, out, key, accepted(accept), parsed(where), engine, memory)
     release = run_asking(spec, quiet, json)
     show_release(release, json, quiet)

@@ -45,6 +45,10 @@ Accept = Annotated[
     str,
     typer.Option(help="What is right though it looks like a mistake, such as total-rows (reveil explain R130)."),
 ]
+Where = Annotated[
+    list[str] | None,
+    typer.Option("--where", metavar="COLUMN=VALUE", help="Only these rows, such as year=1985. May be repeated."),
+]
 Source = Annotated[str, typer.Argument(help="CSV, Parquet, Excel, Stata/SPSS/SAS file, or a database URL.")]
 POLICY = Path("reveil.toml")
 
@@ -64,11 +68,22 @@ def load_kernels() -> None:
             del sys.modules["scipy.linalg"]
 
 
-def command(words: str, source: str, policy: Path, home: Path | None = None) -> str:
+def parsed(where: list[str] | None) -> dict[str, list[str]] | None:
+    """The rows that --where names, by column."""
+    if not where:
+        return None
+    from reveil.table.where import by_column
+
+    return by_column(where)
+
+
+def command(
+    words: str, source: str, policy: Path, home: Path | None = None, where: "Sequence[str] | None" = None
+) -> str:
     """A command that can be pasted into a shell as it is.
 
-    >>> command("plan", "Quartal 1.csv", Path("mein plan.toml"))
-    "reveil plan 'Quartal 1.csv' -p 'mein plan.toml'"
+    >>> command("plan", "Quartal 1.csv", Path("mein plan.toml"), where=["Jahr=1985"])
+    "reveil plan 'Quartal 1.csv' -p 'mein plan.toml' --where Jahr=1985"
     """
     from shlex import quote
 
@@ -76,6 +91,7 @@ def command(words: str, source: str, policy: Path, home: Path | None = None) -> 
 
     given = f"reveil {words} {quote(masked(source))}"
     given += "" if policy == POLICY else f" -p {quote(str(policy))}"
+    given += "".join(f" --where {quote(one)}" for one in where or ())
     return given if home is None else f"{given} --home {quote(str(home))}"
 
 

@@ -73,6 +73,18 @@ def doubtful_table(raw: pl.DataFrame, now: Trace, before: Mapping[int, Trace], a
     return [fault for fault in faults if fault is not None]
 
 
+def moving_columns(now: Trace, before: Mapping[int, Trace], columns: Iterable[str]) -> list[str]:
+    """Which of these columns are days that are later for the table as a whole than in the last release.
+
+    Half of the rows now are of a day, or later, that at most one in a hundred rows of the last release had reached.
+    """
+    if not before:
+        return []
+    last = before[max(before)].late
+    both = [name for name in columns if name in now.late and name in last]
+    return [name for name in both if now.late[name][0] >= last[name][-1]]
+
+
 def _older(column: pl.Series, late: tuple[date, ...], last: int) -> Fault | None:
     """What a column of days says against the table: all of them before a late day of the last release."""
     days = _days(column)

@@ -27,6 +27,7 @@ from reveil.plan.persistent.eligible import OFTEN_ENOUGH, TOO_FREQUENT
 from reveil.plan.persistent.waiting import TOLD, waited_before
 from reveil.policy.policy import Policy
 from reveil.table.roles import read_prepared
+from reveil.table.where import Where
 
 WAITS, OUT, LEFT = "waits", "out for good", "not in this release"
 BY_NUMBER = "newcomers are too few for a group so far"
@@ -55,12 +56,14 @@ class Affected:
         return [f"{head}.{alone}", *named, *more]
 
 
-def affected_by(past: Past, number: int | None, table: Any, accept: Sequence[str] = ()) -> Affected:
+def affected_by(
+    past: Past, number: int | None, table: Any, accept: Sequence[str] = (), where: Where | None = None
+) -> Affected:
     """The people of a table whom a release (the latest) does not show."""
     release = release_of(past, number)
     assert release.number is not None
     history, policy = history_of(past.ledger), past.policy
-    _, frame = read_prepared(table, policy, series=True, types=history.types, accept=accept)
+    _, frame = read_prepared(table, policy, series=True, types=history.types, accept=accept, where=where)
     persons = history.number(hashes_of(frame, past.ledger.key, policy))
     members = history.members.filter(pl.col("release") == release.number)
     strange = int((~np.isin(persons, members["person"].cast(pl.Int64).to_numpy())).sum())

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from reveil.base.progress import Progress, silent
-from reveil.jobs.spec import Spec
+from reveil.jobs.spec import NextReleaseSpec, Spec
 
 if TYPE_CHECKING:
     from reveil.jobs.proposing import Proposals, Proposed
@@ -16,24 +15,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class ProposeSpec(Spec):
+class ProposeSpec(NextReleaseSpec):
     """The next release, made and sealed; it waits until it is accepted or withdrawn."""
 
     job: ClassVar[str] = "propose"
-    table: Any
-    policy: Any
-    home: str | Path | None = None
-    seed: int | None = None
-    new_people: bool = False
-    accept: Sequence[str] = ()
     by: str = ""  # who proposes; else whoever is at the machine
 
     def run(self, progress: Progress = silent) -> Proposed:
-        from reveil.publish import open_series
-
-        series = open_series(self.policy, self.home)
-        meant: dict[str, Any] = {"new_people": self.new_people, "accept": self.accept, "by": self.by}
-        return series.propose(self.table, seed=self.seed, progress=progress, **meant)
+        return self.series().propose(self.table, progress=progress, by=self.by, **self.meant())
 
 
 @dataclass(frozen=True, repr=False)

@@ -42,6 +42,7 @@ from reveil.table.encode import Encoded
 from reveil.table.identify import keyed_hashes, plain_spelling
 from reveil.table.parts import Parts
 from reveil.table.types import held_type, stated_type
+from reveil.table.where import Where
 from reveil.verify.certificate import certify
 from reveil.verify.comparing import Truth
 from reveil.verify.in_parts import verify_in_parts
@@ -104,6 +105,7 @@ def anonymize_in_blocks(
     key: bytes,
     progress: Progress = silent,
     accept: Sequence[str] = (),
+    where: Where | None = None,
 ) -> ReleaseInFiles:
     """One release, in files that each mix all groups; verified from their bytes before they are handed out."""
     with tempfile.TemporaryDirectory(prefix="reveil-") as scratch:
@@ -113,7 +115,7 @@ def anonymize_in_blocks(
         make_halves(staged)
         try:
             bench, engine = Bench.seat(policy), Blocks(room, sizes.at_once)
-            parts = Parts(tuple(files), policy, sizes.at_once, tuple(accept))
+            parts = Parts(tuple(files), policy, sizes.at_once, tuple(accept), where)
             progress("reading", 0.0)
             seen = read_all(parts, engine, key)
             work = TableInBlocks(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 import polars as pl
 
@@ -12,11 +12,26 @@ from reveil.history.history import History
 from reveil.policy.policy import Policy
 from reveil.table.identify import collision_faults
 from reveil.table.roles import order_faults, read_prepared
+from reveil.table.where import Where
 from reveil.verify.verify import Bench
 
 
+class Meant(TypedDict, total=False):
+    """What is said about a table beside the table."""
+
+    new_people: bool  # far fewer people than usual are expected to come back
+    accept: Sequence[str]  # doubts about the table that are right as they are (`reveil.base.doubts`)
+    where: Where | None  # only rows with these values: {"year": 1985}; never of a sensitive column
+
+
 def usable(
-    table: Any, policy: Policy, past: History, series: bool, seed: int | None, accept: Sequence[str] = ()
+    table: Any,
+    policy: Policy,
+    past: History,
+    series: bool,
+    seed: int | None,
+    accept: Sequence[str] = (),
+    where: Where | None = None,
 ) -> tuple[pl.DataFrame, pl.DataFrame, Bench]:
     """The table as read and prepared, and its judges; or every fault of policy and table together, before any work."""
     faults: list[Fault] = []
@@ -28,7 +43,7 @@ def usable(
     except InputError as error:
         faults += error.faults
     try:
-        raw, frame = read_prepared(table, policy, series=series, types=past.types, accept=accept)
+        raw, frame = read_prepared(table, policy, series=series, types=past.types, accept=accept, where=where)
     except InputError as error:
         raise InputError([*faults, *error.faults]) from None
     spelled = collision_faults(frame[policy.identifier]) if policy.identifier and policy.normalises else []

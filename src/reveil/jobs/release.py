@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
@@ -120,6 +120,7 @@ class Preview:
     decided: Mapping[str, str] = field(default_factory=dict)  # types that only this table has settled, by column
     two_tables: bool = False
     forms: tuple[Form, ...] = ()  # this release in one table and in two, where the policy allows both
+    moving: tuple[str, ...] = ()  # quasi-identifiers that are later for everybody than in the last release
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -129,6 +130,7 @@ class Preview:
             "input_rows": self.rows,
             "people": dict(self.people),
             "types_decided": dict(self.decided),
+            "moving_columns": list(self.moving),
             "loss": self.loss.to_dict(),
             "forms": [form.to_dict() for form in self.forms],
             **self.plan.to_dict(),
@@ -175,3 +177,15 @@ class ReleaseInFiles(Release):
 
     def at(self, path: Path) -> ReleaseInFiles:
         return ReleaseInFiles(self.certificate, path, self.decided, self.loss)
+
+
+def html_table(records: Sequence[Record], title: str) -> str:
+    """The releases of a series for a notebook, as they were recorded."""
+    names = list(dict.fromkeys(name for record in records for name in record.facts["counts"]))
+    head = "".join(f"<th>{escape(name)}</th>" for name in ("release", "made (UTC)", *names, "NCP", "state"))
+    rows = [
+        (r.number, r.made[:16], *(r.facts["counts"].get(n, "") for n in names), r.facts["loss"]["mean_ncp"], r.state)
+        for r in records
+    ]
+    body = "".join(f"<tr>{''.join(f'<td>{escape(str(cell))}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<p>{escape(title)}</p>" + (f"<table><tr>{head}</tr>{body}</table>" if rows else "")

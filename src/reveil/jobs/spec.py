@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from reveil.base.addresses import masked
 from reveil.base.errors import Fault, InputError
 from reveil.base.progress import Progress, silent
+
+if TYPE_CHECKING:
+    from reveil.publish import Series
 
 
 class Result(Protocol):
@@ -43,6 +46,46 @@ class Spec(ABC):
         """
         given = {f.name: getattr(self, f.name) for f in fields(self) if not _is_default(f, getattr(self, f.name))}
         return {"job": self.job, **{name: _plain(name, value) for name, value in given.items()}}
+
+
+@dataclass(frozen=True, repr=False)
+class NextReleaseSpec(Spec):
+    """A job about the next release of a series."""
+
+    table: Any
+    policy: Any
+    home: str | Path | None = None
+    seed: int | None = None
+    new_people: bool = False
+    accept: Sequence[str] = ()
+    where: Mapping[str, Any] | None = None
+
+    def series(self) -> Series:
+        from reveil.publish import open_series
+
+        return open_series(self.policy, self.home)
+
+    def meant(self) -> dict[str, Any]:
+        """What is said about the table beside the table."""
+        return {"seed": self.seed, "new_people": self.new_people, "accept": self.accept, "where": self.where}
+
+
+@dataclass(frozen=True, repr=False)
+class ReleaseAloneSpec(Spec):
+    """A job that makes one release of one table, without memory."""
+
+    table: Any
+    policy: Any
+    seed: int | None = None
+    out: str | Path | None = None
+    key: str | Path | None = None
+    accept: Sequence[str] = ()
+    where: Mapping[str, Any] | None = None
+
+    def meant(self) -> dict[str, Any]:
+        """What is said about the table beside the table."""
+        how = {"seed": self.seed, "out": self.out, "key": self.key}
+        return {**how, "accept": self.accept, "where": self.where}
 
 
 def _plain(name: str, value: Any) -> Any:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from reveil.base.errors import Fault, InputError
 from reveil.base.progress import Progress, silent
 from reveil.jobs.approval_specs import AcceptSpec, ProposalsSpec, ProposeSpec, WithdrawSpec
-from reveil.jobs.spec import Spec, is_optional
+from reveil.jobs.spec import NextReleaseSpec, ReleaseAloneSpec, Spec, is_optional
 
 if TYPE_CHECKING:
     from reveil.audit.audit import Audit
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 def load_spec(content: Mapping[str, Any]) -> Spec:
     """A description that came as plain values.
 
-    >>> load_spec({"job": "anonymize", "table": "people.csv", "policy": "reveil.toml"})
-    AnonymizeSpec(table='people.csv', policy='reveil.toml', seed=None, out=None, key=None, accept=())
+    >>> load_spec({"job": "history", "policy": "reveil.toml"})
+    HistorySpec(policy='reveil.toml', home=None)
     """
     kind = SPECS.get(str(content.get("job")))
     if kind is None:
@@ -56,23 +56,13 @@ def load_spec(content: Mapping[str, Any]) -> Spec:
 
 
 @dataclass(frozen=True, repr=False)
-class PlanSpec(Spec):
+class PlanSpec(NextReleaseSpec):
     """What would be published next, and what it would cost. Changes nothing."""
 
     job: ClassVar[str] = "plan"
-    table: Any
-    policy: Any
-    home: str | Path | None = None
-    seed: int | None = None
-    new_people: bool = False
-    accept: Sequence[str] = ()
 
     def run(self, progress: Progress = silent) -> Preview:
-        from reveil.publish import open_series
-
-        series = open_series(self.policy, self.home)
-        meant: dict[str, Any] = {"new_people": self.new_people, "accept": self.accept}
-        return series.plan(self.table, seed=self.seed, progress=progress, forms=True, **meant)
+        return self.series().plan(self.table, progress=progress, forms=True, **self.meant())
 
 
 @dataclass(frozen=True, repr=False)
@@ -120,45 +110,28 @@ class AdviceSpec(Spec):
 
 
 @dataclass(frozen=True, repr=False)
-class PublishSpec(Spec):
+class PublishSpec(NextReleaseSpec):
     """One more release of a series: planned, verified, recorded, revealed."""
 
     job: ClassVar[str] = "publish"
-    table: Any
-    policy: Any
-    home: str | Path | None = None
-    seed: int | None = None
-    new_people: bool = False
-    accept: Sequence[str] = ()
 
     def run(self, progress: Progress = silent) -> Release:
-        from reveil.publish import open_series
-
-        series = open_series(self.policy, self.home)
-        meant: dict[str, Any] = {"new_people": self.new_people, "accept": self.accept}
-        return series.publish(self.table, seed=self.seed, progress=progress, **meant)
+        return self.series().publish(self.table, progress=progress, **self.meant())
 
 
 @dataclass(frozen=True, repr=False)
-class AnonymizeSpec(Spec):
+class AnonymizeSpec(ReleaseAloneSpec):
     """One release of one table, without memory."""
 
     job: ClassVar[str] = "anonymize"
-    table: Any
-    policy: Any
-    seed: int | None = None
-    out: str | Path | None = None
-    key: str | Path | None = None
-    accept: Sequence[str] = ()
     engine: str = "auto"
     memory: str | int | None = None
 
     def run(self, progress: Progress = silent) -> Release:
         from reveil.publish import anonymize
 
-        kept: dict[str, Any] = {"key": self.key, "out": self.out, "accept": self.accept}
-        kept |= {"engine": self.engine, "memory": self.memory}
-        return anonymize(self.table, self.policy, seed=self.seed, progress=progress, **kept)
+        how: dict[str, Any] = {"engine": self.engine, "memory": self.memory}
+        return anonymize(self.table, self.policy, progress=progress, **self.meant(), **how)
 
 
 @dataclass(frozen=True, repr=False)
@@ -218,12 +191,14 @@ class AffectedSpec(Spec):
     number: int | None = None
     home: str | Path | None = None
     accept: tuple[str, ...] = ()
+    where: Mapping[str, Any] | None = None
 
     def run(self, progress: Progress = silent) -> Affected:
         from reveil.jobs.affected import affected_by
         from reveil.jobs.past import settle_and_look_back
 
-        return affected_by(settle_and_look_back(self.policy, self.home), self.number, self.table, self.accept)
+        past = settle_and_look_back(self.policy, self.home)
+        return affected_by(past, self.number, self.table, self.accept, self.where)
 
 
 @dataclass(frozen=True, repr=False)
@@ -320,22 +295,15 @@ class MeasureSpec(Spec):
 
 
 @dataclass(frozen=True, repr=False)
-class PerturbSpec(Spec):
+class PerturbSpec(ReleaseAloneSpec):
     """One release with noise, swapped, averaged or synthetic values."""
 
     job: ClassVar[str] = "perturb"
-    table: Any
-    policy: Any
-    seed: int | None = None
-    out: str | Path | None = None
-    key: str | Path | None = None
-    accept: Sequence[str] = ()
 
     def run(self, progress: Progress = silent) -> Perturbed:
         from reveil.perturb.perturb import perturb
 
-        kept: dict[str, Any] = {"key": self.key, "out": self.out, "accept": self.accept}
-        return perturb(self.table, self.policy, seed=self.seed, progress=progress, **kept)
+        return perturb(self.table, self.policy, progress=progress, **self.meant())
 
 
 @dataclass(frozen=True, repr=False)

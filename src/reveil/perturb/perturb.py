@@ -29,6 +29,7 @@ from reveil.perturb.steps import Recipe
 from reveil.policy.policy import load_as
 from reveil.published.format import PRIVATE, PUBLIC, TABLE
 from reveil.table.roles import read_prepared
+from reveil.table.where import Where
 from reveil.verify.comparing import Check
 from reveil.write.emit import emit
 from reveil.write.folders import copy_release, make_halves
@@ -80,12 +81,14 @@ def perturb(
     out: str | Path | None = None,
     progress: Progress = silent,
     accept: Sequence[str] = (),
+    where: Where | None = None,
 ) -> Perturbed:
     """Publish a table with its values changed as the `[[perturb]]` steps of the policy say, checked from its bytes.
 
     `out` is a new or empty folder for the public and the private half; without it, nothing is left on disk. A release
     made with a `seed` keeps a key in its private half: seed and key together repeat it, and neither does so alone.
-    `accept` names doubts about the table that are right as they are (`reveil.base.doubts`).
+    `accept` names doubts about the table that are right as they are (`reveil.base.doubts`), `where` takes only the rows
+    with these values.
 
     >>> people = pl.DataFrame({"name": list("abcdef"), "salary": [30, 31, 35, 60, 61, 65]})
     >>> columns = {"name": "identifier", "salary": "sensitive"}
@@ -98,7 +101,7 @@ def perturb(
     if target is not None and target.exists():
         store.new_folder(target)  # an occupied folder is refused before any work
     progress("reading", 0.0)
-    frame = _usable(table, recipe, seed, accepted(accept))
+    frame = _usable(table, recipe, seed, accepted(accept), where)
     own = key_for(seed, key)
     with tempfile.TemporaryDirectory(prefix="reveil-") as scratch:
         staged = Path(scratch)
@@ -112,13 +115,13 @@ def perturb(
             raise store.refused_by_disk(error) from error
 
 
-def _usable(table: Any, recipe: Recipe, seed: int | None, accept: Sequence[str]) -> pl.DataFrame:
+def _usable(table: Any, recipe: Recipe, seed: int | None, accept: Sequence[str], where: Where | None) -> pl.DataFrame:
     """The table, prepared; or every fault of table, steps and seed together."""
     faults: list[Fault] = []
     if seed is not None and seed < 0:
         faults.append(Fault("R222", "seed", f"{seed} is negative", "use 0 or a larger number, or none"))
     try:
-        _, frame = read_prepared(table, recipe, accept=accept)
+        _, frame = read_prepared(table, recipe, accept=accept, where=where)
     except InputError as error:
         raise InputError([*faults, *error.faults]) from None
     stop_if(faults + faults_of(frame, recipe))

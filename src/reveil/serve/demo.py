@@ -24,7 +24,7 @@ def furnish(place: Place) -> None:
     releases = sorted(path for path in made if "release" in path.name)
     folder = place.folder / "hospital"
     folder.mkdir(mode=0o700)
-    shutil.copy(tables / "reveil.toml", folder / "reveil.toml")
+    shutil.move(tables / "reveil.toml", folder / "reveil.toml")  # or the tables would be listed as a series, too
     for path in tables.glob("*.csv"):
         if path not in releases:
             shutil.copy(path, folder / path.name)  # hierarchies

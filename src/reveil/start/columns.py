@@ -26,6 +26,7 @@ from reveil.start.vocabulary import (
     BIRTHS,
     CATEGORIES,
     CONTACTS,
+    EVENTS,
     GENERIC_KEYS,
     KEYS,
     KNOWN,
@@ -196,6 +197,12 @@ def _type(look: Look) -> str:
     )
 
 
+MOVING = (
+    " By its name it is another one at each visit: in a series it changes for everybody from release to release, and "
+    "all of them together tell more of a person than one does. Drop it, or keep the year alone, unless it is needed."
+)
+
+
 def _date(look: Look) -> RoleAdvice | None:
     birth = look.named(BIRTHS)
     days, other = look.days
@@ -209,6 +216,7 @@ def _date(look: Look) -> RoleAdvice | None:
         low, high = days.min(), days.max()
         span = (high - low).days if isinstance(low, date) and isinstance(high, date) else 0
         reason = "A birth date is widely known." if birth else "Others may know a date such as a visit or a move."
+        reason += MOVING if look.named(EVENTS) and not birth else ""
         spec = {"type": "date", "levels": _levels(span, birth)}
         return RoleAdvice(
             "quasi", f"{reason} The levels follow the span of the dates.", "sure" if birth else "likely", spec
@@ -257,6 +265,7 @@ def _common(look: Look) -> RoleAdvice | None:
         return RoleAdvice("quasi", reason, "sure", {"type": "number" if ordered else "category"})
     if look.named(QUANTITIES):
         reason = "Others know or can estimate this about a person."
+        reason += MOVING if look.named("age alter edad") and look.named(EVENTS) else ""
         return RoleAdvice("quasi", reason, "sure", {"type": "number" if look.kind == "number" else "category"})
     if (stemmed(look.parts, KNOWN) or special) and look.kind != "date":
         return RoleAdvice(

@@ -16,6 +16,7 @@ from typing import Any
 import polars as pl
 
 from reveil.base.errors import Fault, InputError
+from reveil.base.text import plain_text
 from reveil.hierarchies.files import read_paths
 from reveil.policy.column import Role
 from reveil.report.toml_text import inline, key
@@ -164,6 +165,21 @@ def _period(frame: pl.DataFrame, key: int, looks: Sequence[Look]) -> str | None:
     few = (frame.columns[place] for distinct, place in sorted(sizes) if 1 < distinct <= MOST_PERIODS)
     pairs = (known.select(frame.columns[key], name) for name in few)
     return next((pair.columns[1] for pair in pairs if pair.n_unique() == known.height), None)
+
+
+def first_period(frame: pl.DataFrame, suggestions: Sequence[Suggestion]) -> tuple[str, str] | None:
+    """Where people come again from period to period: the column of the period, and its first value.
+
+    >>> panel = pl.DataFrame({"person_id": ["a", "b", "a", "b"], "year": [1985, 1985, 1986, 1986]})
+    >>> first_period(panel, suggest(panel))
+    ('year', '1985')
+    """
+    keys = [place for place, suggestion in enumerate(suggestions) if suggestion.role == "identifier"]
+    period = _period(frame, keys[0], [Look(column) for column in frame]) if keys else None
+    if period is None or next(s for s in suggestions if s.column == period).role == "sensitive":
+        return None
+    values = frame[period].drop_nulls()
+    return None if values.is_empty() else (period, plain_text(values.min()))
 
 
 def draft_policy(

@@ -32,6 +32,9 @@ CHANGING = """salary salaire gehalt lohn sueldo salario income einkommen revenu 
  medication medikament medicament therapy therapie treatment behandlung traitement debt debts schulden deuda
  symptom symptoms health gesundheit mental sante salud condition"""
 BIRTHS = "birth dob born geburt geburtsdatum naissance nacimiento birthdate birthday geburtsjahr yob"
+EVENTS = """admission admitted aufnahme aufnahmedatum admision discharge discharged entlassung
+ entlassungsdatum alta visit besuch visite visita appointment termin encounter episode treatment behandlung interview
+ exam examination untersuchung"""
 ZIPS = "zip zipcode postcode postal plz postleitzahl postleit cp cap codepostal codigopostal"
 PERIODS = """year yr jahr annee ano wave round period month monat quarter quartal release visit time t survey
  occasion week trial session seq term semester season spring fall autumn summer winter"""

@@ -16,6 +16,7 @@ from reveil.table.doubts import doubtful_rows, without_index
 from reveil.table.many import unlike
 from reveil.table.read import read_table
 from reveil.table.roles import options
+from reveil.table.where import RowsWhere, Where
 
 CELL = 87  # bytes that one cell costs when a whole table is published at once: 0.78 GB for a million rows of nine
 TEXT_BYTE = 16  # the same for one byte of a text file, of nine columns in 50 bytes
@@ -30,6 +31,7 @@ class Parts:
     policy: Policy
     rows: int
     accept: tuple[str, ...] = ()
+    where: Where | None = None  # only rows with these values
 
     @property
     def declared(self) -> bool:
@@ -39,12 +41,21 @@ class Parts:
     def __iter__(self) -> Iterator[pl.DataFrame]:
         """Blocks as they are read, without an accepted index; every block has the columns and types of the first."""
         schema: pl.Schema | None = None
+        index: list[str] = []
+        chosen = RowsWhere(self.where, self.policy)
         for file in self.files:
             for raw in self._blocks(file):
-                block = without_index(read_table(raw, options(self.policy, self.accept)), self.policy, self.accept)
+                block = read_table(raw, options(self.policy, self.accept))
+                if schema is None:  # only the first rows tell that a column numbers them
+                    kept = without_index(block, self.policy, self.accept).columns
+                    index = [name for name in block.columns if name not in kept]
+                block = block.drop(index, strict=False)
                 stop_if([] if schema is None or block.schema == schema else [unlike(file, schema, block.schema)])
                 schema = block.schema
-                yield block
+                if (block := chosen.of(block)).height:
+                    yield block
+        if schema is not None:
+            chosen.insist()
 
     def doubts(self, block: pl.DataFrame) -> list[Fault]:
         return doubtful_rows(block, self.policy, self.accept)

@@ -24,6 +24,7 @@ from reveil.table.numbers import first_rows, mark_of
 from reveil.table.options import ReadOptions
 from reveil.table.read import declares_types, read_table
 from reveil.table.types import comparable, days, kind_of, numbers, whole_numbers
+from reveil.table.where import Where, rows_where
 
 RESERVED = ("group", "person", "release")  # what the columns of a series' releases and of its memory are called
 TOO_FEW = 20  # rows from which on a column of different values tells that it names rows
@@ -42,9 +43,12 @@ def read_prepared(
     series: bool = False,
     types: Mapping[str, ColumnType] | None = None,
     accept: Sequence[str] = (),
+    where: Where | None = None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """A table as it was read, and as `prepare` makes it; doubts and faults together, the likely cause first."""
+    """A table (or `where` says which rows of it) as it was read, and as `prepare` makes it; doubts and faults together,
+    the likely cause first."""
     raw = without_index(read_table(source, options(policy, accept)), policy, accept)
+    raw = rows_where(raw, where, policy)
     doubts = doubtful_rows(raw, policy, accept)
     try:
         frame = prepare(raw, policy, series=series, types=types, declared=declares_types(source))
@@ -165,7 +169,9 @@ def _identifier_faults(column: pl.Series, once: bool) -> list[Fault]:
     if once and (hashes[1:] == hashes[:-1]).any() and known.n_unique() < known.len():
         again = column.is_duplicated() & column.is_not_null()
         message = f"{some(column.filter(again).n_unique(), 'person has', 'people have')} more than one row"
-        remedy = "keep one row per person and release, for instance the latest"
+        remedy = (
+            "keep one row per person and release, for instance the latest; of a panel one period (--where year=1985)"
+        )
         where = f"identifier {column.name!r}"
         faults.append(Fault("R214", where, message, remedy, int(again.sum()), first_rows(again)))
     return faults

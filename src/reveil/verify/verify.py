@@ -181,7 +181,9 @@ def _waited(waiting: Waiting) -> list[Check]:
     if not (waiting.people or waiting.crowd or waiting.shown):
         return []
     finding = f"{some(waiting.shown, 'person', 'people')} shown who had to wait because of their value"
-    return [Check("people who waited", waiting.shown == 0, finding)]
+    alike = f"{some(waiting.too_sure, 'person', 'people')} drawn to wait of whom one value is too frequent"
+    checks = [Check("people who waited", waiting.shown == 0, finding)]
+    return [*checks, Check("people drawn to wait", waiting.too_sure == 0, alike)] if waiting.parted else checks
 
 
 def _labels(shown: pl.DataFrame) -> dict[str, int]:

@@ -7,6 +7,9 @@ chosen must not be shown later: their group and what waiting told would be put t
 But for those who waited all together by the rule (`infeasible = "wait"`). What is told of such a crowd is that some
 value was too frequent in it. If they are shown later in one cohort with all that is known of it, beliefs rise by no
 more than what that event rules out: the bound must hold with so much to spare.
+
+Of many newcomers some are drawn by that rule, so that the others can be shown. No value may then have more than twice
+the promised odds among those who wait, and they are never shown later.
 """
 
 from __future__ import annotations
@@ -26,6 +29,8 @@ from reveil.policy.policy import Policy
 from reveil.verify.judges.cohort_bounds import promised_guess
 from reveil.verify.judges.counts import written
 
+MANY = 6  # times the least size of a group: so many newcomers are parted by lot where they do not fit
+
 
 @dataclass(frozen=True)
 class Waiting:
@@ -36,11 +41,20 @@ class Waiting:
     shown: int = 0  # people in this release who had waited because of their value
     crowd: int = 0  # newcomers who wait all together, besides
     among: Mapping[str, Fraction] = field(default_factory=dict)  # the share of the most frequent value in the crowd
+    parted: bool = False  # they were drawn by lot, and others of the same release are shown
+    too_sure: int = 0  # people who were so drawn, with a value that is more frequent among them than is allowed
 
     def limits(self) -> list[str]:
         """What being left out tells about those who wait, for the certificate."""
         limits = []
-        if self.people:
+        if self.people and self.parted:
+            limits.append(
+                f"{some(self.people, 'newcomer')} of this table wait, drawn by lot so that all others can be shown, "
+                "because some value is too frequent among newcomers for what is promised. Whoever knows that they were "
+                "in the table guesses the most frequent value right with its share among them: "
+                f"{_chances(self.sure)}. They are outside the promise, and are not shown later."
+            )
+        elif self.people:
             limits.append(
                 f"{some(self.people, 'newcomer')} of this table wait because of their value. Whoever knows that they "
                 f"were in the table, and how people are chosen, guesses it right: {_chances(self.sure)}. They are "
@@ -75,7 +89,8 @@ class _Past:
         here, away = _people(members, shown=True), _people(members, shown=False)
         pool = (here | away) - self.published - self.chosen
         fresh = pool - self.crowded
-        if (fresh & here) or (not together and len(fresh) >= self.enough):
+        large = len(fresh) >= MANY * self.enough  # then some are drawn to wait, or all of them wait for good
+        if (fresh & here) or large or (not together and len(fresh) >= self.enough):
             self.chosen |= fresh & away
         waiting = (pool & away) - self.chosen
         if together and waiting and len(pool) >= self.enough:
@@ -98,9 +113,27 @@ def who_waits(members: pl.DataFrame, history: History, policy: Policy) -> Waitin
             past.go_on(one, together=one["release"][0] in history.waits)
     chosen, crowded, here = set(past.chosen), past.crowded - past.published, _people(members, shown=True)
     wrong = (chosen & here) | _told(members, crowded & here, past, policy)
-    past.go_on(members, together=policy.method.infeasible == "wait")
+    new, together = here - past.published, policy.method.infeasible == "wait"
+    past.go_on(members, together=together)
     now, crowd = past.chosen - chosen, past.crowded - crowded - past.published
-    return Waiting(len(now), _shares(members, now, policy), len(wrong), len(crowd), _shares(members, crowd, policy))
+    shares, parted = _shares(members, now, policy), together and bool(new - crowded)
+    too_sure = len(now) if parted and not _few_alike(members, now, policy) else 0
+    among = _shares(members, crowd, policy)
+    return Waiting(len(now), shares, len(wrong), len(crowd), among, parted, too_sure)
+
+
+def _few_alike(members: pl.DataFrame, drawn: set[int], policy: Policy) -> bool:
+    """Whether no protected value has more than twice the promised odds among those who were drawn to wait."""
+    theirs, terms = members.filter(pl.col("person").is_in(list(drawn))), policy.guarantee.find(CohortTerms)
+    for name in policy.named("sensitive"):
+        protects = policy.protects(name)
+        top = max((rows for value, rows in theirs[name].value_counts().rows() if protects(value)), default=0)
+        if terms is None:
+            return False
+        odds = 2 * promised_guess(terms) / (1 - promised_guess(terms))
+        if top > odds * (theirs.height - top):
+            return False
+    return True
 
 
 def _left(members: pl.DataFrame) -> bool:

@@ -17,7 +17,7 @@ Order = NDArray[np.signedinteger[Any]]  # the number of each row in the table; n
 Rows = NDArray[np.signedinteger[Any]]  # one line per row: positions, then sensitive codes; 16 bits where they fit
 
 # Kinds of tests on the sensitive values of a group.
-DISTINCT, ENTROPY, RECURSIVE, FREQUENCY, EMD_EQUAL, EMD_ORDERED, EMD_TREE, NEARNESS, SHARES = range(9)
+DISTINCT, ENTROPY, RECURSIVE, FREQUENCY, EMD_EQUAL, EMD_ORDERED, EMD_TREE, NEARNESS, SHARES, FLOORS = range(10)
 ZERO: Any = np.int64(0)  # a plain 0 is a type of its own to Numba, for which it compiles callees again
 TIES = 4096  # up to this size, ties of entropies are decided by prime factors; beyond it they are refused
 SAFE = 2**62  # beyond this an integer product could overflow, and a cautious float comparison is used instead
@@ -39,7 +39,7 @@ class Tests(NamedTuple):
     total: I64  # rows in each slot over the whole table
     near_lo: I64  # first and last slot that count as near to a slot
     near_hi: I64
-    share_a: I64  # the largest share of a group that each slot may have, a/b
+    share_a: I64  # the largest (or least) share of a group that each slot may have, a/b
     share_b: I64
     first_node: I64  # the tree of a hierarchical distance
     node_parent: I64
@@ -109,6 +109,12 @@ def decide(tests: Tests, test: int, count: I64, work: I64, touched: int, size: i
         for j in range(touched):
             place = first + tests.slot[base + work[j]]
             good = good and count[work[j]] * tests.share_b[place] <= tests.share_a[place] * size
+    elif kind == FLOORS:  # all l values of the table are there, and each reaches its least share
+        base, first = tests.first_code[test], tests.first_slot[test]
+        good = touched == tests.l[test]
+        for j in range(touched):
+            place = first + tests.slot[base + work[j]]
+            good = good and count[work[j]] * tests.share_b[place] >= tests.share_a[place] * size
     elif kind == ENTROPY:
         good = entropy_reaches(tests, test, count, work, touched, size)
     elif kind == RECURSIVE:

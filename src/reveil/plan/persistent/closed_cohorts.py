@@ -72,7 +72,8 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     rest = newcomers[home < 0]
     founded = found_in_turn(encoded, rest, waited, trees, policy, size, seed)
     groups[rest[founded >= 0]] = len(standing.here) + founded[founded >= 0]
-    if policy.method.infeasible == "wait" and len(rest) and (groups < 0).all():
+    begins = not history.head and bool((founded < 0).any())  # a series that has not begun can have another promise
+    if policy.method.infeasible == "wait" and len(rest) and (begins or (groups < 0).all()):
         refuse_all(encoded, rest, policy)
     fakes = vacancies.unfilled(standing.first_vacant, standing.vacant, home, encoded.codes[newcomers, 0])
     if len(encoded.sensitive) > 1:  # then no place is ever refilled

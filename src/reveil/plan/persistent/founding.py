@@ -27,6 +27,7 @@ from reveil.plan.cutting import mondrian
 from reveil.plan.cutting.trees import Trees
 from reveil.plan.cutting.values import ZERO
 from reveil.plan.persistent import vacancies
+from reveil.plan.persistent.drawing import are_many, draw_crowd
 from reveil.plan.persistent.eligible import apart, group_size, harmless_codes, keep_eligible, largest_share
 from reveil.plan.persistent.guesses import allowed_guess
 from reveil.plan.persistent.past import sort_by
@@ -81,7 +82,7 @@ def found_in_turn(
     """As `found`, where some may have waited in a crowd: all of them together in one cohort, or newcomers alone."""
     crowded = waited.crowded[rows]
     if not crowded.any():
-        return found(encoded, rows, trees, policy, size, seed)
+        return found_or_draw(encoded, rows, trees, policy, size, seed)
     assert encoded.persons is not None
     codes, columns = encoded.codes[rows], encoded.sensitive
     mild = _mild(codes, columns, policy)
@@ -91,7 +92,20 @@ def found_in_turn(
     ):
         return np.zeros(len(rows), dtype=np.int32)
     cohorts = np.full(len(rows), -1, dtype=np.int32)
-    cohorts[~crowded] = found(encoded, rows[~crowded], trees, policy, size, seed)
+    cohorts[~crowded] = found_or_draw(encoded, rows[~crowded], trees, policy, size, seed)
+    return cohorts
+
+
+def found_or_draw(encoded: Encoded, rows: I64, trees: Trees, policy: Policy, size: int, seed: int) -> I32:
+    """As `found`; where many newcomers do not fit, some are drawn to wait, and all others found cohorts."""
+    cohorts = found(encoded, rows, trees, policy, size, seed)
+    if policy.method.infeasible != "wait" or (cohorts >= 0).any() or not are_many(len(rows), size):
+        return cohorts
+    codes = encoded.codes[rows]
+    mild = _mild(codes, encoded.sensitive, policy)
+    waits = draw_crowd(codes, mild, size, policy.guarantee.require(CohortTerms))
+    if waits is not None:
+        cohorts[~waits] = found(encoded, rows[~waits], trees, policy, size, seed)
     return cohorts
 
 

@@ -1,14 +1,14 @@
 """People who had to wait for a group: what that tells of their values, and when they may be shown all the same.
 
 Where all newcomers of a release waited because they were too few, that follows from their number and tells nothing.
-Where some were taken and others not, by value, whoever knows who was in the table knows that those who waited have a
-value that was too frequent: showing them later would tell it.
+Where some were taken and others not, by value or drawn from many (`drawing.py`), whoever knows who was in the table
+knows that a value was too frequent among those who waited: showing them later would tell it.
 
-Where all newcomers waited because some value was too frequent among them (a *crowd*), only that is told, of the crowd
-as a whole. They may be shown later together with everybody else who waits, in one cohort. Given what the cohort shows,
-an event of chance q raises no belief above 1/q of what it was: n / (s - c) becomes n / (s - c) / q at most, where q is
-the chance that the crowds were what they were, whoever of the cohort is known. The verifier looks for itself
-(`reveil.verify.waiting`), and the proof is in docs/persistent-values.md.
+Where all newcomers, not many, waited because some value was too frequent among them (a *crowd*), only that is told,
+of the crowd as a whole. They may be shown later together with everybody else who waits, in one cohort. Given what the
+cohort shows, an event of chance q raises no belief above 1/q of what it was: n / (s - c) becomes n / (s - c) / q at
+most, where q is the chance that the crowds were what they were, whoever of the cohort is known. The verifier looks for
+itself (`reveil.verify.waiting`), and the proof is in docs/persistent-values.md.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from reveil.base.arrays import I32, I64, Bools
 from reveil.guarantees.lasting import CohortTerms, ManyValues
 from reveil.history.history import History
 from reveil.plan.crowds import least_people
+from reveil.plan.persistent.drawing import are_many
 from reveil.plan.persistent.guesses import allowed_guess
 from reveil.policy.guarantee import Guarantee
 
@@ -67,7 +68,8 @@ def waited_before(history: History, persons: I64, guarantee: Guarantee) -> Waite
         new, shown = ~(published | told)[person], group >= 0
         fresh = new & ~crowded[person]
         left = fresh & ~shown
-        if (fresh & shown).any() or (release not in history.waits and int(fresh.sum()) >= least):
+        many = are_many(int(fresh.sum()), least) or (release not in history.waits and int(fresh.sum()) >= least)
+        if (fresh & shown).any() or many:
             told[person[left]] = True
         if release in history.waits and (new & ~shown & ~told[person]).any() and int(new.sum()) >= least:
             crowds.append(Crowd(np.sort(person[new])))
