@@ -196,7 +196,8 @@ def test_blocks_are_chosen_where_memory_is_too_small(tmp_path: Path) -> None:
     ("how", "code"),
     [
         ({"engine": "spark"}, "R874"),
-        ({"engine": "whole", "memory": "4GB"}, "R874"),
+        ({"engine": "whole", "memory": "1KB"}, "R878"),
+        ({"engine": "blocks", "seed": -1}, "R222"),
         ({"memory": "much"}, "R874"),
         ({"engine": "blocks", "out": None}, "R875"),
     ],
@@ -258,3 +259,34 @@ def test_an_accepted_row_index_is_left_out_of_every_block(tmp_path: Path) -> Non
     how: dict[str, Any] = {"seed": 1, "key": bytes(32), "accept": ["row-index"]}
     found = anonymize_in_blocks([tmp_path / "p.parquet"], load_policy(POLICY), tmp_path / "b", sizes, **how)
     assert found.table.columns == ["age", "ill"]
+
+
+def test_a_stated_memory_holds_for_whole_frames_and_queries(tmp_path: Path) -> None:
+    people().write_parquet(tmp_path / "p.parquet")
+    less = {**POLICY, "engine": {"memory": "1KB"}}
+    cases: list[tuple[Any, dict[str, Any], str]] = [
+        (tmp_path / "p.parquet", {"engine": "whole"}, "R878"),
+        (people(), {}, "R878"),
+        (people().lazy(), {}, "R878"),
+        (people().to_arrow(), {}, "R878"),
+        ("sqlite:///people.db", {}, "R875"),
+    ]
+    for table, how, code in cases:
+        with pytest.raises(InputError) as error:
+            anonymize(table, less, **how)
+        assert codes(error) == [code]
+    for table in (people(), tmp_path / "p.parquet"):
+        assert anonymize(table, POLICY, memory="1MB").certificate.holds
+    series = {**less, "columns": {"id": "identifier", **COLUMNS}}
+    with pytest.raises(InputError) as error:
+        open_series(series, tmp_path / "home").plan(people().with_row_index("id"))
+    assert codes(error) == ["R870"]
+
+
+def test_text_without_an_order_is_refused_where_one_is_needed(tmp_path: Path) -> None:
+    people().write_parquet(tmp_path / "p.parquet")
+    policy = {**POLICY, "guarantee": {"model": "t-closeness", "t": 0.4, "distance": "ordered"}}
+    for engine in ("whole", "blocks"):
+        with pytest.raises(InputError) as error:
+            anonymize(tmp_path / "p.parquet", policy, out=tmp_path / "out", engine=engine)
+        assert codes(error) == ["R412"]

@@ -38,6 +38,7 @@ from reveil.policy.policy import Policy
 from reveil.published.format import PRIVATE, PUBLIC, part_name
 from reveil.table.books import Books, SeenValues, books_of, seen_in
 from reveil.table.cells import texts
+from reveil.table.doubts_in_parts import DoubtsInParts
 from reveil.table.encode import Encoded
 from reveil.table.identify import keyed_hashes, plain_spelling
 from reveil.table.parts import Parts
@@ -163,10 +164,11 @@ def _decided(work: TableInBlocks) -> dict[str, str]:
 def read_all(parts: Parts, engine: Blocks, key: bytes) -> SeenValues:
     """The different values of all columns; doubtful rows and people with two rows are refused."""
     found: list[SeenValues] = []
+    noticed = DoubtsInParts(parts.policy, parts.accept)
 
     def people() -> Iterator[Matrix]:
         for block in parts:
-            stop_if(parts.doubts(block))
+            noticed.add(block)
             found[:] = [found[0] + seen_in(block, parts.policy)] if found else [seen_in(block, parts.policy)]
             if parts.policy.identifier in block.columns:
                 identifiers = texts(block[parts.policy.identifier]).drop_nulls()
@@ -177,6 +179,7 @@ def read_all(parts: Parts, engine: Blocks, key: bytes) -> SeenValues:
     hashed = engine.rows(people())
     if not found:
         stop_if([Fault("R212", "table", "has no rows", "check that the right file was given", 0)])
+    stop_if(noticed.sums(found[0].values))
     shares = ceil(found[0].rows / engine.at_once)
     again = 0
     for block in hashed.together(lambda block: (block[:, 0].view(np.uint32) % shares).astype(np.int64), shares):

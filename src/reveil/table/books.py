@@ -20,7 +20,7 @@ from reveil.policy.policy import Policy
 from reveil.table.bins import in_bins
 from reveil.table.cells import texts
 from reveil.table.encode import Codes, Sensitive, as_published, look_up, positions_of, sensitive_of
-from reveil.table.roles import as_kinds, column_faults, missing_fault
+from reveil.table.roles import as_kinds, column_faults, missing_fault, order_faults
 from reveil.table.types import stated_type
 
 ROWS = "\0rows"
@@ -119,6 +119,7 @@ def books_of(seen: SeenValues, policy: Policy, background: Background, declared:
     for name, column in prepared.items():
         nulls = int(counted[name].filter(column.is_null()).sum() or 0)
         faults += [missing_fault(name, nulls)] if nulls and policy.columns[name].missing != "category" else []
+    faults += order_faults(pl.DataFrame([column.clear() for column in prepared.values()]), policy)
     stop_if(faults)
     return _built(raw, prepared, counted, seen.rows, policy, background)
 

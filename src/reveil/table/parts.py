@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,20 +12,23 @@ import polars as pl
 
 from reveil.base.errors import Fault, InputError, stop_if
 from reveil.policy.policy import Policy
-from reveil.table.doubts import doubtful_rows, without_index
+from reveil.table.doubts import without_index
 from reveil.table.many import unlike
+from reveil.table.options import ReadOptions
 from reveil.table.read import read_table
 from reveil.table.roles import options
+from reveil.table.text_parts import comes_apart, text_blocks
 from reveil.table.where import RowsWhere, Where
 
 CELL = 87  # bytes that one cell costs when a whole table is published at once: 0.78 GB for a million rows of nine
 TEXT_BYTE = 16  # the same for one byte of a text file, of nine columns in 50 bytes
+ROW_BYTES = 64  # of a text file that are read for each row that may be in memory
 INDEX = r"__index_level_\d+__"  # what pandas leaves in Parquet files
 
 
 @dataclass(frozen=True)
 class Parts:
-    """The files of one table, and how they are read: so many rows at a time of Parquet, other files whole."""
+    """The files of one table, and how they are read: so many rows at a time of Parquet and texts, other files whole."""
 
     files: tuple[Path, ...]
     policy: Policy
@@ -44,8 +47,8 @@ class Parts:
         index: list[str] = []
         chosen = RowsWhere(self.where, self.policy)
         for file in self.files:
-            for raw in self._blocks(file):
-                block = read_table(raw, options(self.policy, self.accept))
+            for raw, how in self._blocks(file):
+                block = read_table(raw, how)
                 if schema is None:  # only the first rows tell that a column numbers them
                     kept = without_index(block, self.policy, self.accept).columns
                     index = [name for name in block.columns if name not in kept]
@@ -57,12 +60,14 @@ class Parts:
         if schema is not None:
             chosen.insist()
 
-    def doubts(self, block: pl.DataFrame) -> list[Fault]:
-        return doubtful_rows(block, self.policy, self.accept)
-
-    def _blocks(self, file: Path) -> Iterator[Any]:
+    def _blocks(self, file: Path) -> Iterator[tuple[Any, ReadOptions]]:
+        how = options(self.policy, self.accept)
+        if comes_apart(file, how):
+            plain = replace(how, delimiter=None, encoding=None, multiline=False, header=True)  # done with
+            yield from ((frame, plain) for frame in text_blocks(file, how, ROW_BYTES * self.rows))
+            return
         if not _columnar(file):
-            yield file
+            yield file, how
             return
         import pyarrow.parquet as pq
 
@@ -70,7 +75,7 @@ class Parts:
             with pq.ParquetFile(file) as stored:
                 columns = [name for name in stored.schema_arrow.names if not re.fullmatch(INDEX, name)]
                 for batch in stored.iter_batches(self.rows, columns=columns):
-                    yield pl.DataFrame(batch)
+                    yield pl.DataFrame(batch), how
         except (OSError, ValueError) as error:  # what PyArrow makes of a damaged file
             raise InputError(Fault("R113", str(file), f"damaged, or not Parquet: {error}", "write it again")) from None
 
@@ -100,9 +105,11 @@ def columns_in(file: Path) -> int:
     return int(pq.read_metadata(file).num_columns) if _columnar(file) else 16
 
 
-def too_large(files: Sequence[Path], memory: int) -> list[Fault]:
+def too_large(files: Sequence[Path], policy: Policy, memory: int) -> list[Fault]:
     """Files that can only be read whole, and are too large for that."""
     message = "is read whole, and that takes more memory than is allowed"
-    remedy = "write it as Parquet, or in several files; or allow more memory"
-    whole = [file for file in files if not _columnar(file) and TEXT_BYTE * file.stat().st_size > memory]
+    remedy = "write it as Parquet or as CSV in UTF-8, or in several files; or allow more memory"
+    apart = [_columnar(file) or comes_apart(file, options(policy)) for file in files]
+    sizes = [TEXT_BYTE * file.stat().st_size for file in files]
+    whole = [file for file, can, size in zip(files, apart, sizes, strict=True) if not can and size > memory]
     return [Fault("R872", str(file), message, remedy) for file in whole]
