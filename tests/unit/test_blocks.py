@@ -13,7 +13,9 @@ import pytest
 
 from reveil.base.errors import InputError
 from reveil.engine.blocks import Blocks
-from reveil.engine.choice import apart, refusals
+from reveil.engine.choice import refusals, table_of_engines
+from reveil.guarantees.catalog import descriptors
+from reveil.guarantees.descriptor import ONE_RELEASE
 from reveil.history.history import History
 from reveil.jobs.engines import in_blocks
 from reveil.jobs.in_blocks import Sizes, anonymize_in_blocks
@@ -163,13 +165,17 @@ def test_what_does_not_come_apart_is_refused_by_name_before_any_work(tmp_path: P
 
 
 def test_the_table_of_the_documents_is_what_the_guarantees_say() -> None:
-    lines = (DOCS / "scale.md").read_text(encoding="utf-8").splitlines()
-    stated = [
-        f"| {name} | {' | '.join('yes' if can else 'refused' for can in on.values())} |" for name, on in apart().items()
-    ]
-    first = lines.index("| guarantee | whole | blocks |")
-    assert lines[first + 2 : first + 2 + len(stated)] == stated
-    assert refusals(load_policy(POLICY)) == []
+    text = (DOCS / "scale.md").read_text(encoding="utf-8")
+    written = text.split("write_engines.py -->\n")[1].split("\n<!-- /engines")[0]
+    assert written == table_of_engines(), "run scripts/write_engines.py"
+    stated = dict(line.strip("| ").split(" | ", 1) for line in written.splitlines()[2:])
+    assert stated.keys() == descriptors().keys()
+    numbers = {"k": 2, "l": 2, "t": 0.5, "beta": 2, "delta": 1, "alpha": 0.5, "epsilon": 1, "m": 2}
+    alone = [one for one in descriptors().values() if one.family == ONE_RELEASE and {*one.needs} <= {*numbers}]
+    assert len(alone) > 6
+    for one in alone:
+        asked = {"model": one.name, **{key: numbers[key] for key in one.needs}}
+        assert (stated[one.name] == "yes | yes") == (not refusals(load_policy({**POLICY, "guarantee": asked})))
 
 
 def test_people_with_two_rows_and_without_identifier_are_refused(tmp_path: Path) -> None:
@@ -290,3 +296,21 @@ def test_text_without_an_order_is_refused_where_one_is_needed(tmp_path: Path) ->
         with pytest.raises(InputError) as error:
             anonymize(tmp_path / "p.parquet", policy, out=tmp_path / "out", engine=engine)
         assert codes(error) == ["R412"]
+
+
+def test_the_reports_are_those_of_the_same_release_at_once(tmp_path: Path) -> None:
+    """Everybody in one group: then both ways make the same release, and say the same about it."""
+    table = people().with_columns(ward=pl.Series([f"w{i % 5}" for i in range(40)]))
+    table.write_parquet(tmp_path / "p.parquet")
+    policy = {**POLICY, "columns": {**COLUMNS, "ward": "quasi"}, "guarantee": {"k": 40}}
+    pages = {}
+    for engine in ("whole", "blocks"):
+        anonymize(tmp_path / "p.parquet", policy, out=tmp_path / engine, engine=engine, seed=1)
+        private = tmp_path / engine / "private"
+        pages[engine] = [(private / name).read_text() for name in ("report.html", "report-external.html")]
+    assert all("Prosecutor" in page for page in pages["blocks"])
+    for blocks, whole in zip(pages["blocks"], pages["whole"], strict=True):
+        assert [line for line in whole.splitlines() if line not in blocks and "table" not in line] == []
+    plans = [json.loads((tmp_path / engine / "private" / "plan.json").read_text()) for engine in ("whole", "blocks")]
+    del plans[0]["statistics"], plans[1]["statistics"]
+    assert plans[0] == plans[1]

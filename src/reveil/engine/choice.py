@@ -31,9 +31,23 @@ def refusals(policy: Policy) -> list[Fault]:
 
 
 def apart() -> Mapping[str, Mapping[str, bool]]:
-    """Which guarantee runs on which engine, for the documents."""
+    """Which guarantee runs on which engine."""
     ranked = sorted(descriptors().values(), key=lambda one: one.rank)
     return {one.name: {"whole": True, "blocks": one.apart} for one in ranked}
+
+
+def table_of_engines() -> str:
+    """The same as the documents show it: docs/scale.md holds this text, and a test says so.
+
+    >>> print("\\n".join(table_of_engines().splitlines()[:3]))
+    | guarantee | whole | blocks |
+    |-|-|-|
+    | k-anonymity | yes | yes |
+    """
+    lines = [f"| guarantee | {' | '.join(ENGINES)} |", f"|-|{'-|' * len(ENGINES)}"]
+    for name, on in apart().items():
+        lines.append(f"| {name} | {' | '.join('yes' if on[engine] else 'refused (R870)' for engine in ENGINES)} |")
+    return "\n".join(lines)
 
 
 def free_memory() -> int:

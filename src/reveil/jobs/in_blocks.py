@@ -9,8 +9,9 @@ give the same bytes for any number of blocks.
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import ceil
 from operator import add
@@ -34,8 +35,12 @@ from reveil.plan.cutting import admit, infeasible, parting
 from reveil.plan.cutting.boxes import boxes, distinct_runs
 from reveil.plan.loss import Loss
 from reveil.plan.methods import method
+from reveil.plan.plan import Plan
 from reveil.policy.policy import Policy
 from reveil.published.format import PRIVATE, PUBLIC, part_name
+from reveil.report.content import MergedFacts, ReportSource
+from reveil.report.exposure import exact_sizes
+from reveil.report.make import today, write_pages
 from reveil.table.books import Books, SeenValues, books_of, seen_in
 from reveil.table.cells import texts
 from reveil.table.doubts_in_parts import DoubtsInParts
@@ -135,7 +140,7 @@ def _released(
 ) -> ReleaseInFiles:
     progress("encoding", 0.0)
     rows = engine.rows(_numbered(work, parts))
-    planned = planned_rows(work, rows, progress)
+    planned, noted = planned_rows(work, rows, progress)
     loss, withheld = loss_of(work, planned)
     if withheld == work.books.rows:
         message, remedy = f"nobody of {some(withheld, 'row')} could be published", "ask for a weaker promise"
@@ -149,8 +154,16 @@ def _released(
     reasons = {"outlier, to keep others precise": withheld} if withheld else {}
     about = {"release": None, "rows": work.books.rows, "reasons": reasons, "hashes": verification.hashes}
     certificate = certify(verification, work.policy, **about)  # type: ignore[arg-type]
+    progress("reporting", 0.0)
+    statistics = {"parts planned by themselves": noted.parts}
+    plan = Plan(np.empty(0, dtype=np.int32), noted.method, reasons=reasons, statistics=statistics)
+    counted = {"groups": sum(loss.sizes.values()), "withheld": withheld}
     write_json(staged / PRIVATE / "certificate.json", certificate.to_dict())
-    write_json(staged / PRIVATE / "plan.json", {"loss": loss.to_dict(), "withheld_why": reasons})
+    write_json(staged / PRIVATE / "plan.json", {"loss": loss.to_dict(), **plan.to_dict(), **counted})
+    head = pl.DataFrame(schema=work.books.dtypes)
+    seen = (certificate, plan, loss, verification, work.policy, bench.known, History())
+    merged = MergedFacts(noted.exact, withheld, work.books.texts)
+    write_pages(staged / PRIVATE, ReportSource(head, head, *seen, {}, today(), merged))
     return ReleaseInFiles(certificate, None, _decided(work), loss)
 
 
@@ -212,7 +225,17 @@ def _sampled(work: TableInBlocks, rows: Rows) -> Matrix:
     return np.concatenate(chosen)[:, : work.widths[0]]
 
 
-def planned_rows(work: TableInBlocks, rows: Rows, progress: Progress) -> Rows:
+@dataclass
+class Noted:
+    """What is seen of a table while its parts are planned."""
+
+    parts: int
+    method: str = ""
+    exact: Counter[int] = field(default_factory=Counter)
+    """Of classes of rows that share all exact quasi-identifiers, which are in one part: size -> how many."""
+
+
+def planned_rows(work: TableInBlocks, rows: Rows, progress: Progress) -> tuple[Rows, Noted]:
     """Every row with its group within its part (-1: withheld) and what the group shows."""
     progress("planning", 0.0)
     sample = _sampled(work, rows)
@@ -230,15 +253,14 @@ def planned_rows(work: TableInBlocks, rows: Rows, progress: Progress) -> Rows:
     part = np.zeros(tree.leaves, dtype=np.int64)
     for number, leaves in enumerate(settled):
         part[leaves] = number
-    done = [0]
+    noted = Noted(len(settled))
 
     def plan(block: Matrix) -> Matrix:
-        found = _plan(work, block)
-        done[0] += len(block)
-        progress("planning", done[0] / work.books.rows)
-        return found
+        noted.exact.update(exact_sizes(pl.DataFrame(block[:, :quasi])).tolist())
+        progress("planning", sum(size * times for size, times in noted.exact.items()) / work.books.rows)
+        return _plan(work, block, noted)
 
-    return rows.together(lambda block: part[parting.leaf_of(tree, block)], len(settled)).each(plan).kept()
+    return rows.together(lambda block: part[parting.leaf_of(tree, block)], len(settled)).each(plan).kept(), noted
 
 
 def _settled(work: TableInBlocks, tree: parting.TopTree, counts: parting.LeafCounts) -> list[list[int]]:
@@ -260,10 +282,11 @@ def _settled(work: TableInBlocks, tree: parting.TopTree, counts: parting.LeafCou
     return settled
 
 
-def _plan(work: TableInBlocks, block: Matrix) -> Matrix:
+def _plan(work: TableInBlocks, block: Matrix, noted: Noted) -> Matrix:
     """One part, planned as a table of its own: group, low and high of each quasi-identifier, codes, lot."""
     encoded = work.encoded(block)
     plan = method(work.policy)(encoded, History(), work.policy, seed=work.secret, progress=silent)
+    noted.method = plan.method
     low, high = plan.boxes or boxes(plan.groups, encoded.positions, plan.count)
     shown = np.maximum(plan.groups, 0)
     return np.column_stack([plan.groups, low[shown], high[shown], block[:, work.widths[0] :]])

@@ -96,6 +96,7 @@ class Books:
     columns: Mapping[str, Book]
     rows: int
     values: Mapping[str, pl.DataFrame]  # sensitive column -> value, rows in the input
+    texts: Mapping[str, pl.Series]  # column of texts -> its different values, as they are prepared
 
     def encode(self, block: pl.DataFrame) -> NDArray[np.int32]:
         return np.column_stack([book.look_up(block[name]) for name, book in self.columns.items()])
@@ -172,4 +173,5 @@ def _built(
         for name in policy.named("sensitive")
     }
     dtypes = {name: column.dtype for name, column in prepared.items()}
-    return Books(tuple(quasi), tuple(sensitive), insensitive, dtypes, columns, rows, values)
+    texts = {name: column for name, column in prepared.items() if column.dtype == pl.String}
+    return Books(tuple(quasi), tuple(sensitive), insensitive, dtypes, columns, rows, values, texts)

@@ -121,7 +121,7 @@ def _sums(frame: pl.DataFrame, identifier: str | None) -> Fault | None:
     who = frame[identifier] if identifier is not None and identifier in frame.columns else None
     last, named = list(range(frame.height - LAST, frame.height)), [] if who is None else nobodies(who)
     rows = sorted({*named, *last}) if few(len(named), frame.height) else last
-    columns = Columns(frame, rows)
+    columns = ColumnSums(frame, rows)
     cells = {row: dict(zip(frame.columns, frame.row(row), strict=True)) for row in rows}
     return sums_fault(Suspects(frame.height, cells, None if who is None else who.name, columns))
 
@@ -241,7 +241,7 @@ def number(cell: object) -> float | None:
     return None if found is None else float(found)
 
 
-class Columns:
+class ColumnSums:
     """The columns of a table that is in memory; what they add up to is worked out when a row asks for it."""
 
     def __init__(self, frame: pl.DataFrame, suspects: Sequence[int]) -> None:
