@@ -1,4 +1,4 @@
-"""One release at once and in blocks, side by side: time, processor time, peak of memory and loss.
+"""One release at once and in blocks, side by side: time, processor time, peak of memory, scratch and loss.
 
     reveil bench scale -- --rows 1000000 5000000 --memory 4GB
 
@@ -17,7 +17,9 @@ import resource
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from contextlib import suppress
 from math import log
 from pathlib import Path
 from typing import Any
@@ -26,7 +28,8 @@ import numpy as np
 import polars as pl
 
 PART = 5_000_000  # rows of a file of the table
-HEADINGS = ("rows", "engine", "wall s", "CPU s", "peak GB", "NCP", "loss / whole", "CPU / whole", "us / (row log rows)")
+HEADINGS = ("rows", "engine", "wall s", "CPU s", "peak GB", "scratch bytes / row", "NCP", "loss / whole", "CPU / whole")
+HEADINGS += ("us / (row log rows)",)
 
 
 def write_table(rows: int, folder: Path) -> dict[str, Any]:
@@ -48,13 +51,31 @@ def measure(table: str, out: str, policy: str, engine: str, memory: str | None) 
     """One release, in this process; what it took as JSON."""
     import reveil
 
-    began, before = time.perf_counter(), time.process_time()
+    began, before, scratch = time.perf_counter(), time.process_time(), Scratch(Path(out).parent)
     given = {"memory": memory} if engine == "blocks" else {}
     release = reveil.anonymize(table, json.loads(policy), seed=1, out=out, engine=engine, **given)
     loss = json.loads((Path(out) / "private" / "plan.json").read_text(encoding="utf-8"))["loss"]["mean_ncp"]
     taken = time.perf_counter() - began, time.process_time() - before
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6  # kilobytes on Linux
-    print(json.dumps([*taken, peak, loss, release.certificate.holds]))
+    print(json.dumps([*taken, peak, scratch.peak, loss, release.certificate.holds]))
+
+
+class Scratch:
+    """The largest size that the folder of temporary files had, looked at five times a second."""
+
+    def __init__(self, beside: Path) -> None:
+        self.folder, self.peak = Path(tempfile.mkdtemp(dir=beside)), 0
+        tempfile.tempdir = str(self.folder)
+        threading.Thread(target=self.watch, daemon=True).start()
+
+    def watch(self) -> None:
+        while True:
+            sizes = []
+            for file in self.folder.rglob("*"):
+                with suppress(OSError):  # gone already
+                    sizes.append(file.stat().st_size)
+            self.peak = max(self.peak, sum(sizes))
+            time.sleep(0.2)
 
 
 def in_own_process(table: Path, out: Path, policy: dict[str, Any], engine: str, memory: str) -> list[float]:
@@ -71,13 +92,15 @@ def compare(rows: int, engines: list[str], memory: str) -> None:
         policy = write_table(rows, table)
         whole: list[float] | None = None
         for engine in engines:
-            wall, cpu, peak, loss, holds = found = in_own_process(table, Path(scratch) / engine, policy, engine, memory)
+            wall, cpu, peak, room, loss, holds = found = in_own_process(
+                table, Path(scratch) / engine, policy, engine, memory
+            )
             assert holds
             whole = found if engine == "whole" else whole
-            ratios = ("-", "-") if whole is None else (f"{loss / whole[3]:.4f}", f"{cpu / whole[1]:.2f}")
+            ratios = ("-", "-") if whole is None else (f"{loss / whole[4]:.4f}", f"{cpu / whole[1]:.2f}")
             grown = f"{1e6 * cpu / (rows * log(rows)):.3f}"
             print(
-                f"| {rows:,} | {engine} | {wall:.1f} | {cpu:.1f} | {peak:.2f} | {loss:.4f} | "
+                f"| {rows:,} | {engine} | {wall:.1f} | {cpu:.1f} | {peak:.2f} | {room / rows:.0f} | {loss:.4f} | "
                 f"{ratios[0]} | {ratios[1]} | {grown} |",
                 flush=True,
             )

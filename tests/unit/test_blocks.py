@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from reveil.audit.audit import audit
 from reveil.base.errors import InputError
 from reveil.engine.blocks import Blocks
 from reveil.engine.choice import refusals, table_of_engines
@@ -19,6 +20,7 @@ from reveil.guarantees.descriptor import ONE_RELEASE
 from reveil.history.history import History
 from reveil.jobs.engines import in_blocks
 from reveil.jobs.in_blocks import Sizes, anonymize_in_blocks
+from reveil.measure.measure import measure
 from reveil.policy.policy import load_policy
 from reveil.publish import anonymize, open_series
 from reveil.published.reader import open_published
@@ -101,6 +103,13 @@ def test_both_readers_read_many_files(tmp_path: Path, form: str) -> None:
     found = verify(out / "public", load_policy(POLICY), History())
     assert found.holds
     assert found.rows == 40
+
+
+def test_a_release_of_many_files_is_measured_and_audited_as_one_table(tmp_path: Path) -> None:
+    out = made(tmp_path)
+    assert measure(out, tmp_path / "p.parquet", POLICY, queries=10).rows == 40
+    who = people().select("age").with_row_index("name").with_columns(pl.col("name").cast(pl.String))
+    assert audit([out], who, policy=POLICY).to_dict()["summary"]["rows"] == 40
 
 
 def test_parquet_footers_say_nothing_of_the_rows(tmp_path: Path) -> None:
