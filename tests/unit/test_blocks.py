@@ -24,6 +24,7 @@ from reveil.measure.measure import measure
 from reveil.policy.policy import load_policy
 from reveil.publish import anonymize, open_series
 from reveil.published.reader import open_published
+from reveil.table.parts import CELL, needed
 from reveil.verify.judges.contract import Verdict
 from reveil.verify.judges.single import KAnonymityJudge
 from reveil.verify.merging import merged
@@ -323,3 +324,10 @@ def test_the_reports_are_those_of_the_same_release_at_once(tmp_path: Path) -> No
     plans = [json.loads((tmp_path / engine / "private" / "plan.json").read_text()) for engine in ("whole", "blocks")]
     del plans[0]["statistics"], plans[1]["statistics"]
     assert plans[0] == plans[1]
+
+
+def test_a_text_file_is_estimated_by_its_cells(tmp_path: Path) -> None:
+    for number, name in enumerate(("i", "a much longer name of an illness ")):
+        people(20_000).with_columns(pl.lit(name).alias("ill")).write_csv(tmp_path / f"{number}.csv")
+        taken, size = needed([tmp_path / f"{number}.csv"]), (tmp_path / f"{number}.csv").stat().st_size
+        assert abs(taken - size - CELL * 2 * 20_001) < 0.05 * taken

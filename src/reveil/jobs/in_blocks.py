@@ -256,7 +256,8 @@ def planned_rows(work: TableInBlocks, rows: Rows, progress: Progress) -> tuple[R
     noted = Noted(len(settled))
 
     def plan(block: Matrix) -> Matrix:
-        noted.exact.update(exact_sizes(pl.DataFrame(block[:, :quasi])).tolist())
+        sizes, times = np.unique(exact_sizes(pl.DataFrame(block[:, :quasi])), return_counts=True)
+        noted.exact.update(dict(zip(sizes.tolist(), times.tolist(), strict=True)))
         progress("planning", sum(size * times for size, times in noted.exact.items()) / work.books.rows)
         return _plan(work, block, noted)
 

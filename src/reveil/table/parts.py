@@ -17,11 +17,14 @@ from reveil.table.many import unlike
 from reveil.table.options import ReadOptions
 from reveil.table.read import read_table
 from reveil.table.roles import options
+from reveil.table.suffixes import TEXT
+from reveil.table.text_files import DELIMITERS
 from reveil.table.text_parts import comes_apart, text_blocks
 from reveil.table.where import RowsWhere, Where
 
 CELL = 87  # bytes that one cell costs when a whole table is published at once: 0.78 GB for a million rows of nine
-TEXT_BYTE = 16  # the same for one byte of a text file, of nine columns in 50 bytes
+TEXT_BYTE = 16  # the same for one byte of a workbook or a packed file: 50 bytes are a row of nine columns
+LOOKED_AT = 1 << 16  # bytes of a text file that tell how many cells it has
 ROW_BYTES = 64  # of a text file that are read for each row that may be in memory
 INDEX = r"__index_level_\d+__"  # what pandas leaves in Parquet files
 
@@ -85,7 +88,7 @@ def _columnar(file: Path) -> bool:
 
 
 def needed(files: Sequence[Path]) -> int:
-    """Bytes that publishing these files at once would take, from what Parquet says of itself and the size of others."""
+    """Bytes that publishing these files at once would take, from what Parquet says of itself, how a text begins, and sizes."""
     import pyarrow.parquet as pq
 
     total = 0
@@ -93,9 +96,19 @@ def needed(files: Sequence[Path]) -> int:
         if _columnar(file):
             about = pq.read_metadata(file)
             total += CELL * about.num_rows * about.num_columns
+        elif file.suffix.lower() in TEXT:
+            total += int(file.stat().st_size * (1 + CELL * _cells_per_byte(file)))
         else:
             total += TEXT_BYTE * file.stat().st_size
     return total
+
+
+def _cells_per_byte(file: Path) -> float:
+    """Cells of a text file, for each of its bytes, from the first of them."""
+    with file.open("rb") as opened:
+        first = opened.read(LOOKED_AT)
+    marks = max(first.count(mark.encode()) for mark in DELIMITERS)
+    return (marks + first.count(b"\n")) / max(1, len(first))
 
 
 def columns_in(file: Path) -> int:
