@@ -149,7 +149,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "k": {"guarantee": {"k": 3}},
     "l": {"guarantee": {"model": "l-diversity", "l": 2}},
     "t": {"guarantee": {"model": "t-closeness", "t": 0.5, "k": 2}},
-    "anatomy": {"guarantee": {"model": "l-diversity", "l": 2}, "method": {"publish": "anatomy"}},
+    "anatomy": {"guarantee": {"model": "l-diversity", "l": 2, "k": 3}, "method": {"publish": "anatomy"}},
     "m-invariance": {"guarantee": {"model": "m-invariance", "m": 2}, "values": {"change": "never"}},
     "cohorts": {"guarantee": {"model": "compromise-safety", "m": 3}, "values": {"change": "never"}},
     "global": {

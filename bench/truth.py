@@ -67,6 +67,11 @@ class Case:
         return tuple(self.guarantee.get("harmless", ()))
 
     @property
+    def closed(self) -> bool:
+        """Whether people stay in cohorts that show the same values for ever, some perhaps twice: rows are places."""
+        return self.change == "never" and (bool(self.harmless) or self.guarantee["model"] == "compromise-safety")
+
+    @property
     def chance(self) -> dict[str, dict[str, Fraction]]:
         assert self.moves is not None
         return {v: dict.fromkeys([v, *more], Fraction(1, 1 + len(more))) for v, more in self.moves.items()}
@@ -205,7 +210,7 @@ def published(case: Case, rng: Random, folder: Path) -> Shown:
     withheld = 0
     for number, (names, table) in enumerate(tables(case, rng)):
         try:
-            made = series.publish(table, seed=number, new_people=True)
+            made = series.publish(table, seed=number, new_people=True, accept=["same-table"])
         except InfeasibleError:
             continue
         except InputError as error:
@@ -254,7 +259,7 @@ def worst_in_part(case: Case, part: list[Release]) -> Fraction:
         cohort = [group for release in part for group in release]
         whole = {v: {w: 12 // (1 + len(more)) for w in (v, *more)} for v, more in case.moves.items()}
         return evolving.worst_guess(cohort, whole, known, case.harmless)
-    return worlds.worst_guess(part, known, case.harmless, bool(case.harmless))
+    return worlds.worst_guess(part, known, case.harmless, case.closed)
 
 
 def worst_link(case: Case, releases: list[Release], person: str) -> Fraction:
@@ -343,7 +348,7 @@ def beliefs(case: Case, shown: Shown, chosen: list[str]) -> dict[tuple[str, int,
         if case.moves is not None and case.guarantee["view"] == "joint":
             expected |= place_beliefs(case, part, known)
             continue
-        if case.change == "never" and case.harmless:
+        if case.closed:
             expected |= kept_beliefs(part, known)
             continue
         change = case.chance if case.moves is not None else case.change
@@ -353,7 +358,7 @@ def beliefs(case: Case, shown: Shown, chosen: list[str]) -> dict[tuple[str, int,
 
 
 def kept_beliefs(part: list[Release], known: Mapping[tuple[str, int], str]) -> dict[tuple[str, int, str], Fraction]:
-    """The same in closed cohorts that show harmless values twice: rows are places, and counterfeits stay in theirs."""
+    """The same in closed cohorts that show a value twice: rows are places, and counterfeits stay in theirs."""
     told = {person: value for (person, _), value in known.items()}
     possible = [w for w in worlds.placed(part) if all(w[person] == value for person, value in told.items())]
     posterior = worlds.posteriors(possible)

@@ -7,9 +7,8 @@ first value and of a transition weight for each later appearance; where values c
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from fractions import Fraction
-from itertools import permutations
 
 
 def beliefs(series, change="never", priors=None, known=None):
@@ -45,27 +44,28 @@ def beliefs(series, change="never", priors=None, known=None):
                 for value in values:
                     ever[person][value] += weight
             return
-        release, people, values = groups[number]
-        for rows in permutations(range(len(values)), len(people)):
-            times, before = Fraction(weight), {person: last.get(person) for person in people}
-            for person, row in zip(people, rows, strict=True):
-                if known.get((person, release), values[row]) != values[row]:
-                    times = Fraction(0)
-                    break
-                times *= step(person, values[row])
-                if not times:
-                    break
-            if not times:
+        seat(number, 0, Counter(groups[number][2]), weight)
+
+    def seat(number, place, left, weight):
+        """The people of a group one after the other; a value that is left twice can be theirs in two ways."""
+        release, people, _ = groups[number]
+        if place == len(people):
+            fill(number + 1, weight)
+            return
+        person, before = people[place], last.get(people[place])
+        for value in [value for value, count in left.items() if count]:
+            times = weight * left[value] * step(person, value)
+            if not times or known.get((person, release), value) != value:
                 continue
-            for person, row in zip(people, rows, strict=True):
-                world[person, release] = last[person] = values[row]
-            fill(number + 1, times)
-            for person in people:
-                del world[person, release]
-                if before[person] is None:
-                    del last[person]
-                else:
-                    last[person] = before[person]
+            world[person, release] = last[person] = value
+            left[value] -= 1
+            seat(number, place + 1, left, times)
+            left[value] += 1
+            del world[person, release]
+            if before is None:
+                del last[person]
+            else:
+                last[person] = before
 
     fill(0, Fraction(1))
     if not total:

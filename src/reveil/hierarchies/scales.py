@@ -8,10 +8,15 @@ from __future__ import annotations
 
 import datetime
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, pairwise
+from math import inf
 from typing import Any
+
+import numpy as np
 
 from reveil.base.errors import Fault, InputError
 from reveil.base.text import plain_text
@@ -21,6 +26,7 @@ from reveil.policy.column import DATE_LEVELS, DateLevel
 
 Number = int | float
 Built = tuple[Hierarchy, dict[Hashable, Hashable]]  # value -> leaf
+Stretch = tuple[str, Any, Any]  # a label and where on the scale it begins and ends
 
 
 def numbers(name: str, values: Sequence[Number], missing: bool) -> Built:
@@ -59,9 +65,9 @@ def widths(name: str, values: Sequence[Number], steps: Sequence[Fraction], missi
         raise InputError(Fault("R202", f"column {name!r}, widths", reason, "let each width be a multiple of the last"))
     whole = all(isinstance(value, int) for value in values) and all(step.denominator == 1 for step in steps)
 
-    def path(value: Number) -> Path:
+    def path(value: Number) -> list[Stretch]:
         starts = [Fraction(str(value)) // step * step for step in reversed(steps)]
-        return tuple(bucket_label(a, a + step, whole) for a, step in zip(starts, reversed(steps), strict=True))
+        return [_stretch(a, a + step, whole) for a, step in zip(starts, reversed(steps), strict=True)]
 
     return _buckets(name, values, path, missing)
 
@@ -84,19 +90,23 @@ def cuts(name: str, values: Sequence[Number], levels: Sequence[Sequence[Fraction
     whole = all(isinstance(value, int) for value in values) and all(c.denominator == 1 for c in levels[0])
     ladders = [sorted(set(level)) for level in reversed(levels)]
 
-    def path(value: Number) -> Path:
-        return tuple(_between(value, ladder, whole) for ladder in ladders)
+    def path(value: Number) -> list[Stretch]:
+        return [_between(value, ladder, whole) for ladder in ladders]
 
     return _buckets(name, values, path, missing)
 
 
-def _between(value: Number, ladder: Sequence[Fraction], whole: bool) -> str:
+def _between(value: Number, ladder: Sequence[Fraction], whole: bool) -> Stretch:
     place = bisect_right(ladder, Fraction(str(value)))
     if place == 0:
-        return f"<{fraction_text(ladder[0])}"
+        return f"<{fraction_text(ladder[0])}", -inf, ladder[0] - whole
     if place == len(ladder):
-        return f">={fraction_text(ladder[-1])}"
-    return bucket_label(ladder[place - 1], ladder[place], whole)
+        return f">={fraction_text(ladder[-1])}", ladder[-1], inf
+    return _stretch(ladder[place - 1], ladder[place], whole)
+
+
+def _stretch(start: Fraction, end: Fraction, whole: bool) -> Stretch:
+    return bucket_label(start, end, whole), start, end - whole
 
 
 def bucket_label(start: Fraction, end: Fraction, whole: bool) -> str:
@@ -121,19 +131,37 @@ def _endless(values: Iterable[Fraction]) -> list[str]:
     ]
 
 
-def _buckets(name: str, values: Sequence[Number], path: Callable[[Number], Path], missing: bool) -> Built:
-    return _leaves(name, {value: (path(value), where) for value, where in _places(values).items()}, missing)
+def _buckets(name: str, values: Sequence[Number], path: Callable[[Number], list[Stretch]], missing: bool) -> Built:
+    """Numbers under labels that reach as far as they say, but not beyond the least and the greatest number."""
+    least, most = (Fraction(values[0]), Fraction(values[-1])) if len(values) else (Fraction(0), Fraction(0))
+    origin = least if isinstance(values[0] if len(values) else 0, int) else 0
+
+    def placed(stretch: Stretch) -> Stretch:
+        label, low, high = stretch
+        return label, float(max(low, least) - origin), float(min(high, most) - origin)
+
+    return _leaves(name, {value: [placed(stretch) for stretch in path(value)] for value in values}, missing)
 
 
-def _leaves(name: str, values: Mapping[Any, tuple[Path, float]], missing: bool) -> Built:
-    """Leaves that each stand for several values, given the labels of each value and where it lies."""
+def _leaves(
+    name: str,
+    values: Mapping[Any, Sequence[Stretch]],
+    missing: bool,
+    absent: float | None = None,
+) -> Built:
+    """Leaves that each stand for several values, given each value's labels from the top and how far they reach.
+
+    A missing value is nowhere, or lies at `absent`.
+    """
     paths: dict[Hashable, Path] = {}
-    place: dict[Hashable, tuple[float, float]] = {}
+    place: dict[Hashable, tuple[Any, Any]] = {} if absent is None else {None: (absent, absent)}
     leaf: dict[Hashable, Hashable] = {}
-    for value, (labels, where) in values.items():
-        low, high = place.get(labels[-1], (where, where))
+    for value, stretches in values.items():
+        labels = tuple(label for label, _, _ in stretches)
         paths[labels[-1]], leaf[value] = labels, labels[-1]
-        place[labels[-1]] = (min(low, where), max(high, where))
+        for label, start, end in stretches:
+            low, high = place.get(label, (start, end))
+            place[label] = (min(low, start), max(high, end))
     return grow(name, paths, missing=missing, place=place), leaf
 
 
@@ -145,18 +173,43 @@ def dates(name: str, values: Sequence[datetime.date], levels: Sequence[DateLevel
     >>> leaf[day]
     '2026-03'
     """
-    day = {value: float(value.toordinal()) for value in values}
     if levels is None:
         paths: dict[Hashable, Path] = {value: (value.isoformat(),) for value in values}
-        place: dict[Hashable, tuple[float, float]] = {value: (day[value], day[value]) for value in values}
+        place: dict[Hashable, tuple[float, float]] = {v: (float(v.toordinal()),) * 2 for v in values}
         tree = grow(name, paths, missing=missing, free=True, place=place, span=date_span)
         return tree, {value: value for value in values}
     rising = [level for level in DATE_LEVELS if level in levels]
     if list(levels) != rising:
         remedy = f"write levels = {rising}"
         raise InputError(Fault("R202", f"column {name!r}, levels", "are not in rising order", remedy))
-    labels = {value: tuple(date_label(value, level) for level in reversed(rising)) for value in values}
-    return _leaves(name, {value: (labels[value], day[value]) for value in values}, missing)
+    return _leaves(name, {v: [_period(v, level, values) for level in reversed(rising)] for v in values}, missing)
+
+
+def _period(value: datetime.date, level: DateLevel, values: Sequence[datetime.date]) -> Stretch:
+    """The label of a day's month or year, and the days of it between the first and the last of the column."""
+    first, last = period_of(value, level)
+    return date_label(value, level), max(first, values[0]).toordinal(), min(last, values[-1]).toordinal()
+
+
+def period_of(value: datetime.date, level: DateLevel) -> tuple[datetime.date, datetime.date]:
+    """The first and the last day of a day's month, quarter, year or decade.
+
+    >>> [day.isoformat() for day in period_of(datetime.date(2026, 2, 14), "quarter")]
+    ['2026-01-01', '2026-03-31']
+    """
+    if level == "day":
+        return value, value
+    year, month = value.year, value.month
+    first, months = {
+        "month": ((year, month), 1),
+        "quarter": ((year, (month - 1) // 3 * 3 + 1), 3),
+        "year": ((year, 1), 12),
+        "decade": ((max(1, year // 10 * 10), 1), 120 if year >= 10 else 108),
+    }[level]
+    ends = first[0] * 12 + first[1] - 1 + months  # months since year 0
+    if ends // 12 > datetime.MAXYEAR:
+        return datetime.date(*first, 1), datetime.date.max
+    return datetime.date(*first, 1), datetime.date(ends // 12, ends % 12 + 1, 1) - datetime.timedelta(days=1)
 
 
 def date_span(first: Hashable, last: Hashable) -> str:
@@ -196,8 +249,12 @@ def prefixes(name: str, values: Sequence[str], lengths: Sequence[int], missing: 
     def label(value: str, length: int) -> str:
         return value[:length] + "*" * (longest - length) if len(value) >= length else value
 
-    paths = {value: tuple(label(value, length) for length in reversed(lengths)) for value in values}
-    return _leaves(name, {value: (paths[value], float(rank)) for rank, value in enumerate(values)}, missing)
+    stretches = {
+        value: [(label(value, length), rank, rank) for length in reversed(lengths)] for rank, value in enumerate(values)
+    }
+    tree, leaf = _leaves(name, stretches, missing, absent=-1 if missing else None)  # a missing code is one more code
+    codes = Counter(leaf.values())
+    return replace(tree, amount=np.array([codes.get(key, 1) for key in tree.leaves])), leaf
 
 
 def ordered(name: str, order: Sequence[str], missing: bool) -> Built:

@@ -39,6 +39,7 @@ class Hierarchy:
     paths: tuple[Path, ...]  # of each leaf, as stated: chains are not collapsed
     height: Positions  # of each node: steps down to its deepest leaf, as stated
     span: Callable[[Hashable, Hashable], str] | None = None  # label of a free run, from its two ends
+    amount: NDArray[np.int64] | None = None  # values that each leaf stands for; None where they lie on a scale
 
     def __len__(self) -> int:
         return len(self.leaves)
@@ -137,6 +138,7 @@ class Hierarchy:
             has_missing=self.has_missing,
             paths=tuple((label,) for label in leaves),
             height=np.array([1] + [0] * len(self), dtype=np.int32),
+            amount=self.amount,
         )
 
     def node(self, a: int, b: int) -> int:
@@ -178,7 +180,9 @@ def grow(
 ) -> Hierarchy:
     """Lay the tree out depth first. `paths` gives each leaf its labels from just below the root to the leaf itself.
 
-    `place` says where on a scale the values of a leaf begin and end; without it, leaves are values at equal steps.
+    `place` says where on a scale the values of a leaf begin and end, and what its labels stand for if that is more
+    than their leaves in this table; without it, leaves are values at equal steps. The
+    missing value (None) is nowhere on a scale of numbers; it has a place where it counts as a value like others.
     """
     root = _Branch(ANY)
     if missing:
@@ -189,8 +193,12 @@ def grow(
     refuse_ambiguous(name, [node.label for node in nodes])
     lo = np.array([node.lo for node in nodes], dtype=np.int32)
     hi = np.array([node.hi for node in nodes], dtype=np.int32)
-    begin, end = _scales(leaves, missing, place)
+    begin, end, width = _scales(leaves, missing, place)
     cost = end[hi] - begin[lo]
+    for number, node in enumerate(nodes):
+        if width and not node.is_leaf and place is not None and node.label in place:
+            low, high = place[node.label]
+            cost[number] = (high / 4 - low / 4) / width
     if len(leaves) > 1:
         cost[0] = 1.0
     return Hierarchy(
@@ -207,6 +215,7 @@ def grow(
         paths=tuple(("",) if leaf is None else paths[leaf] for leaf in leaves),
         height=np.array([node.height for node in nodes], dtype=np.int32),
         span=span,
+        amount=np.ones(len(leaves), dtype=np.int64) if place is None else None,
     )
 
 
@@ -269,15 +278,16 @@ def refuse_ambiguous(name: str, labels: Iterable[str]) -> None:
 
 def _scales(
     leaves: Sequence[Hashable], missing: bool, place: Mapping[Hashable, tuple[float, float]] | None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Where each leaf begins and ends, from 0 for the first known value to 1 for the last."""
+) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+    """Where each leaf begins and ends, from 0 for the first known value to 1 for the last; a quarter of the width."""
     if place is None:
         steps = np.arange(len(leaves), dtype=np.float64) / max(1, len(leaves) - 1)
-        return steps, steps
+        return steps, steps, 0.0
     # A quarter of each number, so that the width between the largest floats stays finite.
-    known = np.array([place[leaf] for leaf in leaves[missing:]], dtype=np.float64).reshape(-1, 2) / 4
-    width = known.max(initial=-np.inf) - known.min(initial=np.inf) if len(known) else 0.0
+    nowhere = missing and None not in place
+    known = np.array([place[leaf] for leaf in leaves[nowhere:]], dtype=np.float64).reshape(-1, 2) / 4
+    width = float(known.max() - known.min()) if len(known) else 0.0
     known = (known - known.min()) / width if width > 0 else np.zeros_like(known)
-    if missing:
+    if nowhere:
         known = np.vstack([[0.0, 0.0], known])
-    return known[:, 0].copy(), known[:, 1].copy()
+    return known[:, 0].copy(), known[:, 1].copy(), width

@@ -28,6 +28,7 @@ from reveil.base.progress import Progress, silent
 from reveil.base.words import some
 from reveil.engine.blocks import Blocks
 from reveil.engine.verbs import Matrix, Rows
+from reveil.hierarchies.tree import ANY
 from reveil.history.history import History
 from reveil.jobs.release import ReleaseInFiles
 from reveil.ledger import store
@@ -298,25 +299,30 @@ class Cost:
     """Sums over parts, from which the loss of a release follows."""
 
     columns: NDArray[np.float64]
-    sizes: NDArray[np.int64]  # how many groups have so many rows
+    sizes: Counter[int]  # rows of a group -> how many groups
+    blank: Counter[int]  # the same of groups that show nothing but `*`
     withheld: int
 
     def __add__(self, other: Cost) -> Cost:
-        sizes = np.zeros(max(len(self.sizes), len(other.sizes)), dtype=np.int64)
-        sizes[: len(self.sizes)] += self.sizes
-        sizes[: len(other.sizes)] += other.sizes
-        return Cost(self.columns + other.columns, sizes, self.withheld + other.withheld)
+        sizes, blank = self.sizes + other.sizes, self.blank + other.blank
+        return Cost(self.columns + other.columns, sizes, blank, self.withheld + other.withheld)
 
 
 def _cost(work: TableInBlocks, block: Matrix) -> Cost:
     kept, quasi = block[block[:, 0] >= 0], work.widths[0]
-    columns = []
+    columns, blank = [], np.ones(len(kept), dtype=np.bool_)
     for number, tree in enumerate(work.books.quasi):
         runs, index = distinct_runs(kept[:, 1 + number], kept[:, 1 + quasi + number], len(tree))
         columns.append(np.array([tree.loss(*run) for run in runs]) @ np.bincount(index, minlength=len(runs)))
-    sizes = np.bincount(np.bincount(kept[:, 0]))
-    sizes[:1] = 0
-    return Cost(np.array(columns, dtype=np.float64), sizes, len(block) - len(kept))
+        blank &= np.array([tree.label(*run) == ANY for run in runs], dtype=np.bool_)[index]
+    sizes = _counted(kept[:, 0]), _counted(kept[blank, 0])
+    return Cost(np.array(columns, dtype=np.float64), *sizes, len(block) - len(kept))
+
+
+def _counted(groups: NDArray[np.int32]) -> Counter[int]:
+    """How many groups have so many rows."""
+    times = np.bincount(np.bincount(groups))
+    return Counter({size: int(times[size]) for size in np.flatnonzero(times).tolist() if size})
 
 
 def loss_of(work: TableInBlocks, planned: Rows) -> tuple[Loss, int]:
@@ -324,14 +330,13 @@ def loss_of(work: TableInBlocks, planned: Rows) -> tuple[Loss, int]:
     cost, rows = planned.fold(lambda block: _cost(work, block), add), work.books.rows
     names = [tree.name for tree in work.books.quasi]
     columns = dict(zip(names, ((cost.columns + cost.withheld) / rows).tolist(), strict=True))
-    sizes = {int(size): int(cost.sizes[size]) for size in np.flatnonzero(cost.sizes)}
-    groups, published = sum(sizes.values()), rows - cost.withheld
+    shown, suppressed = cost.sizes - cost.blank, cost.withheld + sum(size * n for size, n in cost.blank.items())
     return Loss(
         columns=columns,
         mean=float(np.mean(list(columns.values()))),
-        discernibility=sum(size * size * many for size, many in sizes.items()) + cost.withheld * rows,
-        average_group=published / groups if groups else 0.0,
-        sizes=sizes,
+        discernibility=sum(size * size * n for size, n in shown.items()) + suppressed * rows,
+        average_group=sum(size * n for size, n in shown.items()) / max(1, sum(shown.values())),
+        sizes=dict(sorted(cost.sizes.items())),
     ), cost.withheld
 
 

@@ -26,6 +26,7 @@ from reveil.measure.queries import QueryError, Questions
 from reveil.policy.policy import Policy, PolicyLike, load_policy
 from reveil.published.anatomy import counterfeits_of
 from reveil.published.format import COUNT, GROUP
+from reveil.published.notation import Cell
 from reveil.published.reader import open_published
 from reveil.table.bins import in_bins
 from reveil.table.read import declares_types, read_table
@@ -183,7 +184,7 @@ def measure(
         c_avg=average_class(sizes) / k if k else None,
         queries=tuple(asked.error(queries, s, seed) for s in selectivity) if asked else (),
     )
-    return utility if values is None else _of_people(utility, published, rules, k)
+    return utility if values is None else _of_people(utility, published, rules, k, classes)
 
 
 def _fakes(published: pl.DataFrame, values: Mapping[str, pl.DataFrame]) -> int:
@@ -196,10 +197,11 @@ def _fakes(published: pl.DataFrame, values: Mapping[str, pl.DataFrame]) -> int:
         raise InputError(Fault("R707", "two tables", f"they do not fit together: {reason}", remedy)) from None
 
 
-def _of_people(utility: Utility, people: pl.DataFrame, policy: Policy, k: int | None) -> Utility:
+def _of_people(utility: Utility, people: pl.DataFrame, policy: Policy, k: int | None, classes: Classes) -> Utility:
     """The figures of two tables: classes are boxes of people who look alike; where these are exact, groups."""
     alike = policy.named("quasi") if policy.method.boxed else (GROUP,)
-    sizes = people.group_by(alike).len("\0people")["\0people"].to_numpy()
+    shown = people.filter(~classes.starred[classes.index])
+    sizes = shown.group_by(alike).len("\0people")["\0people"].to_numpy()
     return replace(
         utility,
         classes=len(sizes),
@@ -223,14 +225,20 @@ def _losses(classes: Classes, rows: int, suppressed: int, what: str) -> dict[str
 def ncp_column(read: Read) -> Floats:
     """Loss of each distinct cell: by width for intervals of numbers, by number of values otherwise."""
     axis = read.axis
-    covered = np.array([sum(b - a + 1 for a, b in spans) for spans in read.runs], dtype=np.float64)
-    loss = ncp_cells(covered, len(axis.values))
+    nowhere = int(axis.numbers is not None and axis.missing > 0)  # a missing number has no place among the others
+    covered = np.array([sum(b - max(a, nowhere) + 1 for a, b in spans) for spans in read.runs], dtype=np.float64)
+    loss = ncp_cells(np.maximum(covered, 1), len(axis.values) - nowhere)
     if axis.numbers is not None and len(axis.numbers):
-        wide = [i for i, cell in enumerate(read.cells) if cell.kind == "interval" or cell.label]
+        wide = [i for i, cell in enumerate(read.cells) if _has_width(cell)]
         spans = [axis.spans(read.cells[i]) for i in wide]
-        widths = np.array([span[-1][1] - span[0][0] if span else 0.0 for span in spans], dtype=np.float64)
+        widths = np.array([sum(high - low for low, high in span) for span in spans], dtype=np.float64)
         loss[wide] = ncp_cells(widths + 1, float(axis.numbers[-1].item() - axis.numbers[0].item() + 1))
     return loss
+
+
+def _has_width(cell: Cell) -> bool:
+    """Whether a cell is an interval, a label over numbers, or a set of intervals and missing values."""
+    return cell.kind == "interval" or cell.label or any(map(_has_width, cell.parts))
 
 
 def _with_missing(read: Read, loss: Floats) -> Floats:

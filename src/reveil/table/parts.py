@@ -88,7 +88,7 @@ def _columnar(file: Path) -> bool:
 
 
 def needed(files: Sequence[Path]) -> int:
-    """Bytes that publishing these files at once would take, from what Parquet says of itself, how a text begins, and sizes."""
+    """Bytes that publishing these files at once would take: by rows and columns of Parquet, by how a text begins."""
     import pyarrow.parquet as pq
 
     total = 0
