@@ -32,6 +32,7 @@ from reveil.history.returning import hashes_of, recognise
 from reveil.history.tables import doubtful_table, moving_columns, trace_of
 from reveil.jobs.approval_specs import AcceptSpec, WithdrawSpec
 from reveil.jobs.draft import FIXED, Draft
+from reveil.jobs.engines import beyond_memory, in_blocks
 from reveil.jobs.input import Meant, usable
 from reveil.jobs.past import home_of
 from reveil.jobs.release import Preview, Release, html_table
@@ -151,13 +152,16 @@ def anonymize(
     progress: Progress = silent,
     accept: Sequence[str] = (),
     where: Where | None = None,
+    engine: str = "auto",
+    memory: int | str | None = None,
 ) -> Release:
     """One release of one table: verified, without a series and without memory.
 
     `out` is a new or empty folder for the public and the private half; without it, nothing is left on disk. A release
     made with a `seed` keeps a key in its private half: seed and key together repeat it, and neither does so alone.
     `accept` names doubts about the table that are right as they are (`reveil.base.doubts`), `where` takes only the rows
-    with these values, such as {"year": 1985}.
+    with these values, such as {"year": 1985}. `engine`: "whole", "blocks" (out of core), or "auto": blocks where files
+    are larger than `memory` ("4GB") allows.
 
     >>> people = pl.DataFrame({"age": [20, 21, 40, 41], "illness": ["flu", "cold", "flu", "asthma"]})
     >>> columns = {"age": "quasi", "illness": "sensitive"}
@@ -171,6 +175,8 @@ def anonymize(
     if target is not None and target.exists():
         store.new_folder(target)  # an occupied folder is refused before any work
     own = lots.key_for(seed, key)
+    if blocks := in_blocks(table, loaded, target, engine, memory):
+        return blocks.run(seed=seed, key=own, progress=progress, accept=accepted(accept), where=where)
     planned = draft(table, loaded, None, own, seed, progress, accept=accept, where=where)
     with tempfile.TemporaryDirectory(prefix="reveil-") as scratch:
         staged = Path(scratch)
@@ -250,6 +256,7 @@ class Series:
         **meant: Unpack[Meant],
     ) -> Draft:
         """The next release, planned. A series that has not begun has its key ready: the first lots come from it."""
+        stop_if(beyond_memory(table, self.policy))
         key = self.ledger.key if self.begun else self._first_key
         try:
             return draft(table, policy or self.policy, past, key, seed, progress, **meant)
@@ -295,13 +302,7 @@ class Series:
         return release.at(self.ledger.reveal(record.number))
 
     def propose(
-        self,
-        table: Any,
-        *,
-        seed: int | None = None,
-        progress: Progress = silent,
-        by: str = "",
-        **meant: Unpack[Meant],
+        self, table: Any, *, seed: int | None = None, progress: Progress = silent, by: str = "", **meant: Unpack[Meant]
     ) -> Proposed:
         """The next release as `publish` would make it, sealed and kept until it is accepted or withdrawn."""
         from reveil.jobs.proposing import proposed_of

@@ -25,6 +25,7 @@ GENERATED = {  # script and arguments; {out} is a folder of the test
     "perturb": "300",
     "series table": "--rows 90 --releases 2 --queries 10 --m 3 --shapes hospital",
     "series speed": "--rows 300 --past 1 --m 3 --times 1",
+    "scale": "--rows 2000",
     "single": "--rows 300",
     "startup": "1 30",
     "toolbox_plots": "{out}",

@@ -5,6 +5,7 @@ Everything that is read from a policy is a `Section`. A `ContradictionError` tel
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Annotated, Any
@@ -38,6 +39,19 @@ def exact(value: object) -> Fraction:
         return Fraction(str(value))
     except (ValueError, ZeroDivisionError):
         raise ValueError('write a number such as 0.2, or a fraction such as "1/3"') from None
+
+
+def in_bytes(value: object) -> int:
+    """A size such as "4GB", as bytes.
+
+    >>> in_bytes("4GB"), in_bytes("500 MB"), in_bytes(1000)
+    (4000000000, 500000000, 1000)
+    """
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?(KB|MB|GB|TB|B)?", str(value).strip().upper())
+    if found is None or isinstance(value, bool):
+        raise ValueError('write a size such as "4GB" or "500MB"')
+    unit = 1000 ** ("B", "KB", "MB", "GB", "TB").index(found[2] or "B")
+    return int(Fraction(found[1]) * unit)
 
 
 def _one_text(value: object) -> str:

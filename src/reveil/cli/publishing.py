@@ -344,10 +344,15 @@ def anonymize(
     seed: Seed = None,
     key: Key = None,
     accept: Accept = "",
+    engine: Annotated[str, typer.Option(help="whole, blocks (out of core), or auto: blocks if too large.")] = "auto",
+    memory: Annotated[
+        str | None, typer.Option(help="What the job may take, such as 4GB. Default: what is free.")
+    ] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """One release of one table, verified; no series, no memory."""
     load_kernels()
-    release = run_asking(AnonymizeSpec(source, policy, seed, out, key, accepted(accept), parsed(where)), quiet, json)
+    spec = AnonymizeSpec(source, policy, seed, out, key, accepted(accept), parsed(where), engine, memory)
+    release = run_asking(spec, quiet, json)
     show_release(release, json, quiet)

@@ -146,6 +146,7 @@ def say_settled(sentences: "Sequence[str]", quiet: bool) -> None:
 
 
 def show_release(release: "Release", json: bool, quiet: bool) -> None:
+    from reveil.base.words import some
     from reveil.cli import terminal
     from reveil.history.returning import sentence
 
@@ -163,6 +164,8 @@ def show_release(release: "Release", json: bool, quiet: bool) -> None:
     show_types(release.decided)
     if release.path is not None:
         terminal.say(f"\nHand over only   {release.path / 'public'}")
+        if files := getattr(release, "files", 0):
+            terminal.say(f"Made in blocks: {some(files, 'file mixes', 'files mix')} all groups")
         terminal.say(f"Keep to yourself {release.path / 'private'}   (read report.html first)")
 
 

@@ -28,6 +28,7 @@ DESCRIPTOR = Descriptor(
     asked_by=("beta",),
     monotone=True,
     relative=True,
+    apart=True,
     condition="beta_likeness",
     words_of_ours=("likeness",),
 )

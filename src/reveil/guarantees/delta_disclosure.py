@@ -30,5 +30,6 @@ DESCRIPTOR = Descriptor(
     asked_by=("delta",),
     monotone=True,
     relative=True,
+    apart=True,
     condition="delta_disclosure",
 )

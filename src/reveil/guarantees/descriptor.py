@@ -179,6 +179,7 @@ class Descriptor:
     several: bool = False  # that needs one, and keeps each of several as well, in two tables
     monotone: bool = False  # a union of classes that keep it keeps it
     relative: bool = False  # classes are compared with the whole published table
+    apart: bool = False  # told from one class at a time and the totals of the table: parts of it can be planned alone
     hides_people: bool = False  # and not only which value of a group is whose
     counterfeits: bool = False  # its methods may publish rows of nobody
     condition: str | None = None  # module of its fast test in reveil.plan.cutting.conditions

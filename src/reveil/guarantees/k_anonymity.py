@@ -32,6 +32,7 @@ DESCRIPTOR = Descriptor(
     sensitive="none",
     monotone=True,
     hides_people=True,
+    apart=True,
     condition="k_anonymity",
     kept_by=None,
 )

@@ -40,6 +40,7 @@ DESCRIPTOR = Descriptor(
     needs=("l",),
     asked_by=("l",),
     monotone=True,
+    apart=True,
     condition="l_diversity",
     kept_by=None,
     words_of_ours=("diversity",),

@@ -31,6 +31,7 @@ DESCRIPTOR = Descriptor(
     asked_by=("t",),
     monotone=True,
     relative=True,
+    apart=True,
     condition="t_closeness",
     kept_by=(*CUTTING, "budget"),
     words_of_ours=("distance",),

@@ -34,10 +34,7 @@ def usable(
     where: Where | None = None,
 ) -> tuple[pl.DataFrame, pl.DataFrame, Bench]:
     """The table as read and prepared, and its judges; or every fault of policy and table together, before any work."""
-    faults: list[Fault] = []
-    bench = None
-    if seed is not None and seed < 0:
-        faults.append(Fault("R222", "seed", f"{seed} is negative", "use 0 or a larger number, or none"))
+    faults, bench = seed_faults(seed), None
     try:
         bench = Bench.seat(policy)
     except InputError as error:
@@ -50,3 +47,8 @@ def usable(
     stop_if(faults + order_faults(frame, policy) + spelled)
     assert bench is not None  # or there was a fault
     return raw, frame, bench
+
+
+def seed_faults(seed: int | None) -> list[Fault]:
+    message, remedy = f"{seed} is negative", "use 0 or a larger number, or none"
+    return [Fault("R222", "seed", message, remedy)] if seed is not None and seed < 0 else []

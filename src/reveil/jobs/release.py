@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,13 +14,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from reveil.base.errors import TamperedError
+from reveil.base.errors import Fault, InputError, TamperedError
 from reveil.base.words import some
 from reveil.ledger.ledger import Ledger
 from reveil.ledger.record import Record
 from reveil.plan.loss import Loss
 from reveil.plan.plan import Plan
-from reveil.published.format import PRIVATE, PUBLIC
+from reveil.published.format import PRIVATE, PUBLIC, is_part
 from reveil.published.reader import read_release
 from reveil.verify.certificate import Certificate
 
@@ -145,6 +146,37 @@ class Preview:
     def _repr_html_(self) -> str:
         rows = "".join(f"<tr><td>{escape(n)}</td><td>{v:.4f}</td></tr>" for n, v in self.loss.columns.items())
         return f"<p>{escape(repr(self))}</p><table><tr><th>Column</th><th>Loss (NCP)</th></tr>{rows}</table>"
+
+
+class ReleaseInFiles(Release):
+    """A release of many files, made in blocks: nothing of it is in memory until it is asked for."""
+
+    def __init__(self, certificate: Certificate, path: Path | None, decided: Mapping[str, str], loss: Loss) -> None:
+        about = {"certificate": certificate, "path": path, "decided": decided, "loss": loss, "number": None}
+        nothing = dict.fromkeys(("counterfeits", "values", "tuples"))
+        for name, value in {**about, **nothing}.items():
+            object.__setattr__(self, name, value)
+
+    loss: Loss
+
+    @property
+    def files(self) -> int:
+        """How many files hold the table."""
+        return sum(is_part(Path(name).stem) for name in self.certificate.hashes)
+
+    @cached_property
+    def table(self) -> pl.DataFrame:
+        """All rows: for tables that fit into memory after all."""
+        assert self.public is not None
+        return read_release(self.public).table
+
+    @property
+    def groups(self) -> NDArray[np.int32]:
+        message, remedy = "which row went into which group is not kept", 'use engine = "whole" where it is needed'
+        raise InputError(Fault("R876", "release made in blocks", message, remedy))
+
+    def at(self, path: Path) -> ReleaseInFiles:
+        return ReleaseInFiles(self.certificate, path, self.decided, self.loss)
 
 
 def html_table(records: Sequence[Record], title: str) -> str:

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 def load_spec(content: Mapping[str, Any]) -> Spec:
     """A description that came as plain values.
 
-    >>> load_spec({"job": "anonymize", "table": "people.csv", "policy": "reveil.toml"})
-    AnonymizeSpec(table='people.csv', policy='reveil.toml', seed=None, out=None, key=None, accept=(), where=None)
+    >>> load_spec({"job": "history", "policy": "reveil.toml"})
+    HistorySpec(policy='reveil.toml', home=None)
     """
     kind = SPECS.get(str(content.get("job")))
     if kind is None:
@@ -124,11 +124,14 @@ class AnonymizeSpec(ReleaseAloneSpec):
     """One release of one table, without memory."""
 
     job: ClassVar[str] = "anonymize"
+    engine: str = "auto"
+    memory: str | int | None = None
 
     def run(self, progress: Progress = silent) -> Release:
         from reveil.publish import anonymize
 
-        return anonymize(self.table, self.policy, progress=progress, **self.meant())
+        how: dict[str, Any] = {"engine": self.engine, "memory": self.memory}
+        return anonymize(self.table, self.policy, progress=progress, **self.meant(), **how)
 
 
 @dataclass(frozen=True, repr=False)

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
 from reveil.base.errors import Fault, InputError
-from reveil.base.sections import MARK, ContradictionError, Section, Share
+from reveil.base.sections import MARK, ContradictionError, Section, Share, in_bytes
 from reveil.guarantees.selection import Selection
 from reveil.policy.agreement import disagreements
 from reveil.policy.column import ABOUT_VALUES, Column, DateOrder, Role, as_column
@@ -72,6 +72,12 @@ class AuditSection(Section):
     gate: bool = False
     compromised: Annotated[Share, Field(lt=1)] = Fraction(0)
     seconds: Annotated[float, Field(gt=0)] = 60.0
+
+
+class EngineSection(Section):
+    """What the machine allows; no part of the promise."""
+
+    memory: Annotated[int, BeforeValidator(in_bytes), Field(ge=1)] | None = None  # "4GB"; None: what is free
 
 
 class Publication(Section):
@@ -134,6 +140,7 @@ class Policy(SeriesPublication):
     method: MethodSection = MethodSection()
     audit: AuditSection = AuditSection()
     input: SeriesInput = SeriesInput()
+    engine: EngineSection = Field(default=EngineSection(), exclude=True)
 
     @model_validator(mode="before")
     @classmethod
@@ -276,7 +283,7 @@ def recorded_policy(fixed: Mapping[str, Any], given: Policy) -> Policy:
     content["guarantee"] = _unlike({"model": USUAL, **RECORDED}, fixed["guarantee"])
     content["columns"] = {name: _stated(Column, spec) for name, spec in fixed["columns"].items()}
     content["method"]["infeasible"] = given.method.infeasible
-    open_keys = {name: getattr(given, name) for name in ("output", "audit", "folder")}
+    open_keys = {name: getattr(given, name) for name in ("output", "audit", "folder", "engine")}
     open_keys["input"] = {
         **given.input.model_dump(exclude_unset=True, exclude={"identifiers"}),
         **fixed.get("input", {}),

@@ -2,6 +2,7 @@
 
     public/datapackage.json     which tables there are, and of which type their columns are
     public/table.csv            one table; releases of a series number its groups
+    public/table-00001.csv      or the same in many files, table-00002.csv and so on; each mixes all groups
     public/counterfeits.csv     how many of its rows are invented, by group
 
     public/people.csv           or two: people, each with their group,
@@ -45,6 +46,20 @@ def value_tables(names: Sequence[str]) -> dict[str, str]:
     return {name: f"{VALUES}-{number}" for number, name in enumerate(names, 1)}
 
 
+def part_name(number: int) -> str:
+    """The name of one file of a table in many.
+
+    >>> part_name(7), is_part(part_name(7)), is_part("table")
+    ('table-00007', True, False)
+    """
+    return f"{TABLE}-{number:05}"
+
+
+def is_part(name: str) -> bool:
+    """Whether a file of this name is one of many that hold one table."""
+    return name.startswith(f"{TABLE}-") and name[len(TABLE) + 1 :].isdecimal()
+
+
 def is_value_table(name: str) -> bool:
     """Whether a table of this name holds values by group.
 
@@ -56,7 +71,7 @@ def is_value_table(name: str) -> bool:
 
 def is_table(name: str) -> bool:
     """Whether a release may have a table of this name."""
-    return name in (TABLE, PEOPLE, TUPLES, COUNTERFEITS, *FORMER) or is_value_table(name)
+    return name in (TABLE, PEOPLE, TUPLES, COUNTERFEITS, *FORMER) or is_value_table(name) or is_part(name)
 
 
 def public_half(folder: Path) -> Path:

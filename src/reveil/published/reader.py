@@ -38,6 +38,7 @@ from reveil.published.format import (
     TEXT,
     TUPLES,
     VALUES,
+    is_part,
     is_table,
     is_value_table,
     public_half,
@@ -124,12 +125,22 @@ def _read_folder(public: Path, policy: Policy | None) -> Published:
         remedy = "publish it anew; or rename its files, and the names, paths and `group` in its data package"
         raise InputError(Fault("R680", f"folder {public}", message, remedy))
     ours = _has_package(public)
+    if parts := [tables[name] for name in sorted(tables, key=lambda name: (len(name), name)) if is_part(name)]:
+        tables[TABLE] = _one_table(public, parts)
     if PEOPLE in tables:
         return replace(_two_tables(f"folder {public}", tables), ours=ours)
     if TABLE not in tables:
         fault = Fault("R603", f"folder {public}", "holds no published table", "name a release folder or a file")
         raise InputError(fault)
     return Published(tables[TABLE], tables.get(COUNTERFEITS), ours=ours)
+
+
+def _one_table(public: Path, parts: list[pl.DataFrame]) -> pl.DataFrame:
+    """A table that lies in many files."""
+    if any(part.schema != parts[0].schema for part in parts):
+        message = "holds files of one table whose columns differ"
+        raise InputError(Fault("R603", f"folder {public}", message, "restore them from a backup"))
+    return pl.concat(parts)
 
 
 def read_tables(public: Path) -> dict[str, pl.DataFrame]:

@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import polars as pl
 from markupsafe import Markup
 
@@ -20,7 +21,7 @@ from reveil.plan.plan import Plan
 from reveil.policy.policy import Policy
 from reveil.report import discreet
 from reveil.report.explain import explain
-from reveil.report.exposure import Exposure, exposure
+from reveil.report.exposure import Exposure, SizeCounts, exposure, exposure_by_size
 from reveil.report.shapes import draw
 from reveil.report.toml_text import toml_text
 from reveil.verify.certificate import LINKABLE, Certificate
@@ -97,10 +98,19 @@ class Content:
 
 
 @dataclass(frozen=True, eq=False)
+class MergedFacts:
+    """What is known of an input that never was in memory as a whole."""
+
+    exact: Mapping[int, int]  # rows that share all exact quasi-identifiers -> how many such classes
+    withheld: int
+    texts: Mapping[str, pl.Series]  # by column of texts: its different values
+
+
+@dataclass(frozen=True, eq=False)
 class ReportSource:
     """What both reports are made from."""
 
-    frame: pl.DataFrame  # the prepared input
+    frame: pl.DataFrame  # the prepared input; without rows where facts of it are merged
     table: pl.DataFrame  # as published
     certificate: Certificate
     plan: Plan
@@ -111,6 +121,16 @@ class ReportSource:
     history: History
     losses: Mapping[int, float]
     made: str
+    merged: MergedFacts | None = None
+
+    @property
+    def exposure(self) -> Exposure:
+        verified, merged = self.verification, self.merged
+        sizes = verified.boxes if self.policy.method.boxed else verified.sizes
+        if merged is not None:
+            after = SizeCounts.of(np.asarray(sizes, dtype=np.int64))
+            return exposure_by_size(SizeCounts.counted(merged.exact), after, merged.withheld, self.policy)
+        return exposure(self.frame, sizes, self.plan, self.policy, self.background.population)
 
     @cached_property
     def texts(self) -> set[str]:
@@ -121,16 +141,15 @@ class ReportSource:
         stated = [name for name, spec in columns.items() if spec.hierarchy is not None]
         known = {str(leaf) for name in stated for leaf in self.background.hierarchies[name].known}
         names = [name for name in columns if name not in stated and self.frame.schema[name] == pl.String]
+        if self.merged is not None:
+            return known | {value for name in names for value in self.merged.texts[name].drop_nulls()}
         distinct = self.frame.select(pl.col(names).drop_nulls().unique().implode())  # all columns at the same time
         return known | {value for name in names for value in distinct[name].item()}
 
 
 def contents(source: ReportSource) -> tuple[Content, Content]:
     """The internal and the external content; what is costly is computed once."""
-    verified = source.verification
-    sizes = verified.boxes if source.policy.method.boxed else verified.sizes
-    exposed = exposure(source.frame, sizes, source.plan, source.policy, source.background.population)
-    trend = trend_of(source)
+    exposed, trend = source.exposure, trend_of(source)
     return _internal(source, exposed, trend), _external(source, exposed, trend)
 
 

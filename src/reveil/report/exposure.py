@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -39,6 +39,35 @@ class Exposure:
     small: tuple[Line, ...]
 
 
+class SizeCounts(NamedTuple):
+    """Classes by size: each size once, and how many classes have it."""
+
+    sizes: Sizes
+    times: Sizes
+
+    @classmethod
+    def of(cls, sizes: Sizes) -> SizeCounts:
+        return cls(*np.unique(sizes, return_counts=True))
+
+    @classmethod
+    def counted(cls, times: Mapping[int, int]) -> SizeCounts:
+        """
+        >>> SizeCounts.counted({3: 1, 1: 2}).below(3)
+        Fraction(2, 5)
+        """
+        pairs = np.array(sorted(times.items()), dtype=np.int64).reshape(-1, 2)
+        return cls(pairs[:, 0], pairs[:, 1])
+
+    @property
+    def rows(self) -> int:
+        return int(self.sizes @ self.times)
+
+    def below(self, k: int) -> Fraction:
+        """The share of rows in classes of fewer than k."""
+        small = self.sizes < k
+        return Fraction(int(self.sizes[small] @ self.times[small]), self.rows) if self.rows else Fraction(0)
+
+
 def exposure(
     frame: pl.DataFrame, sizes: Iterable[int], plan: Plan, policy: Policy, people: pl.DataFrame | None
 ) -> Exposure:
@@ -53,18 +82,24 @@ def exposure(
     else:
         after_sizes = np.fromiter(sizes, dtype=np.int64)
     if people is None:
-        exact = exact_sizes(known)
-        before, after = size_risk(exact, 0), size_risk(after_sizes, plan.withheld)
-    else:
-        exact, around = _with_population(known, people)
-        before = class_risk(exact, BOUND, population=around)
-        after = _published_risk(after_sizes, plan)
+        return exposure_by_size(SizeCounts.of(exact_sizes(known)), SizeCounts.of(after_sizes), plan.withheld, policy)
+    exact, around = _with_population(known, people)
+    before = class_risk(exact, BOUND, population=around)
+    small = _small(SizeCounts.of(exact), SizeCounts.of(after_sizes), policy)
+    return Exposure(before, _published_risk(after_sizes, plan), small)
+
+
+def exposure_by_size(before: SizeCounts, after: SizeCounts, withheld: int, policy: Policy) -> Exposure:
+    """The same without a population, from how many classes there are of each size."""
+    return Exposure(_size_risk(before, 0), _size_risk(after, withheld), _small(before, after, policy))
+
+
+def _small(before: SizeCounts, after: SizeCounts, policy: Policy) -> tuple[Line, ...]:
     wanted, promised = dict(COMMON), policy.guarantee.find(KAnonymity)
     if promised is not None:
         k = promised.k
         wanted[k] = f"{wanted.get(k, f'k = {k}')}, as promised"
-    small = tuple(Line(text, _below(exact, k), _below(after_sizes, k)) for k, text in sorted(wanted.items()))
-    return Exposure(before, after, small)
+    return tuple(Line(text, before.below(k), after.below(k)) for k, text in sorted(wanted.items()))
 
 
 def exact_sizes(known: pl.DataFrame) -> Sizes:
@@ -88,9 +123,13 @@ def size_risk(sizes: Sizes, suppressed: int) -> Risk:
     >>> size_risk(np.array([2, 4]), 0) == class_risk(np.array([2, 4]), BOUND)
     True
     """
-    rows, classes = int(sizes.sum()), len(sizes)
+    return _size_risk(SizeCounts.of(sizes), suppressed)
+
+
+def _size_risk(tally: SizeCounts, suppressed: int) -> Risk:
+    rows, classes = tally.rows, int(tally.times.sum())
     average = Fraction(classes, rows) if rows else Fraction(0)
-    smallest = int(sizes.min()) if classes else 0
+    smallest = int(tally.sizes[0]) if classes else 0
     highest = Fraction(1, smallest) if smallest else Fraction(0)
     threshold = Threshold(BOUND)
     return Risk(
@@ -98,18 +137,12 @@ def size_risk(sizes: Sizes, suppressed: int) -> Risk:
         suppressed=suppressed,
         classes=classes,
         smallest=smallest,
-        unique=int((sizes == 1).sum()),
+        unique=int(tally.times[tally.sizes == 1].sum()),
         threshold=threshold,
-        prosecutor=Attacker(highest, average, _below(sizes, threshold.strict)),
+        prosecutor=Attacker(highest, average, tally.below(threshold.strict)),
         journalist=None,
         marketer=average,
     )
-
-
-def _below(sizes: Sizes, k: int) -> Fraction:
-    """The share of rows in classes of fewer than k."""
-    rows = int(sizes.sum())
-    return Fraction(int(sizes[sizes < k].sum()), rows) if rows else Fraction(0)
 
 
 def _with_population(known: pl.DataFrame, people: pl.DataFrame) -> tuple[Sizes, Sizes | None]:

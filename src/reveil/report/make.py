@@ -41,7 +41,7 @@ from reveil.verify.verify import Verification
 if TYPE_CHECKING:
     import jinja2
 
-    from reveil.report.content import Content
+    from reveil.report.content import Content, ReportSource
 
 
 def write_reports(
@@ -63,17 +63,28 @@ def write_reports(
     `frame` is the prepared input, `table` what is published; `losses` are the mean losses of earlier releases by
     number, for the trend. No seed is told: with the key of the home it would undo the shuffling.
     """
-    from reveil.report.content import ReportSource, contents  # with its template engine, too slow for `reveil --help`
+    from reveil.report.content import ReportSource
 
     write_json(private / "certificate.json", certificate.to_dict())
     write_json(private / "plan.json", {"loss": loss.to_dict(), **plan.to_dict()})
-    today = datetime.datetime.now(datetime.UTC).date()
-    made = f"{today.day} {today:%B %Y}"
     source = ReportSource(
-        frame, table, certificate, plan, loss, verification, policy, background, history, losses or {}, made
+        frame, table, certificate, plan, loss, verification, policy, background, history, losses or {}, today()
     )
+    write_pages(private, source)
+
+
+def write_pages(private: Path, source: ReportSource) -> None:
+    """Both reports, from what they are made from."""
+    from reveil.report.content import contents  # with its template engine, too slow for `reveil --help`
+
     for content, name in zip(contents(source), ("report.html", "report-external.html"), strict=True):
         (private / name).write_text(render(content), encoding="utf-8")
+
+
+def today() -> str:
+    """The day on which a report is made, in words."""
+    now = datetime.datetime.now(datetime.UTC).date()
+    return f"{now.day} {now:%B %Y}"
 
 
 def render(content: Content) -> str:

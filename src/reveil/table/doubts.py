@@ -10,7 +10,9 @@ blank or a word for a sum. A sum is told by
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 import polars as pl
 
@@ -33,6 +35,7 @@ INDEX_NAMES = ("Unnamed: 0", "index", "level_0")
 LAST = 3  # rows at the end that are looked at, and sums one below the other
 NEARLY = 1e-9  # numbers of a file are added up in another order than here
 SEVERAL = 4  # rows from which on all columns of numbers are hardly the sums of the others by chance
+LOOKED_AT = 100  # cells that tell whether a column of texts is one of numbers
 SHOWN = 4
 
 
@@ -45,15 +48,20 @@ def doubtful_rows(frame: pl.DataFrame, policy: Publication, accept: Iterable[str
     >>> [fault.places for fault in doubtful_rows(table, policy, ())]
     [(3,)]
     """
-    noticed = {"repeated-header": _headers(frame), "total-rows": _sums(frame, policy.identifier)}
+    noticed = {"repeated-header": headers(frame), "total-rows": _sums(frame, policy.identifier)}
     faults = [fault for name, fault in noticed.items() if fault is not None and name not in accept]
+    return faults + index_doubts(frame, policy, accept)
+
+
+def index_doubts(frame: pl.DataFrame, policy: Publication, accept: Iterable[str]) -> list[Fault]:
+    """A first column that numbers the rows; nothing where that is accepted."""
     index = _index(frame, policy)
-    return faults if index is None or "row-index" in accept else [*faults, index]
+    return [] if index is None or "row-index" in accept else [index]
 
 
 def no_people(frame: pl.DataFrame, accept: Iterable[str]) -> list[Fault]:
     """Rows that are probably nobody, of a table that has no policy yet; without what is accepted."""
-    noticed = {"repeated-header": _headers(frame), "total-rows": _sums(frame, None)}
+    noticed = {"repeated-header": headers(frame), "total-rows": _sums(frame, None)}
     return [fault for name, fault in noticed.items() if fault is not None and name not in accept]
 
 
@@ -90,7 +98,7 @@ def _index(frame: pl.DataFrame, policy: Publication) -> Fault | None:
     return index_fault(name) if name in INDEX_NAMES and not dropped and counts_rows(frame[name]) else None
 
 
-def _headers(frame: pl.DataFrame) -> Fault | None:
+def headers(frame: pl.DataFrame) -> Fault | None:
     """Rows that say the names of their columns."""
     if not frame.width or any(kind != pl.String for kind in frame.dtypes):
         return None
@@ -111,90 +119,140 @@ def _sums(frame: pl.DataFrame, identifier: str | None) -> Fault | None:
     if frame.height < LAST:
         return None
     who = frame[identifier] if identifier is not None and identifier in frame.columns else None
-    rows = _suspects(frame, who)
-    added = _Sums(frame, rows)
-    sums = [row for row in rows if _is_sum(frame, who, row, rows, added)]
+    last, named = list(range(frame.height - LAST, frame.height)), [] if who is None else nobodies(who)
+    rows = sorted({*named, *last}) if few(len(named), frame.height) else last
+    columns = ColumnSums(frame, rows)
+    cells = {row: dict(zip(frame.columns, frame.row(row), strict=True)) for row in rows}
+    return sums_fault(Suspects(frame.height, cells, None if who is None else who.name, columns))
+
+
+def sums_fault(suspects: Suspects) -> Fault | None:
+    """Those of some suspected rows that are sums, as one fault."""
+    sums = [row for row in suspects.rows if suspects.is_sum(row)]
     if not sums:
         return None
-    cells = dict.fromkeys(brief(cell) for row in sums for cell in frame.row(row) if _is_word(cell))
+    cells = dict.fromkeys(brief(cell) for row in sums for cell in suspects.rows[row].values() if is_word(cell))
     said = f" ({', '.join(list(cells)[:SHOWN])})" if cells else ", by their numbers and blank cells"
     message = f"{some(len(sums), 'row looks', 'rows look')} like {agree(len(sums), 'a sum', 'sums')}{said}"
     remedy = "remove sums from the table: they are no people"
     return doubt("total-rows", "table", message, remedy, len(sums), tuple(row + 1 for row in sums[:SHOWN]))
 
 
-def _is_word(cell: object) -> bool:
+def is_word(cell: object) -> bool:
+    """Whether a cell says sum, in one of some languages."""
     return isinstance(cell, str) and cell.strip(" :*=-").casefold() in WORDS
 
 
-def _suspects(frame: pl.DataFrame, who: pl.Series | None) -> list[int]:
-    """The last rows, and those whose identifier is blank or says sum: few, or it is not sums that are wrong."""
-    last = list(range(frame.height - LAST, frame.height))
-    if who is None or who.dtype != pl.String:
-        blank = [] if who is None or not who.null_count() else who.is_null().arg_true().to_list()
-        return sorted({*blank, *last}) if _few(blank, frame) else last
+def nobodies(who: pl.Series) -> list[int]:
+    """Rows whose identifier is blank or says sum."""
+    if who.dtype != pl.String:
+        return who.is_null().arg_true().to_list() if who.null_count() else []
     alike = who.str.contains(LIKE_WORDS)  # a first look, which spares most tables the second
-    words = [name for name in who.filter(alike).unique() if _is_word(name)]
-    places = (who.is_null() | who.is_in(words)).arg_true().to_list()
-    return sorted({*places, *last}) if _few(places, frame) else last
+    words = [name for name in who.filter(alike).unique() if is_word(name)]
+    return (who.is_null() | who.is_in(words)).arg_true().to_list()
 
 
-def _few(rows: list[int], frame: pl.DataFrame) -> bool:
-    return len(rows) <= LAST + frame.height // 10
+def few(rows: int, height: int) -> bool:
+    """Few enough to be sums: of more, it is not sums that are wrong."""
+    return rows <= LAST + height // 10
 
 
-def _is_sum(frame: pl.DataFrame, who: pl.Series | None, row: int, suspects: list[int], added: _Sums) -> bool:
-    cells = dict(zip(frame.columns, frame.row(row), strict=True))
-    if who is not None and _is_word(who[row]):
-        return True
-    words = [name for name, cell in cells.items() if _is_word(cell)]
-    nobody = who is not None and _blank(who[row])
-    if words and (nobody or added.all(row)):
-        return True
-    if words and who is None and row >= frame.height - LAST:
-        return any(_only_there(frame[name], str(cells[name]), suspects) for name in words)
-    named = [cell for name, cell in cells.items() if name not in added.columns]
-    blank = all(_blank(cell) for cell in named) and (bool(named) or len(added.columns) > 1)
-    enough = frame.height >= SEVERAL and (who is None or nobody)
-    return enough and blank and added.all(row)
+class Around(Protocol):
+    """What suspected rows are compared with."""
+
+    @property
+    def numeric(self) -> Sequence[str]:
+        """Columns of numbers."""
+        ...
+
+    def above(self, name: str, row: int) -> float:
+        """The sum of a column above a row; no number where it is not known."""
+        ...
+
+    def elsewhere(self, name: str, word: str) -> bool:
+        """Whether a column has a word in a row that is not suspected."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Suspects:
+    """Rows that may be sums: the last ones, and those whose identifier is blank or a word for a sum."""
+
+    height: int  # of the table
+    rows: Mapping[int, Mapping[str, object]]  # by place, rising: their cells
+    who: str | None
+    around: Around
+
+    def is_sum(self, row: int) -> bool:
+        cells = self.rows[row]
+        if self.who is not None and is_word(cells[self.who]):
+            return True
+        words = [name for name, cell in cells.items() if is_word(cell)]
+        nobody = self.who is not None and _blank(cells[self.who])
+        if words and (nobody or self.adds_up(row)):
+            return True
+        if words and self.who is None and row >= self.height - LAST:
+            return any(not self.around.elsewhere(name, str(cells[name])) for name in words)
+        named = [cell for name, cell in cells.items() if name not in self.around.numeric]
+        blank = all(_blank(cell) for cell in named) and (bool(named) or len(self.around.numeric) > 1)
+        enough = self.height >= SEVERAL and (self.who is None or nobody)
+        return enough and blank and self.adds_up(row)
+
+    def adds_up(self, row: int) -> bool:
+        """Whether every number of the row is the sum of those above it (sums above are not added again)."""
+        told = [name for name in self.around.numeric if not _blank(self.rows[row][name])]
+        return bool(told) and all(self._is_sum(name, row) for name in told)
+
+    def _is_sum(self, name: str, row: int) -> bool:
+        this, above = number(self.rows[row][name]), self.around.above(name, row)
+        listed = [cells for other, cells in self.rows.items() if other < row and _listed(cells)]
+        before = sum(number(cells[name]) or 0.0 for cells in listed)
+        wanted = {above, above - before}
+        return this is not None and any(total and abs(this - total) <= NEARLY * abs(total) for total in wanted)
 
 
 def _blank(cell: object) -> bool:
     return cell is None or (isinstance(cell, str) and not cell.strip())
 
 
-def _only_there(column: pl.Series, word: str, suspects: list[int]) -> bool:
-    return {*(column == word).arg_true().to_list()} <= {*suspects}
+def _listed(cells: Mapping[str, object]) -> bool:
+    return any(is_word(cell) or _blank(cell) for cell in cells.values())
 
 
-class _Sums:
-    """Columns of numbers and what they add up to, worked out when a row asks for it."""
+def is_numeric(column: pl.Series) -> bool:
+    """Whether a column is of numbers, by its type or the look of its first cells."""
+    if column.dtype != pl.String:
+        return column.dtype.is_numeric()
+    known = column.head(LOOKED_AT).drop_nulls()
+    return len(known) > 0 and bool(numbers_of(known).is_not_null().all())
 
-    def __init__(self, frame: pl.DataFrame, rows: list[int]) -> None:
-        self.frame, self.rows = frame, rows
-        self.columns = [name for name in frame.columns if self._numeric(frame[name])]
+
+def numbers_of(column: pl.Series) -> pl.Series:
+    return parse(texts(column).str.replace(",", ".", literal=True), ".").real
+
+
+def number(cell: object) -> float | None:
+    """A cell as a number.
+
+    >>> number("1,5"), number(3), number("x"), number(None)
+    (1.5, 3.0, None, None)
+    """
+    found = None if cell is None else numbers_of(pl.Series([cell], strict=False))[0]
+    return None if found is None else float(found)
+
+
+class ColumnSums:
+    """The columns of a table that is in memory; what they add up to is worked out when a row asks for it."""
+
+    def __init__(self, frame: pl.DataFrame, suspects: Sequence[int]) -> None:
+        self.frame, self.suspects = frame, {*suspects}
+        self.numeric = [name for name in frame.columns if is_numeric(frame[name])]
         self._known: dict[str, pl.Series] = {}
 
-    def all(self, row: int) -> bool:
-        """Whether every number of the row is the sum of those above it (sums above are not added again)."""
-        told = [name for name in self.columns if not _blank(self.frame[name][row])]
-        return bool(told) and all(self._is_sum(name, row) for name in told)
-
-    def _numeric(self, column: pl.Series) -> bool:
-        if column.dtype != pl.String:
-            return column.dtype.is_numeric()
-        known = column.head(100).drop_nulls()
-        return len(known) > 0 and parse(known.str.replace(",", ".", literal=True), ".").real.is_not_null().all()
-
-    def _is_sum(self, name: str, row: int) -> bool:
+    def above(self, name: str, row: int) -> float:
         if name not in self._known:
-            written = texts(self.frame[name]).str.replace(",", ".", literal=True)
-            self._known[name] = parse(written, ".").real
-        values = self._known[name]
-        this, above = values[row], values.head(row).sum()
-        before = sum(values[other] or 0.0 for other in self.rows if other < row and self._listed(other))
-        wanted = {float(above), float(above) - float(before)}
-        return this is not None and any(total and abs(this - total) <= NEARLY * abs(total) for total in wanted)
+            self._known[name] = numbers_of(self.frame[name])
+        return float(self._known[name].head(row).sum())
 
-    def _listed(self, row: int) -> bool:
-        return any(_is_word(cell) or _blank(cell) for cell in self.frame.row(row))
+    def elsewhere(self, name: str, word: str) -> bool:
+        return not {*(self.frame[name] == word).arg_true().to_list()} <= self.suspects

@@ -56,6 +56,9 @@ class Encoded:
     persons: NDArray[np.int64] | None = None  # number of each row's person in the history, in a series
     signatures: Codes | None = None  # rows x priors: which distribution is known beforehand, where priors are given
 
+    totals: tuple[NDArray[np.int64], ...] | None = None
+    """Where this is a part of a table: by sensitive column, how often each code occurs in all of it."""
+
     @property
     def rows(self) -> int:
         return int(self.positions.shape[0])
@@ -86,13 +89,13 @@ def encode(
         except InputError as error:
             faults += error.faults
             continue
-        quasi.append(_as_published(hierarchy, policy.method))
+        quasi.append(as_published(hierarchy, policy.method))
         columns.append(positions[: frame.height])
         others.append(positions[frame.height :])
     sensitive, codes = [], []
     for name in policy.named("sensitive"):
         try:
-            kept, coded = _sensitive(frame[name], policy, (known or {}).get(name, ()), stated.get(name))
+            kept, coded = sensitive_of(frame[name], policy, (known or {}).get(name, ()), stated.get(name))
         except InputError as error:
             faults += error.faults
             continue
@@ -109,7 +112,7 @@ def encode(
     )
 
 
-def _as_published(hierarchy: Hierarchy, method: MethodSection) -> Hierarchy:
+def as_published(hierarchy: Hierarchy, method: MethodSection) -> Hierarchy:
     """What the method may publish of a hierarchy: nothing between value and `*`, nodes only, or all of it."""
     if method.recode == "suppress":
         return hierarchy.flat()
@@ -130,7 +133,7 @@ def positions_of(
     known = pl.Series(list(leaf), dtype=pl.String) if stated else distinct
     table = np.array([place[leaf[value]] for value in known], dtype=np.int32)
     try:
-        return hierarchy, _look_up(values, known, table)
+        return hierarchy, look_up(values, known, table)
     except pl.exceptions.InvalidOperationError:
         own = len(values) if rows is None else rows
         parts = {"": values.head(own), " of the population": values.slice(own)}
@@ -160,7 +163,7 @@ def _build(name: str, spec: Column, distinct: pl.Series, missing: bool, tree: Hi
     return scales.flat(name, values, missing)
 
 
-def _look_up(values: pl.Series, distinct: pl.Series, table: Codes) -> Codes:
+def look_up(values: pl.Series, distinct: pl.Series, table: Codes) -> Codes:
     """The entry of `table` that belongs to each value; a missing value is at position 0."""
     if len(distinct) == 0:
         return np.zeros(len(values), dtype=np.int32)
@@ -221,7 +224,7 @@ def _unseen(values: pl.Series, policy: Policy, seen: set[Any]) -> list[Any]:
     return [value for value in named if value is not None and value not in seen]
 
 
-def _sensitive(
+def sensitive_of(
     values: pl.Series, policy: Policy, known: Sequence[Any], tree: Hierarchy | None
 ) -> tuple[Sensitive, Codes]:
     spec = policy.columns[values.name]
@@ -235,7 +238,7 @@ def _sensitive(
     book = (*known, *fresh)
     code = {value: number for number, value in enumerate(book)}
     table = np.array([code[value] for value in distinct.to_list()], dtype=np.int32)
-    codes = _look_up(values, distinct, table)
+    codes = look_up(values, distinct, table)
     if values.null_count():
         codes[values.is_null().to_numpy()] = code[None]
     hierarchy = None

@@ -28,6 +28,7 @@ from reveil.base.text import plain_text
 from reveil.table.cells import text_series, texts
 from reveil.table.doubts import counts_rows, index_fault
 from reveil.table.limits import check_size, limit_faults
+from reveil.table.many import files_of, joined
 from reveil.table.options import NAMELESS, ReadOptions, checked_names, refusal
 from reveil.table.suffixes import COLUMNAR, STATS, SUFFIXES, TEXT
 from reveil.table.text_files import read_text
@@ -55,6 +56,8 @@ def read_table(
 ) -> pl.DataFrame:
     """Read a path, a frame (Polars, pandas, Arrow) or `sqlite:///file.db` / `postgresql://...` with a query.
 
+    A path may be that of a folder, or a pattern: then the files are one table.
+
     Without `found_out`, nothing about a text file is told from its rows: then its encoding must be given.
 
     >>> import tempfile, pathlib
@@ -66,6 +69,8 @@ def read_table(
     where = "table"
     if isinstance(source, str) and "://" in source:
         frame = _from_database(source, options)
+    elif (several := files_of(source)) is not None:
+        return joined([read_table(file, options, found_out=found_out) for file in several], several)
     elif isinstance(source, (str, Path)):
         frame, where = _from_file(Path(source), str(source), options, found_out), str(source)
     else:

@@ -194,10 +194,13 @@ def missing_faults(column: pl.Series, spec: Column) -> list[Fault]:
     """Missing values that the policy refuses."""
     if spec.missing == "category" or not column.null_count():
         return []
+    return [missing_fault(column.name, column.null_count(), first_rows(column.is_null()))]
+
+
+def missing_fault(name: str, rows: int, places: tuple[int, ...] = ()) -> Fault:
     remedy = 'fill the values in, or set missing = "category"'
     message = "has missing values, which the policy refuses"
-    places = first_rows(column.is_null())
-    return [Fault("R215", f"column {column.name!r}", message, remedy, column.null_count(), places)]
+    return Fault("R215", f"column {name!r}", message, remedy, rows, places)
 
 
 def order_faults(frame: pl.DataFrame, policy: Policy) -> list[Fault]:

@@ -35,6 +35,11 @@ class Dialect:
 def read_text(path: Path, where: str, options: ReadOptions, *, found_out: bool = True) -> pl.DataFrame:
     """The cells of a text file. Without `found_out` nothing is told from rows: the delimiter is the header's."""
     data = unpacked(path, options, where) if path.suffix.lower() == ".gz" else path.read_bytes()
+    return parse_text(data, where, options, found_out=found_out)
+
+
+def parse_text(data: bytes, where: str, options: ReadOptions, *, found_out: bool = True) -> pl.DataFrame:
+    """The same, of the bytes of a file."""
     data = utf8(data, where, options.encoding, found_out=found_out)
     if (place := data.find(b"\0")) >= 0:
         line = data.count(b"\n", 0, place) + 1
@@ -59,6 +64,16 @@ def read_text(path: Path, where: str, options: ReadOptions, *, found_out: bool =
     if b'"' in data and not options.multiline:
         stop_if(_swallowed(frame, look.delimiter))
     return frame
+
+
+def header_of(data: bytes, where: str, options: ReadOptions) -> tuple[bytes, str]:
+    """Of the first lines of a file those up to the end of its header, as they are written, and its delimiter."""
+    text = utf8(data, where, options.encoding)
+    look = _dialect(text, _first_lines(text), where, options)
+    records = dropwhile(lambda record: not record[1], _records(text, look.delimiter))
+    next(records, None)
+    first_row = next(records, (text.count(b"\n") + 2, [], ""))[0]
+    return b"".join(line + b"\n" for line in data.split(b"\n")[: first_row - 1]), look.delimiter
 
 
 def _records(data: bytes, mark: str, strict: bool = False) -> Iterator[tuple[int, list[str], str]]:

@@ -30,14 +30,48 @@ def rows_where(frame: pl.DataFrame, where: Where | None, policy: Publication) ->
     """
     if not where:
         return frame
-    stop_if([fault for column in where for fault in _faults(frame, column, policy)])
-    for column, wanted in where.items():
-        values = list(wanted) if isinstance(wanted, (list, tuple, set, frozenset)) else [wanted]
-        found = frame.filter(texts(frame[column]).is_in([plain_text(value) for value in values]))
-        if found.is_empty():
-            raise InputError(_nothing(frame[column], values))
-        frame = found
-    return frame
+    chosen = RowsWhere(where, policy)
+    found = chosen.of(frame)
+    chosen.insist()
+    return found
+
+
+class RowsWhere:
+    """The same for a table that comes in blocks: whether any row has the values is known after the last of them."""
+
+    def __init__(self, where: Where | None, policy: Publication) -> None:
+        self.where, self.policy = dict(where or {}), policy
+        self.values = {column: _several(wanted) for column, wanted in self.where.items()}
+        self.others: dict[str, pl.DataFrame] = {}  # column -> value, count: as long as no row had a wanted value
+        self.found: set[str] = set()
+
+    def of(self, block: pl.DataFrame) -> pl.DataFrame:
+        """The wanted rows of a block."""
+        stop_if([fault for column in self.where for fault in _faults(block, column, self.policy)])
+        for column, wanted in self.values.items():
+            known = texts(block[column])
+            chosen = known.is_in([plain_text(value) for value in wanted])
+            if chosen.any():
+                self.found.add(column)
+            elif column not in self.found:
+                counts = known.drop_nulls().alias("value").value_counts()
+                self.others[column] = _added(self.others.get(column), counts)
+            block = block.filter(chosen)
+        return block
+
+    def insist(self) -> None:
+        """Refuse values that no row has had."""
+        for column, wanted in self.values.items():
+            if column not in self.found:
+                raise InputError(_nothing(column, self.others[column], wanted))
+
+
+def _several(wanted: object) -> list[object]:
+    return list(wanted) if isinstance(wanted, (list, tuple, set, frozenset)) else [wanted]
+
+
+def _added(one: pl.DataFrame | None, other: pl.DataFrame) -> pl.DataFrame:
+    return other if one is None else pl.concat([one, other]).group_by("value").agg(pl.col("count").sum())
 
 
 def by_column(given: Sequence[str]) -> dict[str, list[str]]:
@@ -66,11 +100,11 @@ def _faults(frame: pl.DataFrame, column: str, policy: Publication) -> list[Fault
     return []
 
 
-def _nothing(column: pl.Series, wanted: Sequence[object]) -> Fault:
-    known = texts(column).drop_nulls().value_counts(sort=True).sort("count", column.name, descending=[True, False])
+def _nothing(column: str, counts: pl.DataFrame, wanted: Sequence[object]) -> Fault:
+    known = counts.sort("count", "value", descending=[True, False])
     listed = [f"{value!r} ({some(rows, 'row')})" for value, rows in known.head(SHOWN).iter_rows()]
     more = f" and {known.height - SHOWN:,} more" if known.height > SHOWN else ""
     message = (
         f"no row has {' or '.join(repr(plain_text(value)) for value in wanted)}; there are {', '.join(listed)}{more}"
     )
-    return Fault("R138", f"where {column.name!r}", message, "name one of these, as it is written in the table")
+    return Fault("R138", f"where {column!r}", message, "name one of these, as it is written in the table")

@@ -64,16 +64,9 @@ def compare(table: pl.DataFrame, view: View, truth: Truth) -> list[Check]:
             f"{some(table.height, 'row')} published, {expected:,} {agree(expected, 'was', 'were')} to be",
         ),
     ]
-    for name, counts in truth.values.items():
-        seen = pl.DataFrame({"value": table[name]}).group_by("value").len("published").cast({"published": pl.Int64})
-        known = counts.cast({"value": table.schema[name]})  # whole numbers may be published among others
-        both = seen.join(known, on="value", how="full", nulls_equal=True, coalesce=True)
-        surplus = int((both["published"].fill_null(0) - both["rows"].fill_null(0)).clip(0).sum())
-        finding = (
-            f"{some(surplus, 'value')} published beyond those of the input; "
-            f"{some(invented, 'row is a counterfeit', 'rows are counterfeits')}"
-        )
-        checks.append(Check(f"values of {name!r}", surplus <= invented, finding))
+    for name in truth.values:
+        seen = pl.DataFrame({"value": table[name]}).group_by("value").len("rows").cast({"rows": pl.Int64})
+        checks.append(values_check(name, seen, truth.values[name], invented))
     if view.signatures is not None:
         people = np.bincount(view.signatures["class"].to_numpy() + 1, minlength=view.count + 1)
         same = people[0] == 0 and bool((people[1:] == view.sizes()).all())
@@ -84,6 +77,18 @@ def compare(table: pl.DataFrame, view: View, truth: Truth) -> list[Check]:
         checks.append(Check("members", same, "every group has as many real rows as people were put into it"))
         checks += [_held(table, view, truth, name) for name in view.sensitive if name in _columns_of(truth.members)]
     return checks
+
+
+def values_check(name: str, seen: pl.DataFrame, held: pl.DataFrame, invented: int) -> Check:
+    """Nothing is published that nobody has; both tables: value, rows."""
+    known = held.cast({"value": seen.schema["value"]})  # whole numbers may be published among others
+    both = seen.rename({"rows": "published"}).join(known, on="value", how="full", nulls_equal=True, coalesce=True)
+    surplus = int((both["published"].fill_null(0) - both["rows"].fill_null(0)).clip(0).sum())
+    finding = (
+        f"{some(surplus, 'value')} published beyond those of the input; "
+        f"{some(invented, 'row is a counterfeit', 'rows are counterfeits')}"
+    )
+    return Check(f"values of {name!r}", surplus <= invented, finding)
 
 
 def _columns_of(members: pl.DataFrame | None) -> list[str]:

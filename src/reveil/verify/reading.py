@@ -31,6 +31,7 @@ from reveil.published.format import (
     TABLE,
     TUPLES,
     VALUES,
+    is_part,
     value_tables,
 )
 from reveil.table.read import read_table
@@ -68,7 +69,8 @@ def read_release(public: Path, policy: Policy) -> Reading:
             raise ValueError(f"{' and '.join(former)} are tables of an earlier version, now {PEOPLE} and {VALUES}")
         tables = {name: typed(read_published(path), package, name) for name, path in names.items()}
         return Reading(package, _spread(tables, policy), None, tables[PEOPLE], _beside(tables, policy))
-    table = typed(read_published(names[TABLE]), package)
+    parts = [typed(read_published(path), package, name) for name, path in names.items() if is_part(name)]
+    table = pl.concat(parts) if parts else typed(read_published(names[TABLE]), package)
     if COUNTERFEITS not in names:
         return Reading(package, table)
     return Reading(package, table, read_published(names[COUNTERFEITS]).select(pl.col(GROUP, COUNT).cast(pl.Int64)))

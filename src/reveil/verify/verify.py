@@ -57,7 +57,7 @@ class Verification:
     rows: int
     classes: int
     counterfeits: int
-    sizes: tuple[int, ...] = field(repr=False)  # of the classes, ascending
+    sizes: Sequence[int] = field(repr=False)  # of the classes, ascending
     alone: int = 0  # classes of one real row and counterfeits
     hashes: Mapping[str, str] = field(default_factory=dict, repr=False)  # SHA-256 of the files that were judged
     labels: Mapping[str, int] = field(default_factory=dict, repr=False)  # different cells of each quasi-identifier
@@ -85,7 +85,7 @@ class Verification:
             raise GuaranteeError(faults)
 
 
-def _unreadable(error: Exception) -> str:
+def unreadable(error: Exception) -> str:
     """What a folder lacks, or why it cannot be read."""
     if isinstance(error, FileNotFoundError) and error.filename:
         return f"holds no {Path(error.filename).name}"
@@ -104,14 +104,14 @@ def verify(
     """Judge the public files of one release; `truth` adds checks against what was put in, `bench` has its judges."""
     try:
         with ThreadPoolExecutor(1) as beside:  # bytes are hashed while they are parsed
-            hashing = beside.submit(_hashes, public)
+            hashing = beside.submit(hashes_in, public)
             reading = read_release(public, policy)
         hashes = hashing.result()
     except (OSError, ValueError, LookupError, TypeError, pl.exceptions.PolarsError) as error:
         remedy = "name a release of this policy, or restore it from a backup"
-        fault = Fault("R603", f"release in {public}", _unreadable(error), remedy)
+        fault = Fault("R603", f"release in {public}", unreadable(error), remedy)
         raise InputError(fault) from None
-    checks = [_files(hashes, reading.package), _columns(reading, policy)]
+    checks = [files_check(hashes, reading.package), _columns(reading, policy)]
     if not all(check.holds for check in checks):
         return Verification(tuple(checks), (), reading.table.height, 0, 0, (), hashes=hashes)
     return replace(check_reading(reading, policy, history, truth, checks, bench), hashes=hashes)
@@ -198,7 +198,7 @@ def _by_class(view: View) -> pl.DataFrame:
     return view.quasi[model] if len(view.classes) else view.quasi
 
 
-def _hashes(public: Path) -> dict[str, str]:
+def hashes_in(public: Path) -> dict[str, str]:
     hashes = {}
     for path in sorted(public.iterdir()):
         with path.open("rb") as file:
@@ -206,7 +206,7 @@ def _hashes(public: Path) -> dict[str, str]:
     return hashes
 
 
-def _files(hashes: Mapping[str, str], package: Mapping[str, Any]) -> Check:
+def files_check(hashes: Mapping[str, str], package: Mapping[str, Any]) -> Check:
     stated = {resource["path"]: resource["hash"] for resource in package["resources"]}
     extra = sorted(set(hashes) - {*stated, PACKAGE})
     wrong = [path for path, hashed in stated.items() if hashed != f"sha256:{hashes.get(path)}"]
@@ -223,8 +223,11 @@ def _strangers(table: pl.DataFrame, policy: Policy) -> Check:
 
 
 def _columns(reading: Reading, policy: Policy) -> Check:
+    return columns_check([*([] if reading.people is None else reading.people.columns), *reading.table.columns], policy)
+
+
+def columns_check(everything: Sequence[str], policy: Policy) -> Check:
     wanted = published_columns(policy)
-    everything = [*([] if reading.people is None else reading.people.columns), *reading.table.columns]
     columns = [name for name in everything if name in wanted or name != GROUP]
     if sorted(columns) != sorted(wanted):  # a policy does not fix their order
         return Check("published columns", False, f"columns are {columns}, the policy publishes {wanted}")

@@ -49,8 +49,7 @@ def emit(
     resources = []
     keys = [name for name in tables if is_value_table(name) or name == TUPLES]
     for name, table in tables.items():
-        path = folder / f"{name}.{policy.output.format}"
-        resource = _resource(path, write_table(table, path), policy)
+        resource = emit_table(name, table, policy, folder)
         if name == PEOPLE:
             resource["schema"]["foreignKeys"] = [_foreign_key(key) for key in keys]
         resources.append(resource)
@@ -58,6 +57,16 @@ def emit(
         path = folder / f"{COUNTERFEITS}.csv"
         counterfeits.write_csv(path)
         resources.append(_resource(path, counterfeits, policy))
+    emit_package(resources, policy, folder)
+
+
+def emit_table(name: str, table: pl.DataFrame | Recoded, policy: Publication, folder: Path) -> dict[str, Any]:
+    """Write one table and say what the data package states of it."""
+    path = folder / f"{name}.{policy.output.format}"
+    return _resource(path, write_table(table, path), policy)
+
+
+def emit_package(resources: Sequence[Mapping[str, Any]], policy: Publication, folder: Path) -> None:
     package = {
         "profile": "tabular-data-package",
         "name": "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "-" for c in policy.series.name.lower()),

@@ -159,9 +159,16 @@ def _run_labels(hierarchy: Hierarchy, low: Codes, high: Codes, known: Codes | No
     size = len(hierarchy)
     if known is not None:
         low = np.where((low == 0) & (high > 0), np.int32(size) + known, low)
+    cells, index = run_labels(hierarchy, low, high)
+    return cells.gather(index)
+
+
+def run_labels(hierarchy: Hierarchy, low: Codes, high: Codes) -> tuple[pl.Series, NDArray[np.int64]]:
+    """The texts of different runs, and which of them each entry shows; `low` may be moved beyond the hierarchy."""
+    size = len(hierarchy)
     runs, index = distinct_runs(low, high, size)
     texts = [_run_text(hierarchy, 0, a - size, b) if a >= size else _run_text(hierarchy, a, 0, b) for a, b in runs]
-    return pl.Series(texts, dtype=pl.String).gather(index)
+    return pl.Series(texts, dtype=pl.String), index
 
 
 def _run_text(hierarchy: Hierarchy, low: int, known: int, high: int) -> str | None:

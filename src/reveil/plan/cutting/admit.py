@@ -23,7 +23,12 @@ from reveil.table.encode import Encoded
 
 
 def tests(encoded: Encoded, policy: Policy, published: NDArray[Any] | None = None) -> Tests:
-    """The conditions of the policy for this table, or for those of its rows that are published."""
+    """The conditions of the policy for this table, or for those of its rows that are published.
+
+    Of a part of a table, all rows are published as far as other parts are concerned: who plans it sees to that.
+    """
+    if encoded.totals is not None:
+        return tests_of(encoded, policy, encoded.totals)
     codes = encoded.codes if published is None else encoded.codes[published]
     columns = enumerate(encoded.sensitive)
     return tests_of(encoded, policy, [np.bincount(codes[:, n], minlength=len(c.values)) for n, c in columns])

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import takewhile
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +57,7 @@ class TClosenessJudge:
     hierarchy: Hierarchy | None = None
     order: tuple[Any, ...] | None = None
     name: str = "t-closeness"
+    worst_is: ClassVar[Literal["least", "most"]] = "most"
 
     def judge(self, view: View, history: History) -> list[Verdict]:
         counts = count_values(view, self.column)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import polars as pl
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from reveil.background.loading import Background
 from reveil.history.history import History
 
-__all__ = ["Background", "Judge", "Verdict", "View"]
+__all__ = ["Background", "Judge", "PartJudge", "Verdict", "View"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +32,8 @@ class View:
     members: pl.DataFrame | None = None  # series only, worst case: who is known to be where (person, class)
     signatures: pl.DataFrame | None = None  # where priors are given: class and, by prior, the signature of each person
     people: NDArray[np.int64] | None = None  # two tables: the class of each row of `quasi`; rows above are values then
+    totals: Mapping[str, pl.DataFrame] | None = None
+    """Where this is a part of a release: by sensitive column, value and rows of all of it."""
     counted: dict[str, Any] = field(default_factory=dict, repr=False)  # `counts.count_values` by column, counted once
 
     @property
@@ -79,4 +81,13 @@ class Judge(Protocol):
 
     def judge(self, view: View, history: History) -> list[Verdict]:
         """One verdict per thing that must hold (for instance per sensitive column)."""
+        ...
+
+
+class PartJudge(Judge, Protocol):
+    """A judge of whole classes one by one: parts of a release are judged by themselves, and their verdicts merged."""
+
+    @property
+    def worst_is(self) -> Literal["least", "most"]:
+        """Which of the worst values of two parts is the worse."""
         ...

@@ -7,7 +7,7 @@ Everything here is whole numbers. They are 64-bit where that is certain to be en
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -45,6 +45,7 @@ class Counts:
     starts: NDArray[np.int64]  # first entry of each class
     classes: NDArray[np.int64]  # the number each class has in the view
     values: pl.Series  # the values themselves, by number
+    overall: Whole | None = None  # rows of the whole table by value, where these classes are a part of it
 
     @property
     def sizes(self) -> Whole:
@@ -52,11 +53,14 @@ class Counts:
 
     @property
     def rows(self) -> int:
-        return int(self.count.sum())
+        """Rows of the whole table."""
+        return int((self.count if self.overall is None else self.overall).sum())
 
     @property
     def totals(self) -> Whole:
         """Rows of the whole table by value."""
+        if self.overall is not None:
+            return self.overall
         order = np.argsort(self.value, kind="stable")
         starts = np.searchsorted(self.value[order], np.arange(len(self.values)))
         return np.add.reduceat(self.count[order], starts) if len(order) else self.count
@@ -78,17 +82,30 @@ class Counts:
         """The same counts with value i renumbered `numbers[i]` (a permutation)."""
         value = numbers[self.value]
         order = np.lexsort((value, self.owner))
-        values = self.values.gather(np.argsort(numbers))
-        return Counts(self.owner, value[order], self.count[order], self.starts, self.classes, values)
+        before = np.argsort(numbers)
+        values, overall = self.values.gather(before), None if self.overall is None else self.overall[before]
+        return Counts(self.owner, value[order], self.count[order], self.starts, self.classes, values, overall)
 
 
 def count_values(view: View, column: str) -> Counts:
     """Count the values of a sensitive column in the classes of a release; a view is counted once for all judges."""
     if column not in view.counted:
-        values, ranks = ranked(view.sensitive[column])
-        view.counted[column] = _count(view.classes, ranks, values)
+        if view.totals is None:
+            values, ranks = ranked(view.sensitive[column])
+            view.counted[column] = _count(view.classes, ranks, values)
+        else:
+            view.counted[column] = _count_part(view, column, view.totals[column])
     counts: Counts = view.counted[column]
     return counts
+
+
+def _count_part(view: View, column: str, totals: pl.DataFrame) -> Counts:
+    """The classes of one part, whose values are numbered as those of the whole table."""
+    values, ranks = ranked(totals["value"])
+    overall = np.zeros(len(values), dtype=np.int64)
+    np.add.at(overall, ranks, totals["rows"].to_numpy())
+    counts = _count(view.classes, places(_without_nan(view.sensitive[column]), values), values)
+    return replace(counts, overall=overall)
 
 
 def _count(classes: NDArray[np.int64], ranks: NDArray[np.int64], values: pl.Series) -> Counts:

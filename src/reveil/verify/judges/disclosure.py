@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, log
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ class DeltaDisclosureJudge:
     delta: Fraction
     column: str
     name: str = "delta-disclosure"
+    worst_is: ClassVar[Literal["least", "most"]] = "most"
 
     def judge(self, view: View, history: History) -> list[Verdict]:
         counts = count_values(view, self.column)

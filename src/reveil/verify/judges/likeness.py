@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ class BetaLikenessJudge:
     column: str
     enhanced: bool = True
     name: str = "beta-likeness"
+    worst_is: ClassVar[Literal["least", "most"]] = "most"
 
     def judge(self, view: View, history: History) -> list[Verdict]:
         counts = count_values(view, self.column)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,7 @@ class KAnonymityJudge:
     k: int
     parted: bool = False  # two tables: people are shown as they are, only values are hidden among those of a group
     name: str = "k-anonymity"
+    worst_is: ClassVar[Literal["least", "most"]] = "least"
 
     def judge(self, view: View, history: History) -> list[Verdict]:
         every = view.sizes()
@@ -150,6 +151,10 @@ class LDiversityJudge:
     c: Fraction | None = None
     name: str = "l-diversity"
 
+    @property
+    def worst_is(self) -> Literal["least", "most"]:
+        return "most" if self.kind == "recursive" else "least"
+
     def judge(self, view: View, history: History) -> list[Verdict]:
         counts = count_values(view, self.column)
         details: dict[str, Any] = {"column": self.column, "diversity": self.kind}
@@ -240,6 +245,7 @@ class AlphaKJudge:
     alpha: Fraction
     column: str
     name: str = "alpha-k"
+    worst_is: ClassVar[Literal["least", "most"]] = "most"
 
     def judge(self, view: View, history: History) -> list[Verdict]:
         counts = count_values(view, self.column)

@@ -1,0 +1,118 @@
+"""Whether a job runs at once or in blocks: asked for, or because the files are larger than memory allows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from reveil.base.errors import Fault, InputError, stop_if
+from reveil.base.sections import in_bytes
+from reveil.engine.choice import ENGINES, free_memory, refusals
+from reveil.jobs.input import seed_faults
+from reveil.jobs.release import Release
+from reveil.policy.policy import Policy
+from reveil.table.many import files_of
+from reveil.table.parts import CELL, columns_in, needed, too_large
+
+LEAST_ROWS, MOST_ROWS = 10_000, 1_000_000  # that are read at once
+ROW_CELL = 400  # bytes that one cell of a block takes at most while it is read, encoded or judged
+
+
+class InBlocks(NamedTuple):
+    """What a job in blocks needs to know."""
+
+    files: tuple[Path, ...]
+    policy: Policy
+    target: Path
+    memory: int
+
+    def run(self, **how: Any) -> Release:
+        from reveil.jobs.in_blocks import Sizes, anonymize_in_blocks
+
+        stop_if(seed_faults(how["seed"]))
+        columns = max(4, columns_in(self.files[0]))
+        rows = min(MOST_ROWS, max(LEAST_ROWS, self.memory // (4 * ROW_CELL * columns)))
+        return anonymize_in_blocks(self.files, self.policy, self.target, Sizes(rows, memory=self.memory), **how)
+
+
+def in_blocks(
+    table: Any, policy: Policy, target: Path | None, engine: str, memory: int | str | None
+) -> InBlocks | None:
+    """How to make a release in blocks, or None where it is made at once (within the memory that is stated)."""
+    if engine not in ("auto", *ENGINES):
+        message, remedy = f"{engine!r} is no engine", f"use auto, {' or '.join(ENGINES)}"
+        raise InputError(Fault("R874", "engine", message, remedy))
+    stated = _stated(memory, policy)
+    files = _files(table)
+    if engine == "whole" or (engine == "auto" and files is None):
+        stop_if(_beyond(table, stated, "R878"))
+        return None
+    if engine == "auto" and files is not None and needed(files) <= (stated or free_memory()):
+        return None
+    faults = refusals(policy)
+    if engine == "auto" and stated is None and (faults or target is None):
+        return None  # as before: perhaps it fits
+    if files is None or target is None:
+        what = "files: CSV, Parquet, a folder or a pattern of them" if files is None else "a folder to write to (out)"
+        faults.append(Fault("R875", "engine blocks", f"needs {what}", "give it, or use engine whole"))
+    stop_if(faults + too_large(files or (), policy, stated or free_memory()))
+    assert files is not None and target is not None
+    return InBlocks(files, policy, target, stated or free_memory())
+
+
+def beyond_memory(table: Any, policy: Policy) -> list[Fault]:
+    """A series is published at once: a table that the policy's memory does not allow is refused before any work."""
+    return _beyond(table, policy.engine.memory, "R870")
+
+
+def _beyond(table: Any, memory: int | None, code: str) -> list[Fault]:
+    """Why a table cannot be published at once within a stated memory."""
+    if memory is None:
+        return []
+    taken = _taken(table)
+    if taken is None:
+        message = "holds for files and frames: what a query takes is not known before it is read"
+        return [Fault("R875", "memory", message, "write the table to Parquet files, or state no memory")]
+    message = f"at once takes about {_size(taken)}, and {_size(memory)} is allowed"
+    where = "a series, which does not come apart yet:" if code == "R870" else "this table"
+    remedy = "allow more memory, or state none" + ("" if code == "R870" else "; or give files, to be read in blocks")
+    return [Fault(code, where, message, remedy)] if taken > memory else []
+
+
+def _taken(table: Any) -> int | None:
+    """Bytes that publishing a table at once takes; None where nobody knows before it is read."""
+    if (files := _files(table)) is not None:
+        return needed(files)
+    if isinstance(table, (str, Path)):
+        return None if "://" in str(table) else 0  # no file: refused where it is read
+    if isinstance(table, pl.LazyFrame):
+        return CELL * int(table.select(pl.len()).collect().item()) * len(table.collect_schema())
+    shape = getattr(table, "shape", None)
+    return CELL * int(shape[0]) * int(shape[1]) if isinstance(shape, tuple) and len(shape) == 2 else None
+
+
+def _size(number: int) -> str:
+    """
+    >>> _size(4_000_000_000), _size(87_000)
+    ('4 GB', '0.087 MB')
+    """
+    return f"{number / 1e9:.3g} GB" if number >= 1e8 else f"{number / 1e6:.3g} MB"
+
+
+def _stated(memory: int | str | None, policy: Policy) -> int | None:
+    if memory is None:
+        return policy.engine.memory
+    try:
+        return max(1, in_bytes(memory))
+    except ValueError as error:
+        raise InputError(Fault("R874", "memory", f"{memory!r} is no size", str(error))) from None
+
+
+def _files(table: Any) -> tuple[Path, ...] | None:
+    """Files that can be read in blocks; text files one by one."""
+    several = files_of(table)
+    if several is None and isinstance(table, (str, Path)) and "://" not in str(table) and Path(table).is_file():
+        several = [Path(table)]
+    return None if several is None else tuple(several)
