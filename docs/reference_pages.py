@@ -8,6 +8,7 @@ from typing import Any
 PYTHON = {
     "One release": ("anonymize", "check", "compare"),
     "A series": ("open_series", "load_policy"),
+    "Before": ("risk",),
     "Attack": ("audit",),
     "Use": ("ask", "expand", "measure"),
 }

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from reveil.measure.expand import expand
     from reveil.measure.link import link
     from reveil.measure.measure import measure
+    from reveil.measure.table_risk import risk
     from reveil.perturb.perturb import perturb
     from reveil.policy.policy import Policy, load_policy
     from reveil.publish import Series, anonymize, open_series
@@ -60,6 +61,7 @@ _WHERE = {
     "measure": "measure.measure",
     "open_series": "publish",
     "perturb": "perturb.perturb",
+    "risk": "measure.table_risk",
     "simulate": "simulation.simulate",
     "spent": "dp.count",
     "suggest": "start.suggested",
@@ -89,6 +91,7 @@ __all__ = [
     "measure",
     "open_series",
     "perturb",
+    "risk",
     "simulate",
     "spent",
     "suggest",

@@ -145,8 +145,9 @@ def _tree_potential(values, parents, ground):
     return potential
 
 
-def furthest_class(classes, ground):
-    everything = distribution([value for rows in classes for value in rows])
+def furthest_class(classes, ground, original=None):
+    """The distance of the furthest class from all rows of the classes, or from the rows of the original."""
+    everything = distribution(original or [value for rows in classes for value in rows])
     corners = dual_corners(ground)
     return max(earth_movers(distribution(rows), everything, corners) for rows in classes)
 

@@ -16,7 +16,7 @@ from reveil.background.estimate import estimate
 from reveil.base.errors import GuaranteeError, InfeasibleError, InputError
 from reveil.history.history import History
 from reveil.measure.measure import measure
-from reveil.measure.risk import risk
+from reveil.measure.risk import risk_change
 from reveil.policy.policy import load_policy
 from reveil.published.anatomy import counterfeits_of
 from reveil.published.notation import parse_cell
@@ -401,7 +401,7 @@ def test_the_gate_audits_two_tables(tmp_path: Path) -> None:
 def test_rows_look_alike_by_their_box_and_not_by_their_group(tmp_path: Path) -> None:
     table, policy = arrivals()[0], series_rules(tmp_path, COHORTS)
     release = reveil.open_series(policy, home=tmp_path / "home").publish(table, seed=1)
-    found = risk(release.table, table, policy)
+    found = risk_change(release.table, table, policy)
     assert found.after.smallest == release.certificate.counts["smallest box"] >= 4
     assert found.after.prosecutor.maximum == Fraction(1, found.after.smallest)
 

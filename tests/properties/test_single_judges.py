@@ -347,9 +347,9 @@ def test_nothing_overflows(scale):
     taxonomy = closeness.taxonomy_of(table, hierarchy, "s")
     everything = oracle.distribution([value for rows in classes for value in rows])
     for (numerators, denominators), ground in (
-        (closeness.equal_distance(table), oracle.ground_equal([1, 2, 5])),
-        (closeness.ordered_distance(table), oracle.ground_ordered([1, 2, 5])),
-        (closeness.hierarchical_distance(table, taxonomy), oracle.ground_hierarchical([1, 2, 5], tree)),
+        (closeness.equal_distance(table, table.totals), oracle.ground_equal([1, 2, 5])),
+        (closeness.ordered_distance(table, table.totals), oracle.ground_ordered([1, 2, 5])),
+        (closeness.hierarchical_distance(table, taxonomy, table.totals), oracle.ground_hierarchical([1, 2, 5], tree)),
     ):
         found = [Fraction(int(a), int(b)) for a, b in zip(numerators, denominators, strict=True)]
         corners = oracle.dual_corners(ground)

@@ -19,7 +19,7 @@ import pytest
 import reveil
 from reveil.background.loading import load_background
 from reveil.history.history import History
-from reveil.measure.risk import class_risk, risk
+from reveil.measure.risk import class_risk, risk_change
 from reveil.plan.loss import Loss
 from reveil.plan.plan import Plan
 from reveil.policy.policy import load_policy
@@ -410,7 +410,7 @@ def test_risk_before_and_after_agrees_with_the_slow_measure(tmp_path: Path) -> N
     }
     policy = load_policy(content).model_copy(update={"folder": tmp_path})
     release = reveil.anonymize(original, policy, seed=3, out=tmp_path / "out")
-    wanted = risk(release.table, original, policy, threshold=BOUND, population=everybody)
+    wanted = risk_change(release.table, original, policy, threshold=BOUND, population=everybody)
     text = Page((tmp_path / "out/private/report.html").read_text(encoding="utf-8")).text
     assert "Journalist (looks for anyone in the population): highest risk" in text
     assert wanted.before.journalist is not None and wanted.after.journalist is not None

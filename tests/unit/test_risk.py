@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from oracle import utility as oracle
 from reveil.base.errors import InputError
-from reveil.measure.risk import Attacker, Threshold, class_risk, risk
+from reveil.measure.risk import Attacker, Threshold, class_risk, risk_change
 
 POLICY = {"columns": {"age": "quasi", "sex": "quasi"}, "guarantee": {"k": 2}}
 thresholds = st.sampled_from(["0.05", "0.09", "1/11", "0.2", "1/3", "0.5", "1"])
@@ -65,9 +65,9 @@ def test_tables_agree_with_brute_force(
     people = [sum(a in AGE_CELLS[x] and s in SEX_CELLS[y] for a, s in everyone) for x, y in rows]
     if any(n < rows.count(row) for row, n in zip(rows, people, strict=True)):
         with pytest.raises(InputError, match="R711"):
-            risk(published, original, POLICY, population=population)
+            risk_change(published, original, POLICY, population=population)
         return
-    found = risk(published, original, POLICY, threshold=threshold, population=population)
+    found = risk_change(published, original, POLICY, threshold=threshold, population=population)
     limit = Fraction(threshold)
     assert found.before.prosecutor == attack(oracle.prosecutor(table, limit))
     around = [everyone.count(row) for row in table]
@@ -110,7 +110,7 @@ def test_counterfeits_hide_people() -> None:
     original = pl.DataFrame({"age": [20, 21], "sex": ["f", "m"]})
     published = pl.DataFrame({"age": ["20", "20", "21"], "sex": ["f", "f", "m"], "group": [1, 1, 2]})
     fakes = pl.DataFrame({"group": [1], "count": [1]})
-    found = risk(published, original, POLICY, population=original, counterfeits=fakes)
+    found = risk_change(published, original, POLICY, population=original, counterfeits=fakes)
     assert found.after.journalist is not None
     assert (found.after.rows, found.after.suppressed, found.after.unique) == (3, 0, 1)
     assert found.after.journalist.average == Fraction(2, 3)
@@ -124,19 +124,19 @@ def test_a_table_with_nothing_published_has_no_risk() -> None:
 def test_faults_say_what_to_change() -> None:
     table = pl.DataFrame({"age": [20], "sex": ["f"]})
     with pytest.raises(InputError) as lacking:
-        risk(table.drop("age"), table, POLICY, population=table.drop("sex"))
+        risk_change(table.drop("age"), table, POLICY, population=table.drop("sex"))
     assert [fault.code for fault in lacking.value.faults] == ["R701", "R701"]
     for threshold in (0, 1.5, "much", -1):
         with pytest.raises(InputError, match="R710"):
-            risk(table, table, POLICY, threshold=threshold)
+            risk_change(table, table, POLICY, threshold=threshold)
     with pytest.raises(InputError, match="R711"):
         class_risk(np.array([3]), population=np.array([2]))
     with pytest.raises(InputError, match="R712"):
-        risk(table, table, POLICY, population=pl.DataFrame({"age": ["old"], "sex": ["f"]}))
+        risk_change(table, table, POLICY, population=pl.DataFrame({"age": ["old"], "sex": ["f"]}))
 
 
 def test_results_can_be_saved() -> None:
     table = pl.DataFrame({"age": [20, 20], "sex": ["f", "f"]})
-    saved = json.loads(json.dumps(risk(table, table, POLICY, population=table, threshold="0.09").to_dict()))
+    saved = json.loads(json.dumps(risk_change(table, table, POLICY, population=table, threshold="0.09").to_dict()))
     assert saved["after"]["prosecutor"] == {"maximum": 0.5, "average": 0.5, "above": 1.0}
     assert saved["before"]["threshold"]["strict"] == 12

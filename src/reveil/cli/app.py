@@ -33,6 +33,7 @@ COMMANDS = {  # as they are needed: the module of each, and its line in `reveil 
     "discard": ("afterwards", "Take back the newest release, while nobody has it."),
     "catalog": ("afterwards", "Keep the ledger of a series in PostgreSQL."),
     "audit": ("risks", "Attack this series, or any released tables: who is exposed?"),
+    "risk": ("standing_out", "Who is unique by which columns, before publishing."),
     "measure": ("using", "Utility: information loss and query error of a table."),
     "anonymize": ("publishing", "One release of one table, verified; no series, no memory."),
     "explain": ("using", "An error code, a guarantee or a word, in plain words."),

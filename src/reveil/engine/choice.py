@@ -18,6 +18,7 @@ def refusals(policy: Policy) -> list[Fault]:
     """Why a release under this policy cannot be made in blocks: one fault for each reason."""
     method, guarantee = policy.method, policy.guarantee
     reasons = [f"guarantee {one.name!r}" for one, _ in guarantee.described if not one.apart]
+    reasons += ['guarantee.reference = "original"' for _, asked in guarantee.described if asked.of_original]
     reasons += [] if method.name in ("auto", "mondrian") else [f'method.name = "{method.name}"']
     reasons += ['method.publish = "anatomy"'] if method.two_tables else []
     reasons += ['method.recode = "sets"'] if method.recode == "sets" else []

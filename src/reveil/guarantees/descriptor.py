@@ -148,6 +148,11 @@ class Parameters(Section):
         return None
 
     @property
+    def of_original(self) -> bool:
+        """Whether groups are compared with the table as it was put in, where rows are withheld as well."""
+        return False
+
+    @property
     def needs_order(self) -> bool:
         """Whether sensitive values must have an order."""
         return False
@@ -178,7 +183,7 @@ class Descriptor:
     sensitive: Literal["none", "some", "one"] = "some"  # columns it needs
     several: bool = False  # that needs one, and keeps each of several as well, in two tables
     monotone: bool = False  # a union of classes that keep it keeps it
-    relative: bool = False  # classes are compared with the whole published table
+    relative: bool = False  # classes are compared with the whole table: as published, unless `of_original`
     apart: bool = False  # told from one class at a time and the totals of the table: parts of it can be planned alone
     hides_people: bool = False  # and not only which value of a group is whose
     counterfeits: bool = False  # its methods may publish rows of nobody

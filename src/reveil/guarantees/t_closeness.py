@@ -11,9 +11,14 @@ from reveil.guarantees.descriptor import CUTTING, ONE_RELEASE, Descriptor, Param
 class TCloseness(Parameters):
     t: Share
     distance: Literal["auto", "equal", "ordered", "hierarchical"] = "auto"
+    reference: Literal["published", "original"] = "published"  # with whose spread groups are compared
 
     def contradictions(self) -> list[str]:
         return ["t = 1 promises nothing: no group is farther than 1 from the whole table"] if self.t >= 1 else []
+
+    @property
+    def of_original(self) -> bool:
+        return self.reference == "original"
 
     @property
     def needs_order(self) -> bool:
@@ -34,5 +39,5 @@ DESCRIPTOR = Descriptor(
     apart=True,
     condition="t_closeness",
     kept_by=(*CUTTING, "budget"),
-    words_of_ours=("distance",),
+    words_of_ours=("distance", "reference"),
 )

@@ -183,7 +183,7 @@ def _attack(f: I64, big: I64, bound: Fraction, average: Fraction) -> Attacker:
     return Attacker(maximum, average, _share(int(f[over].sum()), int(f.sum())))
 
 
-def risk(
+def risk_change(
     published: pl.DataFrame,
     original: pl.DataFrame,
     policy: PolicyLike,
@@ -199,7 +199,7 @@ def risk(
 
     >>> original = pl.DataFrame({"age": [20, 25, 40, 41]})
     >>> published = pl.DataFrame({"age": ["[20-25]", "[20-25]", "[40-41]", "[40-41]"]})
-    >>> found = risk(published, original, {"columns": {"age": "quasi"}, "guarantee": {"k": 2}})
+    >>> found = risk_change(published, original, {"columns": {"age": "quasi"}, "guarantee": {"k": 2}})
     >>> found.before.unique, found.before.prosecutor.maximum, found.after.prosecutor.maximum
     (4, Fraction(1, 1), Fraction(1, 2))
     """

@@ -167,7 +167,7 @@ class Guarantee(Section):
     @property
     def relative(self) -> bool:
         """Whether a condition compares groups with the whole published table."""
-        return any(one.relative for one, _ in self.described)
+        return any(one.relative and not asked.of_original for one, asked in self.described)
 
     @property
     def priors(self) -> tuple[str, ...]:

@@ -41,6 +41,14 @@ class Truth:
     signatures: pl.DataFrame | None = None  # priors: group (>= 0) and, by prior, the signature of each person
     crowds: Crowds | None = None  # two tables, people in boxes
 
+    def put_in(self) -> Mapping[str, pl.DataFrame]:
+        """How often each value of each sensitive column was in the input, where that is known."""
+        if self.values or self.members is None or self.left_out is None:
+            return self.values
+        names = [name for name in self.members.columns if name not in ("person", GROUP)]
+        both = pl.concat([self.members, self.left_out], how="diagonal_relaxed")
+        return {name: both.group_by(pl.col(name).alias("value")).len("rows").cast({"rows": pl.Int64}) for name in names}
+
 
 @dataclass(frozen=True)
 class Check:

@@ -307,7 +307,8 @@ def _view(reading: Reading, policy: Policy, truth: Truth | None) -> tuple[NDArra
             of_class = _classes_of(truth.signatures[GROUP], groups)
             signatures = truth.signatures.drop(GROUP).insert_column(0, pl.Series("class", of_class))
     sensitive = {name: table[name] for name in policy.named("sensitive")}
-    return groups, View(classes, quasi, sensitive, invented, members, signatures, people)
+    original = {} if truth is None else truth.put_in()
+    return groups, View(classes, quasi, sensitive, invented, members, signatures, people, original)
 
 
 def _counterfeits(groups: NDArray[np.int64], view: View, counterfeits: pl.DataFrame) -> Check:

@@ -40,8 +40,9 @@ def tests_of(encoded: Encoded, policy: Policy, totals: Sequence[NDArray[Any]]) -
     all_tests = []
     for number, column in enumerate(encoded.sensitive):
         total = totals[number].astype(np.int64)
-        mine = (test for condition, parameters in asked for test in condition.tests(parameters, column, total))
-        all_tests += [(len(encoded.quasi) + number, test) for test in mine]
+        for condition, parameters in asked:
+            whole = _original(encoded, number) if parameters.of_original else total
+            all_tests += [(len(encoded.quasi) + number, test) for test in condition.tests(parameters, column, whole)]
     every = [test for _, test in all_tests]
     return Tests(
         least=min(LARGEST, max([1, *(condition.least(parameters) for condition, parameters in asked)])),
@@ -64,6 +65,11 @@ def tests_of(encoded: Encoded, policy: Policy, totals: Sequence[NDArray[Any]]) -
         node_height=_join(heights(test.tree) for test in every if test.tree is not None),
         leaf_node=_join(_zeros(test) if test.tree is None else test.tree.leaf_node for test in every),
     )
+
+
+def _original(encoded: Encoded, number: int) -> I64:
+    """How often each code of a sensitive column is in the table as it was put in."""
+    return np.bincount(encoded.codes[:, number], minlength=len(encoded.sensitive[number].values)).astype(np.int64)
 
 
 def heights(tree: Hierarchy) -> I64:

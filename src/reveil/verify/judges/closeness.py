@@ -1,6 +1,8 @@
 """t-closeness: how far the values of each class are from those of the whole table, by earth mover's distance.
 
-The whole table is all published rows. The distance between two values is between 0 and 1:
+The whole table is all published rows, or, with `reference = "original"`, all rows that were put in: then the publisher
+has to say how often each value was there, and of a release alone nothing is decided. The distance between two values is
+between 0 and 1:
 
 - equal: 1 for any two different values, so the distance of distributions is half the sum of the differences;
 - ordered: the number of steps between them among the distinct values of the table, divided by the number of
@@ -19,12 +21,13 @@ the table once. So the work grows with the number of rows, not with classes time
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import takewhile
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from reveil.base.arrays import ranks_within
@@ -36,7 +39,17 @@ from reveil.policy.column import Column
 from reveil.policy.policy import Policy
 from reveil.table.roles import no_order
 from reveil.verify.judges.contract import Background, Judge, Verdict, View
-from reveil.verify.judges.counts import Counts, Whole, count_values, exceeds, largest_ratio, listed, wide, written
+from reveil.verify.judges.counts import (
+    Counts,
+    Whole,
+    count_values,
+    exceeds,
+    largest_ratio,
+    listed,
+    ranked,
+    wide,
+    written,
+)
 from reveil.verify.judges.single import empty, example, share_of_classes, verdict
 
 Distance = Literal["equal", "ordered", "hierarchical"]
@@ -56,6 +69,7 @@ class TClosenessJudge:
     distance: Literal["auto", "equal", "ordered", "hierarchical"] = "auto"
     hierarchy: Hierarchy | None = None
     order: tuple[Any, ...] | None = None
+    of_original: bool = False
     name: str = "t-closeness"
     worst_is: ClassVar[Literal["least", "most"]] = "most"
 
@@ -65,27 +79,40 @@ class TClosenessJudge:
         details: dict[str, Any] = {"column": self.column, "distance": distance}
         if not counts.rows:
             return [empty(self.name, self.t, details)]
-        numerators, denominators = self._measure(counts, distance)
+        whole = counts.totals
+        if self.of_original:
+            details["reference"] = "original"
+            if self.column not in view.original:
+                return [self._unknown(details)]
+            counts, whole = _beside(counts, view.original[self.column])
+        numerators, denominators = self._measure(counts, distance, whole)
         bad = exceeds(numerators, denominators, self.t)
         worst, place = largest_ratio(numerators, denominators)
-        what = f"{distance} distance {written(self.t)} of the whole table in {self.column!r}"
+        table = "original table" if self.of_original else "whole table"
+        what = f"{distance} distance {written(self.t)} of the {table} in {self.column!r}"
         furthest = f"the furthest class is at {written(worst)}"
         if bad.any():
             statement = f"{share_of_classes(bad)} values beyond {what}; {furthest}"
             plain = (
                 f"In some groups of look-alikes the values of {self.column!r} differ more from those of the "
-                f"whole table than was promised, so a person's group tells more about them than was promised."
+                f"{table} than was promised, so a person's group tells more about them than was promised."
             )
         else:
             statement = f"every class is within {what}; {furthest}"
             plain = (
                 f"In every group of look-alikes the values of {self.column!r} are at most {float(worst):.1%} "
-                f"of the largest possible distance away from those of the whole table. So a person's group "
+                f"of the largest possible distance away from those of the {table}. So a person's group "
                 f"tells only that much more about their {self.column!r} than the table as a whole does."
             )
         details |= example(counts, place)
         sizes = counts.sizes
         return [verdict(self.name, statement, plain, bad, sizes, worst=worst, bound=self.t, details=details)]
+
+    def _unknown(self, details: dict[str, Any]) -> Verdict:
+        statement = f"how far values of {self.column!r} are from the original table cannot be told without that table"
+        plain = "Rows were left out, or may have been, and what they held is not known here."
+        worst = details | {"way out": "look at the certificate that was written when the table was published"}
+        return Verdict(self.name, statement, plain, False, None, self.t, details=worst, decided=False)
 
     def _distance(self, counts: Counts) -> Distance:
         sorts_itself = counts.values.dtype.is_numeric() or counts.values.dtype.is_temporal()
@@ -97,37 +124,51 @@ class TClosenessJudge:
             return "hierarchical"
         return "ordered" if self.order is not None or counts.values.dtype.is_numeric() else "equal"
 
-    def _measure(self, counts: Counts, distance: Distance) -> Ratios:
+    def _measure(self, counts: Counts, distance: Distance, whole: Whole) -> Ratios:
         if distance == "equal":
-            return equal_distance(counts)
+            return equal_distance(counts, whole)
         if distance == "hierarchical":
             if self.hierarchy is None:
                 raise InputError(_no_hierarchy(self.column))
-            return hierarchical_distance(counts, taxonomy_of(counts, self.hierarchy, self.column))
+            return hierarchical_distance(counts, taxonomy_of(counts, self.hierarchy, self.column), whole)
         if self.order is not None:
-            counts = counts.relabelled(_stated_order(counts, self.order, self.column))
-        return ordered_distance(counts)
+            numbers = _stated_order(counts, self.order, self.column)
+            counts, whole = counts.relabelled(numbers), whole[np.argsort(numbers)]
+        return ordered_distance(counts, whole)
 
 
-def equal_distance(counts: Counts) -> Ratios:
+def _beside(counts: Counts, original: pl.DataFrame) -> tuple[Counts, Whole]:
+    """The same counts with the values numbered among those of the original as well, and how often each was there."""
+    held = original["value"].fill_nan(None) if original["value"].dtype.is_float() else original["value"]
+    parts = [pl.DataFrame({"value": values}) for values in (counts.values, held)]
+    together = pl.concat(parts, how="vertical_relaxed")["value"]
+    distinct, ranks = ranked(together)
+    shown = len(counts.values)
+    whole = np.bincount(ranks[shown:], original["rows"].to_numpy(), minlength=len(distinct)).astype(np.int64)
+    numbered = replace(counts, value=ranks[:shown][counts.value], values=distinct)
+    return numbered, whole
+
+
+def equal_distance(counts: Counts, whole: Whole) -> Ratios:
     """Half the sum of |c/n - q/N|: the sum of its positive parts, which only values of the class have."""
-    rows = counts.rows
-    n, q = _for_entries(counts, rows * rows)
-    surplus = wide(counts.count, rows * rows) * rows - n * q
-    return counts.per_class(np.maximum(surplus, 0)), wide(counts.sizes, rows * rows) * rows
+    rows = int(whole.sum())
+    largest = rows * max(rows, counts.rows)
+    sizes = wide(counts.sizes, largest)
+    surplus = wide(counts.count, largest) * rows - sizes[counts.owner] * wide(whole, largest)[counts.value]
+    return counts.per_class(np.maximum(surplus, 0)), sizes * rows
 
 
-def ordered_distance(counts: Counts) -> Ratios:
+def ordered_distance(counts: Counts, whole: Whole) -> Ratios:
     """The sum over the values of |rows of the class so far / n - rows of the table so far / N|, by the steps.
 
     From one value of the class to its next, the first of the two stands still at k while the second, F,
     rises: up to the place where F passes k * N / n the difference is positive, from there on negative. With
     running sums of F each such stretch is one subtraction.
     """
-    rows, values = counts.rows, len(counts.values)
-    largest = 2 * values * rows * rows
+    rows, values = int(whole.sum()), len(counts.values)
+    largest = 2 * values * rows * max(rows, counts.rows)
     sizes = wide(counts.sizes, largest)
-    below = np.cumsum(wide(counts.totals, largest))  # F
+    below = np.cumsum(wide(whole, largest))  # F
     area = np.concatenate((below[:1] * 0, np.cumsum(below)))  # sum of F before each value
     n = sizes[counts.owner]
     held = np.cumsum(wide(counts.count, largest))
@@ -151,7 +192,7 @@ class Taxonomy:
     height: int
 
 
-def hierarchical_distance(counts: Counts, tree: Taxonomy) -> Ratios:
+def hierarchical_distance(counts: Counts, tree: Taxonomy, whole: Whole) -> Ratios:
     """Moving a unit between two leaves costs the height of their common ancestor, half going up, half down.
 
     So the cheapest way to turn P into Q costs the sum over all nodes of |P(node) - Q(node)| * rise(node) / 2,
@@ -159,9 +200,9 @@ def hierarchical_distance(counts: Counts, tree: Taxonomy) -> Ratios:
     class add Q(node) * rise(node); their sum is taken over all nodes at once and corrected where the class
     has rows.
     """
-    rows = counts.rows
-    largest = 4 * rows * rows * max(1, tree.height)
-    totals = wide(counts.totals, largest)
+    rows = int(whole.sum())
+    largest = 4 * rows * max(rows, counts.rows) * max(1, tree.height)
+    totals = wide(whole, largest)
     share = np.zeros(len(tree.rise), dtype=totals.dtype)  # rows of the table below each node
     np.add.at(share, tree.way, np.repeat(totals, np.diff(tree.starts)))
     owner, node, held = _spread(counts, tree)
@@ -246,11 +287,6 @@ def _leaf(place: dict[Any, int], value: Any) -> int | None:
     return place.get(value, place.get(str(value)))
 
 
-def _for_entries(counts: Counts, largest: int) -> tuple[Whole, Whole]:
-    """For each entry, the size of its class and how often its value occurs in the table."""
-    return wide(counts.sizes, largest)[counts.owner], wide(counts.totals, largest)[counts.value]
-
-
 def _stated_order(counts: Counts, order: Sequence[Any], column: str) -> NDArray[np.int64]:
     """The new number of each value: the missing one first, then as the policy states."""
     place = {value: number for number, value in enumerate(order, 1)}
@@ -283,7 +319,7 @@ def build_t(asked: TCloseness, policy: Policy, background: Background) -> list[J
             faults.append(_no_hierarchy(name))
         if asked.distance == "ordered" and order is None and _is_text(policy.columns[name]):
             faults.append(no_order(name))
-        judges.append(TClosenessJudge(asked.t, name, asked.distance, tree, order))
+        judges.append(TClosenessJudge(asked.t, name, asked.distance, tree, order, asked.of_original))
     stop_if(faults)
     return judges
 

@@ -34,6 +34,7 @@ class View:
     people: NDArray[np.int64] | None = None  # two tables: the class of each row of `quasi`; rows above are values then
     totals: Mapping[str, pl.DataFrame] | None = None
     """Where this is a part of a release: by sensitive column, value and rows of all of it."""
+    original: Mapping[str, pl.DataFrame] = field(default_factory=dict)  # by column, if told: value, rows put in
     counted: dict[str, Any] = field(default_factory=dict, repr=False)  # `counts.count_values` by column, counted once
 
     @property

@@ -1,0 +1,71 @@
+"""Who stands out in a table before it is published, by which columns."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from reveil.base.words import agree, some
+from reveil.cli.shared import Json, Source, app
+
+if TYPE_CHECKING:
+    from reveil.measure.combinations import CombinationRisk
+
+
+@app.command()
+def risk(
+    source: Source,
+    keys: Annotated[str | None, typer.Option(help="Columns to combine, such as zip,birth,sex. Default: all.")] = None,
+    size: Annotated[int, typer.Option(help="Columns of a combination at most.")] = 3,
+    sampled: Annotated[
+        str | None,
+        typer.Option(help="Share of the population in the table; DIS scores take 0.01 if it is not told."),
+    ] = None,
+    weight: Annotated[str | None, typer.Option(help="Column of how many people each row stands for.")] = None,
+    population: Annotated[str | None, typer.Option(help="A table of everybody the rows were drawn from.")] = None,
+    show: Annotated[int, typer.Option(min=1, help="How many combinations to show.")] = 10,
+    picture: Annotated[Path | None, typer.Option(help="Draw the combinations here (HTML).")] = None,
+    json: Json = False,
+) -> None:
+    """Who is unique by which columns: combinations, minimal uniques, SUDA and DIS scores. Changes nothing."""
+    from reveil.cli import terminal
+    from reveil.measure.table_risk import risk as look
+
+    chosen = None if keys is None else [name.strip() for name in keys.split(",")]
+    found = look(source, chosen, size=size, sampled=sampled, weight=weight, population=population)
+    if picture is not None:
+        from reveil.report.standing_out import risk_page
+
+        picture.write_text(risk_page(found, show), encoding="utf-8")
+    if json:
+        terminal.say_json(found.to_dict())
+    else:
+        _say(found, show)
+
+
+def _say(found: "CombinationRisk", show: int) -> None:
+    from reveil.cli import terminal
+
+    terminal.say(f"{found.headline}.")
+    header = ["columns", "unique", "% of rows", "smallest k", "distinction", "separation"]
+    rows = [
+        (", ".join(one.columns), f"{one.unique:,}", f"{100 * float(one.share):.1f}", f"{one.smallest:,}",
+         f"{float(one.distinction):.4f}", f"{float(one.separation):.4f}")
+        for one in found.combinations[:show]
+    ]  # fmt: skip
+    terminal.say(terminal.table(header, rows))
+    alone = sum(1 for score in found.scores if score)
+    terminal.say(
+        f"{some(alone, 'row')} {agree(alone, 'has', 'have')} a minimal unique of up to {some(found.size, 'column')}; "
+        f"highest SUDA score {max(found.scores, default=0):,}, DIS score {max(found.dis_scores, default=0):.4f}."
+    )
+    if found.population is not None:
+        people = found.population
+        terminal.say(f"{people}.")
+        terminal.say(
+            f"Highest individual risk {max(people.risks, default=0):.4f}, journalist {people.journalist:.4f}, "
+            f"marketer {people.marketer:.4f}."
+        )
+    terminal.say(
+        terminal.table(["column", "part in SUDA scores"], [(n, f"{float(s):.1%}") for n, s in found.columns.items()])
+    )
