@@ -36,3 +36,9 @@ class Draft:
     people: People
     imprint: Imprint | None  # in a series
     trace: Trace | None  # in a series
+
+    @property
+    def owners(self) -> dict[str, int]:
+        """Who was put in, where somebody may have several rows."""
+        numbers = self.encoded.owners
+        return {} if numbers is None else {f"{self.policy.bundled} put in": int(numbers.max()) + 1}
