@@ -7,6 +7,7 @@ The draft gives reasons, counts and shares; it never quotes a value of the table
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,6 +28,7 @@ from reveil.start.vocabulary import CHANGING, PERIODS, SHORT_KEYS, named
 
 MOST_PERIODS = 400  # releases that one table may hold
 MOST_QUASI = 10  # more quasi-identifiers than this leave little detail
+YEAR_FLAG = re.compile(r"^[dty](19|20)?\d{2}$")  # y94: whether it was 1994
 FEWEST, ABOUT = 3, 5  # so many columns about one matter, and a fifth of all, say what a table is about
 SECTIONS: Mapping[Role, str] = {
     "identifier": "Says which rows of different releases are the same person. Never published.",
@@ -108,7 +110,7 @@ def _in_company(names: Sequence[str], looks: Sequence[Look], advices: Sequence[R
     bases = [_base(name, names) for name in names]
     private = [look.subject for look, advice in zip(looks, advices, strict=True) if advice.role == "sensitive"]
     about = max(set(private), key=lambda subject: (private.count(subject), str(subject)), default=None)
-    told = about is not None and private.count(about) >= FEWEST and ABOUT * private.count(about) >= len(names)
+    told = len(private) >= FEWEST and ABOUT * len(private) >= len(names)
     result = []
     for advice, other, look in zip(advices, bases, looks, strict=True):
         base = None if other is None else own[other]
@@ -125,7 +127,8 @@ def _in_company(names: Sequence[str], looks: Sequence[Look], advices: Sequence[R
 
 def _says_nothing(look: Look, advice: RoleAdvice) -> bool:
     unknown = advice.role == "quasi" and advice.confidence == "guess"
-    return unknown and look.kind in ("number", "flag") and not look.named(PERIODS)
+    period = look.named(PERIODS) or YEAR_FLAG.match(look.joined)
+    return unknown and look.kind in ("number", "flag") and not period
 
 
 def _base(name: str, names: Sequence[str]) -> str | None:
