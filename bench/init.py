@@ -93,7 +93,7 @@ def score(frame: pl.DataFrame, labels: dict[str, str]) -> tuple[Counter[str], li
 
 
 def halves() -> Iterator[tuple[str, dict[str, dict[str, str]]]]:
-    for half in ("seen", "unseen", "fresh"):
+    for half in ("seen", "unseen", "fresh", "last"):
         yield half, tomllib.loads((LABELS / f"{half}.toml").read_text())
 
 
