@@ -48,4 +48,6 @@ def test_it_works_where_the_checkout_is_not(installed: Path, tmp_path: Path) -> 
 
 def _run(site: Path, *words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(site)}
-    return subprocess.run([sys.executable, *words], cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [sys.executable, *words], cwd=cwd, env=environment, capture_output=True, text=True, check=False
+    )
