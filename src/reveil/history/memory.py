@@ -21,7 +21,7 @@ from reveil.base.errors import Fault, InputError, brief
 from reveil.base.text import plain_text
 from reveil.base.words import some
 from reveil.hierarchies.tree import Hierarchy
-from reveil.history.history import History
+from reveil.history.history import ROLLED, History
 from reveil.history.recorded import spans_of, standing_of
 from reveil.plan.loss import Loss
 from reveil.plan.plan import Plan
@@ -53,7 +53,8 @@ def memory_of(
     kept = {} if signatures is None else {"signatures": signatures}
     if plan.people is not None:
         kept["boxes"] = pl.DataFrame({"person": members["person"], "box": plan.people}).filter(pl.col("box") >= 0)
-    return {"standing": standing, **now, **spans, **kept}
+    amended = {name: getattr(past, name) for name in ROLLED if not getattr(past, name).is_empty()}
+    return {"standing": standing, **now, **spans, **kept, **amended}
 
 
 def signatures_of(encoded: Encoded, plan: Plan, policy: Policy) -> pl.DataFrame | None:
@@ -179,7 +180,13 @@ def _changed_values(encoded: Encoded, number: int, past: History, policy: Policy
         "R311",
         f"column {column.name!r}",
         f'values.change = "{policy.values.change}" rules out changes that people have made: {shown}',
-        "correct the table, or begin a series in a new home whose values.change allows this",
+        _way_out(policy),
         int(pairs["rows"].sum()),
         first_rows(wrong),
     )
+
+
+def _way_out(policy: Policy) -> str:
+    if policy.values.change == "never":
+        return "correct the table; where the series has recorded a wrong value, `reveil correct` the series"
+    return "correct the table, or begin a series in a new home whose values.change allows this"

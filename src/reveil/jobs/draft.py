@@ -36,3 +36,4 @@ class Draft:
     people: People
     imprint: Imprint | None  # in a series
     trace: Trace | None  # in a series
+    corrected: int = 0  # people whose first recorded value goes on being shown
