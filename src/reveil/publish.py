@@ -38,7 +38,6 @@ from reveil.jobs.input import Meant, usable
 from reveil.jobs.past import home_of
 from reveil.jobs.release import Preview, Release, html_table
 from reveil.ledger import store
-from reveil.ledger.amendments import AMENDED, refuse_ended
 from reveil.ledger.anchor import refuse_seen
 from reveil.ledger.ledger import Ledger
 from reveil.ledger.record import Head
@@ -344,7 +343,6 @@ class Series:
             assert d.imprint is not None and d.trace is not None
             facts = facts_of(d.encoded, d.plan, past, d.frame, release.certificate, d.loss, d.imprint)
             facts |= d.trace.to_dict() | ({"waits": True} if self.policy.method.infeasible == "wait" else {})
-            facts |= {AMENDED: past.amended} if past.amended else {}
             yield staged, release, Head(past.head, past.head_id), facts
         except OSError as error:
             raise store.refused_by_disk(error) from error
@@ -366,7 +364,6 @@ class Series:
             return History()
         now = self.ledger.checked()
         self.ledger.settle(now)
-        refuse_ended(now.events)
         self.ledger.approval.refuse_early(now, proposing=proposing)
         return history_of(self.ledger, now)
 

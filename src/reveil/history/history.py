@@ -100,12 +100,14 @@ class History:
         joined = everybody.join(latest, on="person", how="left", maintain_order="left").drop("person")
         return joined.with_columns(pl.col(pl.Int32).fill_null(-1))
 
+    def known(self) -> pl.DataFrame:
+        """Everybody's number by keyed hash, also by that of another identifier of theirs."""
+        known = self.persons.with_row_index("person").cast({"person": pl.Int64})
+        return known if self.merged.is_empty() else pl.concat([known, self.merged.select(known.columns)])
+
     def number(self, hashes: pl.DataFrame) -> NDArray[np.int64]:
         """The person number of each keyed hash; newcomers get the next free numbers in the order given."""
-        known = self.persons.with_row_index("person").cast({"person": pl.Int64})
-        if not self.merged.is_empty():
-            known = pl.concat([known, self.merged.select(known.columns)])
-        persons = hashes.join(known, on=["hi", "lo"], how="left", maintain_order="left")["person"]
+        persons = hashes.join(self.known(), on=["hi", "lo"], how="left", maintain_order="left")["person"]
         numbers = persons.cast(pl.Int64).fill_null(-1).to_numpy().copy()
         fresh = numbers < 0
         numbers[fresh] = self.persons.height + np.arange(int(fresh.sum()))

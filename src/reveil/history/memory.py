@@ -23,6 +23,7 @@ from reveil.base.words import some
 from reveil.hierarchies.tree import Hierarchy
 from reveil.history.history import ROLLED, History
 from reveil.history.recorded import spans_of, standing_of
+from reveil.ledger.amendments import AMENDED
 from reveil.plan.loss import Loss
 from reveil.plan.plan import Plan
 from reveil.policy.policy import Policy
@@ -110,6 +111,7 @@ def facts_of(
         "paths": {tree.name: _new_paths(_paths(tree), past.paths.get(tree.name, {})) for tree in trees},
         "types": {column.name: held_type(column) for column in frame if column.null_count() < column.len()},
         **imprint.to_dict(),
+        **({AMENDED: past.amended} if past.amended else {}),
     }
 
 

@@ -166,7 +166,7 @@ def _respelled(persons: I64, hashes: pl.DataFrame, past: History) -> np.ndarray[
     missed = standing.select(SPELLED).filter(pl.Series(absent & _spelled(standing))).unique()
     if not past.merged.is_empty():  # also in the other spelling of an identifier that was merged
         away = past.merged.filter(pl.Series(absent[past.merged["person"].to_numpy()])).select(SPELLED)
-        missed = pl.concat([missed, away.with_columns(found=True)]).unique()
+        missed = pl.concat([missed, away]).unique()
     looked = hashes.select(SPELLED).with_columns(pl.Series("fresh", fresh))
     known = looked.join(missed.with_columns(found=True), on=SPELLED, how="left", maintain_order="left")
     return known.select(pl.col("fresh") & pl.col("found").is_not_null()).to_series().to_numpy()

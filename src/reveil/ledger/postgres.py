@@ -59,7 +59,7 @@ class PostgresCatalog(SqliteCatalog):
                     connection.execute(statement)
                 connection.execute("INSERT INTO meta VALUES ('schema', ?)", (str(NEWEST),))
             elif layout < NEWEST:  # the same tables: the first of these catalogs had layout 4
-                migrate(connection, layout)
+                migrate(connection, layout)  # type: ignore[arg-type]
             yield connection
 
     def _layout(self, connection: Any) -> int | None:

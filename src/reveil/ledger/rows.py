@@ -58,8 +58,9 @@ def event_of(link: str, previous: str, at: str, actor: str, action: str, release
     if not isinstance(more, dict):
         raise ValueError("details must be a JSON object")
     for files in more.get(FILES, {}).values():
-        if not all(one is None or {"sha256", "size"} <= one.keys() for one in files.values()):
-            raise ValueError("files have a hash and a size")
+        for one in dict(files).values():
+            if one is not None and not (isinstance(one, dict) and {"sha256", "size"} <= one.keys()):
+                raise ValueError("files have a hash and a size")
     return Event(link, previous, at, actor, action, release, more)
 
 
