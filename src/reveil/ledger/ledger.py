@@ -69,7 +69,7 @@ class Ledger:
         self._catalog, self._bulk = catalog, bulk
         self._identity, self._fixed = identity, fixed
         self._known: dict[int, Record] = {}  # what was recorded stays as it is: it need not be asked for twice
-        self._newest_event: str | None = None
+        self._events: tuple[Event, ...] | None = None  # as they were last looked at
 
     @classmethod
     def create_or_open(
@@ -151,7 +151,7 @@ class Ledger:
         """The series as it is now, in one reading."""
         now = self._catalog.snapshot() or Snapshot(self._identity, ())
         self._known = {record.number: record for record in now.records}
-        self._newest_event = now.events[-1].id if now.events else None
+        self._events = now.events
         return now
 
     def checked(self, *, keyless: bool = False) -> Snapshot:
@@ -176,7 +176,7 @@ class Ledger:
 
     def fingerprint(self) -> str | None:
         """Of the key that the home should have now; None where the series ended without it."""
-        return key_of(self._identity, self.snapshot().events)
+        return key_of(self._identity, self._events if self._events is not None else self.snapshot().events)
 
     @property
     def approval(self) -> Approval:
@@ -253,7 +253,7 @@ class Ledger:
     def _own_facts(self) -> dict[str, Any]:
         """What the ledger itself enters among the facts of a release."""
         anchored = {} if self.anchor is None else {"anchored": True}
-        return anchored if self._newest_event is None else {**anchored, NEWEST_EVENT: self._newest_event}
+        return {**anchored, NEWEST_EVENT: self._events[-1].id} if self._events else anchored
 
     def reveal(self, number: int) -> Path:
         """Show a recorded release: one rename into releases/. Repeating it changes nothing."""

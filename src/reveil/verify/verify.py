@@ -308,7 +308,7 @@ def _view(reading: Reading, policy: Policy, truth: Truth | None) -> tuple[NDArra
             signatures = truth.signatures.drop(GROUP).insert_column(0, pl.Series("class", of_class))
     sensitive = {name: table[name] for name in policy.named("sensitive")}
     original = {} if truth is None else truth.put_in()
-    return groups, View(classes, quasi, sensitive, invented, members, signatures, people, original)
+    return groups, View(classes, quasi, sensitive, invented, members, signatures, people, original=original)
 
 
 def _counterfeits(groups: NDArray[np.int64], view: View, counterfeits: pl.DataFrame) -> Check:
