@@ -25,6 +25,7 @@ from reveil.base.doubts import accepted
 from reveil.base.errors import InfeasibleError, ReveilError, TamperedError, stop_if
 from reveil.base.lots import generator, secret_of, token
 from reveil.base.progress import Progress, silent
+from reveil.history.amended import as_recorded, corrected_limits
 from reveil.history.history import History
 from reveil.history.memory import facts_of, memory_of, refuse_changes
 from reveil.history.recorded import history_of
@@ -84,8 +85,9 @@ def draft(
     trace = None if history is None else trace_of(frame, raw, key)
     stop_if([] if trace is None else doubtful_table(raw, trace, past.traces, accept))
     progress("encoding", 0.0)
-    encoded = encode(frame, policy, past.codebook, bench.known)
     people = recognise(frame, past, key, policy, new_people=new_people)
+    frame, corrected = as_recorded(frame, people.numbers, past)
+    encoded = encode(frame, policy, past.codebook, bench.known)
     if history is not None:
         encoded = replace(encoded, persons=people.numbers)
         refuse_changes(encoded, past, policy)
@@ -101,7 +103,8 @@ def draft(
     names = token(secret, "series"), token(secret, "release")
     imprint = None if history is None else Imprint.following(past.imprint, past.head + 1, *names)
     loss = loss_of(encoded, plan, policy)
-    return Draft(policy, frame, encoded, plan, loss, rng, bench, people, imprint, trace, origin_of(table))
+    known = (bench, people, imprint, trace, origin_of(table), corrected)
+    return Draft(policy, frame, encoded, plan, loss, rng, *known)
 
 
 def write_release(d: Draft, folder: Path, history: History, number: int | None, progress: Progress) -> Release:
@@ -122,7 +125,7 @@ def write_release(d: Draft, folder: Path, history: History, number: int | None, 
         table = recoded.table
         emit({TABLE: recoded}, counterfeits, d.policy, folder / PUBLIC)
     if d.imprint is not None:
-        stamp(folder / PUBLIC, d.imprint)
+        stamp(folder / PUBLIC, d.imprint, history.retracted)
     progress("verifying", 0.0)
     said = truth_of(d.frame, d.encoded, d.plan, d.policy, boxes)
     (verification := verify(folder / PUBLIC, d.policy, history, said, d.bench)).insist()
@@ -134,7 +137,7 @@ def write_release(d: Draft, folder: Path, history: History, number: int | None, 
         reasons=d.plan.reasons,
         hashes=verification.hashes,
         people=d.people.returning.counts() if series else None,
-        notes=d.people.returning.limits(),
+        notes=(*d.people.returning.limits(), *corrected_limits(d.corrected)),
     )
     progress("reporting", 0.0)
     seen = (d.frame, table, certificate, d.plan, d.loss, verification, d.policy, d.bench.known, history)

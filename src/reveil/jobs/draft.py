@@ -38,3 +38,4 @@ class Draft:
     imprint: Imprint | None  # in a series
     trace: Trace | None  # in a series
     origin: Origin  # for the publisher's report
+    corrected: int = 0  # people whose first recorded value goes on being shown
