@@ -136,7 +136,7 @@ def write_release(d: Draft, folder: Path, history: History, number: int | None, 
         rows=d.encoded.rows,
         reasons=d.plan.reasons,
         hashes=verification.hashes,
-        people=d.people.returning.counts() if series else None,
+        people=d.people.returning.counts() if series else d.owners,
         notes=(*d.people.returning.limits(), *corrected_limits(d.corrected)),
     )
     progress("reporting", 0.0)

@@ -39,3 +39,9 @@ class Draft:
     trace: Trace | None  # in a series
     origin: Origin  # for the publisher's report
     corrected: int = 0  # people whose first recorded value goes on being shown
+
+    @property
+    def owners(self) -> dict[str, int]:
+        """Who was put in, where somebody may have several rows."""
+        numbers = self.encoded.owners
+        return {} if numbers is None else {f"{self.policy.bundled} put in": int(numbers.max()) + 1}
