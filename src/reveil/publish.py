@@ -289,8 +289,7 @@ class Series:
             return preview
         from reveil.jobs.forms import forms_of
 
-        both = forms_of(d, lambda other: self.draft(table, past, seed, progress, other, **meant))
-        return replace(preview, forms=both)
+        return replace(preview, forms=forms_of(d, lambda other: self.draft(table, past, seed, progress, other, **meant)))
 
     def publish(
         self, table: Any, *, seed: int | None = None, progress: Progress = silent, **meant: Unpack[Meant]
