@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -289,7 +289,7 @@ class Series:
             return preview
         from reveil.jobs.forms import forms_of
 
-        return replace(preview, forms=forms_of(d, lambda other: self.draft(table, past, seed, progress, other, **meant)))
+        return replace(preview, forms=forms_of(d, partial(self.draft, table, past, seed, progress, **meant)))
 
     def publish(
         self, table: Any, *, seed: int | None = None, progress: Progress = silent, **meant: Unpack[Meant]
