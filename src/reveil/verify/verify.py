@@ -151,7 +151,7 @@ def check_reading(
         limits += told_by_tuples(reading.tuples)
     if truth is not None and truth.members is not None and truth.left_out is not None:
         everybody = pl.concat([truth.members, truth.left_out], how="diagonal_relaxed")
-        waiting = who_waits(everybody, history, policy)
+        waiting = who_waits(everybody, history, policy, by_lot=truth.by_lot)
         findings += _waited(waiting)
         odd = odd_changes(policy, history, everybody)
         limits += [*waiting.limits(), *odd, *measured_limits(policy, history, everybody, table, bool(odd))]
@@ -308,7 +308,7 @@ def _view(reading: Reading, policy: Policy, truth: Truth | None) -> tuple[NDArra
             signatures = truth.signatures.drop(GROUP).insert_column(0, pl.Series("class", of_class))
     sensitive = {name: table[name] for name in policy.named("sensitive")}
     original = {} if truth is None else truth.put_in()
-    return groups, View(classes, quasi, sensitive, invented, members, signatures, people, original)
+    return groups, View(classes, quasi, sensitive, invented, members, signatures, people, original=original)
 
 
 def _counterfeits(groups: NDArray[np.int64], view: View, counterfeits: pl.DataFrame) -> Check:

@@ -25,11 +25,11 @@ from reveil.plan.crowds import least_people
 from reveil.plan.cutting.trees import Trees, lay_end_to_end
 from reveil.plan.persistent import vacancies
 from reveil.plan.persistent.degree import degree
-from reveil.plan.persistent.eligible import OFTEN_ENOUGH, TOO_FREQUENT, group_size, harmless_codes
+from reveil.plan.persistent.eligible import OFTEN_ENOUGH, group_size, harmless_codes
 from reveil.plan.persistent.forecast import AHEAD, trade_offs
 from reveil.plan.persistent.founding import found_in_turn, refuse_all
 from reveil.plan.persistent.past import CohortPast, read_past, sort_by
-from reveil.plan.persistent.waiting import TOLD, waited_before
+from reveil.plan.persistent.waiting import reasons_to_wait, waiting_of
 from reveil.plan.plan import Plan
 from reveil.policy.policy import Policy
 from reveil.table.encode import Encoded
@@ -62,15 +62,17 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     trees = lay_end_to_end(encoded, policy)
     groups = np.full(encoded.rows, -1, dtype=np.int32)
     groups[standing.order] = np.repeat(np.arange(len(standing.here), dtype=np.int32), np.diff(standing.first))
-    waited = waited_before(history, encoded.persons, policy.guarantee)
-    told = waited.told if policy.method.infeasible == "wait" else waited.told | waited.crowded
+    waiting = waiting_of(history, encoded.persons, policy.guarantee)
+    told = waiting.told(encoded.persons)
+    if policy.method.infeasible != "wait":
+        told |= waiting.crowded(encoded.persons)
     newcomers = rng.permutation(np.flatnonzero(~known & ~told))
     size = group_size(policy.guarantee)
     home = refill_places(past, standing, encoded, newcomers, trees, policy, size, rng)
     groups[newcomers[home >= 0]] = home[home >= 0]
     progress("planning", 0.5)
     rest = newcomers[home < 0]
-    founded = found_in_turn(encoded, rest, waited, trees, policy, size, seed)
+    founded = found_in_turn(encoded, rest, waiting, trees, policy, size, seed)
     groups[rest[founded >= 0]] = len(standing.here) + founded[founded >= 0]
     begins = not history.head and bool((founded < 0).any())  # a series that has not begun can have another promise
     if policy.method.infeasible == "wait" and len(rest) and (begins or (groups < 0).all()):
@@ -79,7 +81,7 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     if len(encoded.sensitive) > 1:  # then no place is ever refilled
         fakes = _leavers(history, past, standing, encoded)
     reasons = {LOST_PLACE: int(lost.sum()), OFTEN_ENOUGH: int((often & ~lost).sum())}
-    reasons |= {TOO_FREQUENT: int((founded < 0).sum()), TOLD: int(told.sum())}
+    reasons |= reasons_to_wait(waiting, encoded.persons, groups, policy)
     return Plan(
         groups=groups,
         method="closed cohorts",
