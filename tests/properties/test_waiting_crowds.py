@@ -339,8 +339,10 @@ def by_lot():
         rule = waiting.parted_by_lot(m, known, tau, many=4)
         shown, drawn, parted = waiting.beliefs_by_lot(batches, kinds, weights, rule, known, told)
         bound = 2 * tau / (1 + tau)
-        print(f"{batches}, {len(kinds)} tuples, m = {m}, {known} known in columns {told or 'all'}: shown {shown} of {tau},"
-              f" drawn {drawn} of {bound}, {parted} outcomes with people drawn", flush=True)  # fmt: skip
+        figures = f"shown {shown} of {tau}, drawn {drawn} of {bound}, {parted} outcomes with people drawn"
+        print(
+            f"{batches}, {len(kinds)} tuples, m = {m}, {known} known in {told or 'all'} columns: {figures}", flush=True
+        )
 
 
 def main(count):
