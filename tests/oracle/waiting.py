@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from fractions import Fraction
-from itertools import combinations, permutations, product
+from itertools import combinations, combinations_with_replacement, permutations, product
 from math import comb, factorial
 
 
@@ -70,6 +70,71 @@ def beliefs_by_lot(batches, values, weights, rule, known, told=None):
                 shown_worst = max(shown_worst, _surest(case, shown - set(chosen)))
                 drawn_worst = max(drawn_worst, _surest(case, set(drawn) - set(chosen)))
     return shown_worst, drawn_worst, parted
+
+
+def beliefs_of_one_batch(people, weights, m, known, tau):
+    """As `beliefs_by_lot` for one release of newcomers who are many, by counting: so there may be a dozen of them.
+
+    Only kinds at places matter: of every multiset all sequences are looked at, and whoever is drawn is any set of
+    people with the kinds that the crowd has. The highest beliefs in a value of who is shown and of who is drawn,
+    whichever `known` people are known, of either part; and how many multisets are parted.
+    """
+    outcomes, parted = defaultdict(lambda: defaultdict(Fraction)), 0
+    for bag in combinations_with_replacement(sorted(weights), people):
+        chance = Fraction(factorial(people))
+        for kind, n in Counter(bag).items():
+            chance *= weights[kind] ** n / factorial(n)
+        if not chance or fits(bag, m, known, tau):
+            continue
+        sequences = list(_arrangements(Counter(bag)))
+        parted += waits_at(sequences[0], m, known, tau) is not None
+        for held in sequences:
+            places = waits_at(held, m, known, tau)
+            if places is not None:
+                crowd = tuple(sorted(held[p] for p in places))
+                others = tuple(sorted(held[p] for p in range(people) if p not in places))
+                outcomes[len(crowd), shows(others)][crowd, others] += chance / len(sequences)
+    shown_worst, drawn_worst = Fraction(0), Fraction(0)
+    for cases in outcomes.values():
+        for inside in range(known + 1):
+            drawn_worst = max(drawn_worst, _surest_of(cases, 0, inside, known - inside))
+            shown_worst = max(shown_worst, _surest_of(cases, 1, inside, known - inside))
+    return shown_worst, drawn_worst, parted
+
+
+def _arrangements(left):
+    """All sequences with so many of each kind."""
+    if not any(left.values()):
+        yield ()
+    for kind in [kind for kind, n in left.items() if n]:
+        for rest in _arrangements(left - Counter([kind])):
+            yield (kind, *rest)
+
+
+def _surest_of(cases, part, inside, outside):
+    """Over pairs of bags: the highest belief in a value of somebody of one part, `inside` of the first one known."""
+    seen = defaultdict(lambda: (Counter(), Counter()))
+    for bags, chance in cases.items():
+        for (mine, a), (theirs, b) in product(_known(bags[0], inside), _known(bags[1], outside)):
+            total, chances = seen[mine, theirs]
+            weight, left = chance * a * b, list((Counter(bags[part]) - Counter((mine, theirs)[part])).elements())
+            total[()] += weight
+            for column, values in enumerate(columns_of(left)):
+                for v, n in Counter(values).items():
+                    chances[column, v] += weight * Fraction(n, len(left))
+    return max((c / total[()] for total, chances in seen.values() for c in chances.values()), default=Fraction(0))
+
+
+def _known(bag, number):
+    """What that many people of a bag have, in turn, with the chance of it."""
+    if not number:
+        yield (), Fraction(1)
+        return
+    for kind, n in Counter(bag).items():
+        rest = list(bag)
+        rest.remove(kind)
+        for others, chance in _known(rest, number - 1):
+            yield (kind, *others), chance * Fraction(n, len(bag))
 
 
 def columns_of(held):

@@ -1,7 +1,7 @@
 """infeasible = "wait": what waiting and being shown later tell together, over all worlds.
 
 python tests/properties/test_waiting_crowds.py 200     (so many random settings: figures, no assertions)
-python tests/properties/test_waiting_crowds.py lots    (two columns, over all worlds and lots: minutes)
+python tests/properties/test_waiting_crowds.py lots    (over all worlds and lots, a dozen newcomers: minutes)
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -71,13 +70,21 @@ def test_who_is_drawn_to_wait_and_who_is_shown_stay_within_their_bounds(m, known
         assert shown <= tau and drawn <= 2 * tau / (1 + tau) and parted
 
 
-def test_several_columns_are_drawn_for_all_at_once():
-    """Two columns, known to go together by unequal chances: over all worlds and lots, in every column."""
-    pairs = [(0, 0), (1, 1), (0, 1)]
-    rule = waiting.parted_by_lot(2, 0, Fraction(1, 2), many=4)
-    weights = dict(zip(pairs, [Fraction(1, 2), Fraction(1, 3), Fraction(1, 6)], strict=True))
-    shown, drawn, parted = waiting.beliefs_by_lot((5,), pairs, weights, rule, 0)
-    assert shown == Fraction(1, 2) and drawn <= Fraction(2, 3) and parted == 10
+@pytest.mark.parametrize("weights", [{0: 4, 1: 4, 2: 1}, {(0, 0): 3, (1, 1): 2, (0, 1): 1}])
+def test_counting_says_what_listing_all_lots_says(weights):
+    """One column, and two that go together."""
+    tau, chances = Fraction(1, 2), shares(weights)
+    listed = waiting.beliefs_by_lot((5,), list(weights), chances, waiting.parted_by_lot(2, 0, tau, many=4), 0)
+    shown, drawn, parted = waiting.beliefs_of_one_batch(5, chances, 2, 0, tau)
+    assert listed[1] == drawn <= Fraction(2, 3) and listed[0] == shown == tau and parted
+
+
+def test_who_is_known_of_those_drawn_is_left_out_of_account():
+    """Eight newcomers, one of whom may be known: nobody of a crowd is guessed with more than twice the odds."""
+    chances, tau = shares({0: 5, 1: 3, 2: 2}), Fraction(1, 2)
+    assert waiting.waits_at((0, 0, 0, 0, 0, 1, 1, 2), 3, 1, tau) is None  # 3 of 5 would be 3/4 with one of them known
+    shown, drawn, _ = waiting.beliefs_of_one_batch(8, chances, 3, 1, tau)
+    assert shown <= tau and drawn <= Fraction(2, 3)
 
 
 def test_those_who_are_drawn_are_guessed_with_twice_the_odds_at_most():
@@ -320,29 +327,29 @@ def test_wait_is_refused_where_the_rule_does_not_hold():
         assert load_policy({**POLICY, "guarantee": guarantee}).method.infeasible == "refuse"
 
 
-PAIRS = list(product(range(2), repeat=2))
-APART = [(0, 0), (1, 1), (2, 0), (0, 2)]
-LOTS = [  # people who come by release, tuples of values, m, people known, tau, columns in which they are known
-    ((5,), list(product(range(2), range(3))), 2, 0, Fraction(1, 2), None),
-    ((6,), [(0, 0), (1, 1), (2, 2), (0, 1)], 3, 1, Fraction(1, 2), None),
-    ((6,), APART, 3, 1, Fraction(1, 2), [1]),
-    ((2, 4), PAIRS, 2, 0, Fraction(1, 2), None),
-    ((6,), APART, 3, 1, Fraction(2, 3), None),
-    ((4, 2), PAIRS, 2, 0, Fraction(2, 3), None),
+PAIRS = [(0, 0), (1, 1), (0, 1), (1, 0)]
+LOTS = [  # newcomers, values or tuples with their weights, m, people known, tau
+    (5, {0: 4, 1: 4, 2: 1}, 2, 0, Fraction(1, 2)),
+    (12, {0: 4, 1: 5}, 2, 0, Fraction(2, 3)),
+    (10, {0: 5, 1: 3, 2: 2}, 3, 1, Fraction(1, 2)),
+    (12, {0: 6, 1: 1, 2: 1}, 3, 1, Fraction(1, 2)),
+    (10, {0: 2, 1: 5, 2: 5, 3: 2}, 3, 1, Fraction(1, 2)),
+    (8, dict(zip(PAIRS[:3], (5, 3, 2), strict=True)), 2, 0, Fraction(1, 2)),
+    (9, dict(zip(PAIRS, (5, 3, 3, 5), strict=True)), 2, 0, Fraction(1, 2)),
+    (10, {(0, 0): 2, (1, 1): 3, (2, 2): 1, (0, 1): 4}, 3, 1, Fraction(1, 2)),
+    (10, {(0, 0): 4, (1, 1): 3, (2, 0): 5, (0, 2): 3}, 3, 1, Fraction(1, 2)),
 ]
 
 
+def shares(weights):
+    return {kind: Fraction(weight, sum(weights.values())) for kind, weight in weights.items()}
+
+
 def by_lot():
-    rng = np.random.default_rng(7)
-    for batches, kinds, m, known, tau, told in LOTS:
-        weights = dict(zip(kinds, skewed(len(kinds), rng), strict=True))
-        rule = waiting.parted_by_lot(m, known, tau, many=4)
-        shown, drawn, parted = waiting.beliefs_by_lot(batches, kinds, weights, rule, known, told)
-        bound = 2 * tau / (1 + tau)
-        figures = f"shown {shown} of {tau}, drawn {drawn} of {bound}, {parted} outcomes with people drawn"
-        print(
-            f"{batches}, {len(kinds)} tuples, m = {m}, {known} known in {told or 'all'} columns: {figures}", flush=True
-        )
+    for people, weights, m, known, tau in LOTS:
+        shown, drawn, parted = waiting.beliefs_of_one_batch(people, shares(weights), m, known, tau)
+        figures = f"shown {shown} of {tau}, drawn {drawn} of {2 * tau / (1 + tau)}, {parted} multisets parted"
+        print(f"{people} newcomers, {weights}, m = {m}, {known} known: {figures}", flush=True)
 
 
 def main(count):

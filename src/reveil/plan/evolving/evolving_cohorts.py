@@ -98,10 +98,10 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     rest = newcomers[home < 0]
     founded = _found(encoded, rest, relation, trees, policy, seed)
     groups[rest[founded >= 0]] = len(standing.here) + founded[founded >= 0]
-    reasons |= reasons_to_wait(waiting, encoded.persons, groups, policy)
+    reasons |= reasons_to_wait(waiting, encoded.persons, known, groups, policy)
     fakes = vacancies.unfilled(standing.first_vacant, standing.vacant, home, encoded.codes[newcomers, 0])
     _refuse_short_lives(encoded, rest, founded, relation, policy)
-    statistics = statistics_of(standing, home, groups, len(fakes[0])) | outlook(past, history, staying, policy)
+    statistics = statistics_of(standing, home, groups, len(fakes[0])) | outlook(history, staying, policy)
     return Plan(
         groups=groups,
         method="closed cohorts of changing values",

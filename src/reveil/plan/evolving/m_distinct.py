@@ -105,7 +105,7 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     grouped = _begin(task, rest).after(old)
     groups = np.full(encoded.rows, -1, dtype=np.int32)
     groups[grouped.rows] = grouped.group
-    reasons = reasons_to_wait(waiting, encoded.persons, groups, policy)
+    reasons = reasons_to_wait(waiting, encoded.persons, known, groups, policy)
     if task.star and not disjoint.even(task.relation):
         grouped, reasons[TOO_LIKELY] = _leave_out_likely(task, history, grouped)
         groups = np.full(encoded.rows, -1, dtype=np.int32)

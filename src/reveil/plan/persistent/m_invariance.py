@@ -84,7 +84,7 @@ def part(encoded: Encoded, history: History, policy: Policy, seed: int, progress
     trees = lay_end_to_end(encoded, policy)
     base = starts_of(buckets.height)
     groups = _split(buckets, base, encoded.positions, trees)
-    reasons = {OFTEN_ENOUGH: int(often.sum())} | reasons_to_wait(waiting, persons, groups, policy)
+    reasons = {OFTEN_ENOUGH: int(often.sum())} | reasons_to_wait(waiting, persons, known, groups, policy)
     return Partition(past, buckets, base, groups, {why: rows for why, rows in reasons.items() if rows}, trees)
 
 

@@ -102,7 +102,6 @@ def waiting_of(history: History, persons: I64, guarantee: Guarantee) -> Unshown:
     least = max(guarantee.require(ManyValues).m, least_people(guarantee))
     waiting = Unshown(least, np.zeros(people, dtype=bool), np.zeros(people, dtype=np.int8))
     if history.members.is_empty() or not (history.members["group"] < 0).any():
-        waiting.published[history.members["person"].to_numpy() if history.members.width else []] = True
         return waiting
     members = history.members.sort("release")
     ends = np.flatnonzero(np.diff(members["release"].to_numpy())) + 1
@@ -118,11 +117,12 @@ def _were_tried_alone(fresh: Bools, left: Bools, new: Bools, least: int) -> bool
     return bool((new & ~fresh).any() and fresh.sum() == left.sum() >= least)
 
 
-def reasons_to_wait(waiting: Unshown, persons: I64, groups: I32, policy: Policy) -> dict[str, int]:
-    """Why people of this release who were never published are not shown -> how many; the release is one more of all."""
+def reasons_to_wait(waiting: Unshown, persons: I64, known: Bools, groups: I32, policy: Policy) -> dict[str, int]:
+    """Why people of this release are not shown who are not `known` from another -> how many; it is one more of all."""
     if not (groups < 0).any():
         return {}
     wait = policy.method.infeasible == "wait"
+    waiting.published[persons[known]] = True  # where nobody ever waited, the past was not looked at
     waiting.go_on(persons, groups, together=wait, by_lot=wait)
     return dict(Counter(filter(None, waiting.why(persons[groups < 0]))))
 
