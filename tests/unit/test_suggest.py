@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import tempfile
 import tomllib
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -340,6 +341,26 @@ def test_a_panel_says_what_tells_its_releases_apart() -> None:
     found = {suggestion.column: suggestion for suggestion in suggest(frame)}
     assert "publish one year at a time" in found["person_id"].reason
     assert "at a time" not in one("person_id", list(range(ROWS))).reason
+
+
+@pytest.mark.parametrize("changes", [False, True])
+def test_a_panel_tells_whether_values_change(tmp_path: Path, changes: bool) -> None:
+    """With `never` the second release of a panel whose values change would be refused."""
+    rows = [
+        (f"p{n}", 2000 + year, 20 + n % 30, f"d{(n + (n % 7 == 0) * year * changes) % 8}")
+        for n in range(80)
+        for year in range(3)
+    ]
+    panel = pl.DataFrame(rows, schema=["person_id", "year", "age", "diagnosis"], orient="row")
+    found = suggest(panel)
+    told = next(suggestion for suggestion in found if suggestion.column == "diagnosis")
+    assert told.changed == (Fraction(2 * 12, 2 * 80) if changes else 0)
+    assert ("changes for 15.0 % of people" in told.reason) == changes
+    (tmp_path / "reveil.toml").write_text(draft_policy(found, "panel"), encoding="utf-8")
+    series = reveil.open_series(tmp_path / "reveil.toml")
+    assert (series.policy.guarantee.model == "compromise-safety") != changes
+    for year in (2000, 2001, 2002):
+        assert series.publish(panel, where={"year": year}).certificate.holds
 
 
 @pytest.mark.parametrize("churn", [0.05, 0.3])

@@ -7,7 +7,7 @@ import typer
 
 from reveil.base.errors import Fault, GuaranteeError, InputError, UnmatchedError
 from reveil.base.words import agree, some_people
-from reveil.cli.shared import POLICY, Home, Json, PolicyFile, Quiet, Source, app, say_past
+from reveil.cli.shared import POLICY, Home, Json, PolicyFile, Quiet, app, say_past
 from reveil.jobs.specs import AuditSpec
 
 if TYPE_CHECKING:
@@ -201,48 +201,3 @@ def _refuse_exposure(outcome: "Audit", json: bool) -> None:
     raise GuaranteeError(
         Fault("R728", "audit", message, "see the reasons (`--worst`, `--report FILE`); `reveil explain R728`")
     )
-
-
-prior_app = typer.Typer(help="What others may know beforehand: the odds of sensitive values.", no_args_is_help=True)
-
-
-app.add_typer(prior_app, name="prior")
-
-
-@prior_app.callback()
-def prior() -> None:
-    """What others may know beforehand: the odds of sensitive values, for the guarantee r-robustness."""
-
-
-@prior_app.command("estimate")
-def prior_estimate(
-    source: Source,
-    by: Annotated[str, typer.Option(help="Attributes, such as sex,age:10 (bands of ten).")],
-    value: Annotated[str, typer.Option(help="The sensitive column.")],
-    out: Annotated[Path, typer.Option(help="The prior file to write.")] = Path("prior.csv"),
-    smoothing: Annotated[
-        str, typer.Option(help="People's worth of the whole table that each signature is given.")
-    ] = "1",
-    few: Annotated[int, typer.Option(help="Flag signatures with fewer people than this.")] = 30,
-    json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Estimate a prior from a table: the distribution of a sensitive column by some attributes."""
-    from reveil.background.estimate import estimate
-    from reveil.base.sections import exact
-    from reveil.cli import terminal
-    from reveil.table.read import read_table
-
-    try:
-        amount = exact(smoothing)
-    except ValueError as error:
-        raise InputError(Fault("R437", "smoothing", f"{smoothing!r}: {error}", "use 0, 1 or 1/2")) from None
-    prior = estimate(read_table(source), by.split(","), value, smoothing=amount, few=few)
-    prior.write(out)
-    if json:
-        terminal.say_json({"file": str(out), **prior.to_dict()})
-    elif not quiet:
-        terminal.say(f"{out}: {prior!r}")
-        if prior.small.height:
-            terminal.say(f"Fewer than {some_people(few)}, so their odds are guesses:")
-            terminal.say(terminal.table(prior.small.columns, [tuple(map(str, row)) for row in prior.small.iter_rows()]))

@@ -84,9 +84,10 @@ class Look:
     @cached_property
     def subject(self) -> str | None:
         """What private matter the name is about, unless it is nearer to what others know."""
-        hits = {name: stemmed(self.parts, stems) or "" for name, stems in SUBJECTS.items()}
+        own = (*self.words, *self.parts)  # cd4, and inc of inc86
+        hits = {name: stemmed(own, stems) or "" for name, stems in SUBJECTS.items()}
         best = max(hits, key=lambda name: len(hits[name]))
-        public = max(len(stemmed(self.parts, stems) or "") for stems in (KNOWN, ORIGIN))
+        public = max(len(stemmed(own, stems) or "") for stems in (KNOWN, ORIGIN))
         plain = named(self.words, f"{CATEGORIES} {QUANTITIES} {BIRTHS}")  # whole words: marital_status
         return best if len(hits[best]) > (5 if plain else 0) and len(hits[best]) >= public else None
 

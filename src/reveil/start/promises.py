@@ -34,6 +34,14 @@ OPEN = """[values]
 # change = "never"         # or "freely", or "transitions"
 
 """
+CHANGED = """[values]
+# In this table sensitive values change from one period to the next, so change = "never" would be refused at the
+# second release. For a promise about all releases together, say how they change and choose its model below:
+#   by chances: change = "transitions", transitions = "transitions.csv", which
+#   `reveil transitions estimate TABLE --period COLUMN` counts; model = "m-distinct", m = 3
+#   freely, so that one says nothing about the next: change = "freely"; model = "global", l = 2
+
+"""
 COHORTS = """# All releases together are protected: people are grouped once and stay together.
 model = "{model}"
 m = {m}                      # every group shows at least this many different sensitive values
@@ -60,14 +68,20 @@ t = {t}                    # 0: every group is like the whole table; 1: anything
 """
 
 
-def promise(sensitive: Sequence[Facts], rows: int, *, known_again: bool, changing: bool = False) -> str:
+def promise(
+    sensitive: Sequence[Facts], rows: int, *, known_again: bool, changing: bool = False, changed: bool = False
+) -> str:
     """The sections [values], [guarantee] and [method].
 
-    `known_again`: a column says which rows are the same person. `changing`: the name of a sensitive column says so.
+    `known_again`: a column says which rows are the same person. `changing`: the name of a sensitive column says so;
+    `changed`: its values do, from period to period.
     """
     alone = OPEN + "[guarantee]\n{}" + _single(sensitive, rows) + REFUSE
     if not known_again or not sensitive:
         return alone.format("")
+    if changed:
+        why = "how its sensitive values change has to be said for that"
+        return CHANGED + "[guarantee]\n" + ALONE.format(why=why) + _single(sensitive, rows) + REFUSE
     harmless = needs_harmless(sensitive)
     worst = max(sensitive, key=lambda facts: _counting(facts, harmless))
     frequent_rows = _counting(worst, harmless)

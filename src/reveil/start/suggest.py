@@ -7,8 +7,10 @@ The draft gives reasons, counts and shares; it never quotes a value of the table
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
@@ -27,6 +29,7 @@ from reveil.start.vocabulary import CHANGING, PERIODS, SHORT_KEYS, named
 
 MOST_PERIODS = 400  # releases that one table may hold
 MOST_QUASI = 10  # more quasi-identifiers than this leave little detail
+YEAR_FLAG = re.compile(r"^[dty](19|20)?\d{2}$")  # y94: whether it was 1994
 FEWEST, ABOUT = 3, 5  # so many columns about one matter, and a fifth of all, say what a table is about
 SECTIONS: Mapping[Role, str] = {
     "identifier": "Says which rows of different releases are the same person. Never published.",
@@ -54,6 +57,7 @@ class Suggestion:
     reason: str
     confidence: Confidence
     facts: Facts
+    changed: Fraction = Fraction(0)  # a sensitive one: share of people for whom the next period has another value
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, without any value of the table."""
@@ -92,14 +96,34 @@ def suggest(frame: pl.DataFrame) -> tuple[Suggestion, ...]:
         if advice.role == "identifier" and place != chosen:
             reason = f"{advice.reason} Another column is the identifier, and this one would name people too."
             advices[place] = advice._replace(role="drop", reason=reason)
+    changed = dict[str, Fraction]()
     if chosen >= 0 and (period := _period(frame, chosen, looks)) is not None:
         shown = repr(period)[1:-1]  # a control character in a comment is no TOML
         reason = f"{advices[chosen].reason} Together with '{shown}' it is unique: publish one {shown} at a time."
         advices[chosen] = advices[chosen]._replace(reason=reason)
+        private = [name for name, a in zip(frame.columns, advices, strict=True) if a.role == "sensitive"]
+        changed = _changed(frame, frame.columns[chosen], period, private)
     return tuple(
-        Suggestion(name, a.role, {"role": a.role, **a.spec}, a.reason, a.confidence, look.facts)
+        Suggestion(
+            *(name, a.role, {"role": a.role, **a.spec}, a.reason + _says(changed.get(name)), a.confidence, look.facts),
+            changed.get(name, Fraction(0)),
+        )
         for name, a, look in zip(frame.columns, advices, looks, strict=True)
     )
+
+
+def _changed(frame: pl.DataFrame, key: str, period: str, private: Sequence[str]) -> dict[str, Fraction]:
+    """Of people's appearances that have a next one, the share after which a column has another value."""
+    line = frame.filter(pl.col(key).is_not_null()).sort(key, period)
+    again = (line[key] == line[key].shift(-1)).fill_null(False)
+    times = int(again.sum())
+    others = {name: int((line[name].ne_missing(line[name].shift(-1)) & again).sum()) for name in private}
+    return {name: Fraction(count, times) for name, count in others.items() if count}
+
+
+def _says(changed: Fraction | None) -> str:
+    share = "" if changed is None else f"{float(changed):.1%}".replace("%", " %")
+    return f" From one period to the next it changes for {share} of people." if share else ""
 
 
 def _in_company(names: Sequence[str], looks: Sequence[Look], advices: Sequence[RoleAdvice]) -> list[RoleAdvice]:
@@ -108,7 +132,7 @@ def _in_company(names: Sequence[str], looks: Sequence[Look], advices: Sequence[R
     bases = [_base(name, names) for name in names]
     private = [look.subject for look, advice in zip(looks, advices, strict=True) if advice.role == "sensitive"]
     about = max(set(private), key=lambda subject: (private.count(subject), str(subject)), default=None)
-    told = about is not None and private.count(about) >= FEWEST and ABOUT * private.count(about) >= len(names)
+    told = len(private) >= FEWEST and ABOUT * len(private) >= len(names)
     result = []
     for advice, other, look in zip(advices, bases, looks, strict=True):
         base = None if other is None else own[other]
@@ -125,7 +149,8 @@ def _in_company(names: Sequence[str], looks: Sequence[Look], advices: Sequence[R
 
 def _says_nothing(look: Look, advice: RoleAdvice) -> bool:
     unknown = advice.role == "quasi" and advice.confidence == "guess"
-    return unknown and look.kind in ("number", "flag") and not look.named(PERIODS)
+    period = look.named(PERIODS) or YEAR_FLAG.match(look.joined)
+    return unknown and look.kind in ("number", "flag") and not period
 
 
 def _base(name: str, names: Sequence[str]) -> str | None:
@@ -205,7 +230,9 @@ def draft_policy(
     """
     by_role = {role: [s for s in suggestions if s.role == role] for role in SECTIONS}
     _refuse_without_quasi(by_role["quasi"], suggestions)
-    if by_role["identifier"] and needs_harmless([suggestion.facts for suggestion in by_role["sensitive"]]):
+    changed = any(suggestion.changed for suggestion in by_role["sensitive"])
+    together = bool(by_role["identifier"]) and not changed  # a promise about all releases together can be made
+    if together and needs_harmless([suggestion.facts for suggestion in by_role["sensitive"]]):
         by_role["sensitive"] = [_with_harmless(suggestion) for suggestion in by_role["sensitive"]]
     files = hierarchies or {}
     lone = [] if by_role["identifier"] else [f"# {line}" for line in LONE]
@@ -234,6 +261,7 @@ def draft_policy(
         suggestions[0].facts.rows,
         known_again=bool(by_role["identifier"]),
         changing=any(named(words(suggestion.column), CHANGING) for suggestion in by_role["sensitive"]),
+        changed=changed,
     )
     return "\n".join(lines) + "\n" + promised + TAIL
 
