@@ -27,7 +27,7 @@ from reveil.base.lots import generator, secret_of, token
 from reveil.base.progress import Progress, silent
 from reveil.history.amended import as_recorded, corrected_limits
 from reveil.history.history import History
-from reveil.history.memory import facts_of, memory_of, refuse_changes
+from reveil.history.memory import RULE_OF_WAITING, facts_of, memory_of, refuse_changes
 from reveil.history.recorded import history_of
 from reveil.history.returning import hashes_of, recognise
 from reveil.history.tables import doubtful_table, moving_columns, trace_of
@@ -342,7 +342,7 @@ class Series:
             progress("recording", 0.0)
             assert d.imprint is not None and d.trace is not None
             facts = facts_of(d.encoded, d.plan, past, d.frame, release.certificate, d.loss, d.imprint)
-            facts |= d.trace.to_dict() | ({"waits": True} if self.policy.method.infeasible == "wait" else {})
+            facts |= d.trace.to_dict() | (RULE_OF_WAITING if self.policy.method.infeasible == "wait" else {})
             yield staged, release, Head(past.head, past.head_id), facts
         except OSError as error:
             raise store.refused_by_disk(error) from error
