@@ -104,6 +104,26 @@ def test_the_full_domain_optimum_is_that_of_exhaustive_search(tmp_path_factory, 
         assert loss_of(encoded, plan, policy).mean == pytest.approx(least)
 
 
+@pytest.mark.parametrize(("guarantee", "judge"), GUARANTEES, ids=["k", "l", "alpha", "t"])
+@settings(max_examples=60)
+@given(case=tables(), share=st.sampled_from(["0", "1/10", "1/3"]), target=st.sampled_from(sorted(oracle.TARGETS)))
+def test_the_optimum_of_every_target_is_that_of_exhaustive_search(
+    tmp_path_factory, guarantee, judge, case, share, target
+):
+    columns, rows = case
+    folder = tmp_path_factory.mktemp("case")
+    policy = policy_of(columns, guarantee, folder, name="full-domain", suppress=share, loss=target)
+    encoded = encoded_of(columns, rows, policy)
+    whole = [value for _, value in rows]
+    if not judge()(whole, whole):
+        return
+    plan = fulldomain.plan(encoded, History(), policy, seed=1, progress=silent)
+    least, winners = oracle.full_domain(rows, columns, judge(), int(Fraction(share) * len(rows)), target=target)
+    assert plan.statistics["loss"] == pytest.approx(least, abs=1e-9)
+    assert tuple(plan.statistics["levels"].values()) in winners
+    assert plan.statistics["proved best"]
+
+
 BOUNDED = [
     {"k": 3, "t": "1/5", "distance": "equal"},
     {"k": 2, "t": "1/6", "distance": "ordered"},

@@ -87,6 +87,9 @@ def search(lattice: Lattice, progress: Progress) -> BestNode | None:
         if better:
             best, limit = (levels, checked), checked.loss
         bound[levels] = inf
+        if checked.coarser:
+            above = tuple(slice(level, None) for level in levels)
+            bound[above] = np.maximum(bound[above], checked.coarser)
         if checked.least:
             _rule_out(lattice, bound, least, levels, checked)
         telling = better or checked.least > lattice.problem.allowance
@@ -125,7 +128,8 @@ def survey(lattice: Lattice, progress: Progress) -> BestNode | None:
         progress("searching the lattice", 1 - sum(levels) / sum(lattice.top))
     if best.loss == inf:
         return None
-    return BestNode(levels, best, _bound_by_parts(lattice, progress) if lattice.problem.falls else lattice.bottom_bound)
+    parted = lattice.problem.falls and not lattice.problem.of_classes
+    return BestNode(levels, best, _bound_by_parts(lattice, progress) if parted else lattice.bottom_bound)
 
 
 def _bound_by_parts(lattice: Lattice, progress: Progress) -> float:
