@@ -12,14 +12,15 @@ from collections import Counter, defaultdict
 from fractions import Fraction
 
 
-def full_domain(rows, columns, passes, most, weights=None, geometric=False, target=None):
+def full_domain(rows, columns, passes, most, weights=None, geometric=False, target=None, within=None):
     """The least loss over all levels, and all level vectors that have it. None where none may be published.
 
     `passes(class, published)` judges the sensitive values of a class against all published ones. Classes that fail are
     withheld, and the others judged again, until none fails; at most `most` rows may be withheld.
     """
     found = {}
-    for levels in itertools.product(*(range(depth(column)) for column in columns)):
+    ends = within or [(0, depth(column) - 1) for column in columns]
+    for levels in itertools.product(*(range(low, high + 1) for low, high in ends)):
         classes = defaultdict(list)
         for number, (values, _) in enumerate(rows):
             classes[tuple(c[v][at] for c, v, at in zip(columns, values, levels, strict=True))].append(number)

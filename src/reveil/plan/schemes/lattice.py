@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 
 from reveil.base.arrays import F64, I32
+from reveil.base.errors import Fault, InputError
 from reveil.hierarchies.tree import Hierarchy
 from reveil.plan.schemes.classes import Recoding, Tally, recoding
 from reveil.plan.schemes.counted import Checked, RecodingProblem
+from reveil.policy.policy import Policy
 
 Levels = tuple[int, ...]
 ROUNDING = 1e-12
@@ -29,7 +31,9 @@ class Lattice:
     def __init__(self, problem: RecodingProblem, use: Sequence[int] | None = None) -> None:
         self.problem, quasi, method = problem, problem.encoded.quasi, problem.policy.method
         used = range(len(quasi)) if use is None else use
-        self.nodes = [h.levels[0 if c in used else -1 :] for c, h in enumerate(quasi)]
+        allowed = [levels_within(h, problem.policy) for h in quasi]
+        self.lowest = tuple(lowest for lowest, _ in allowed)
+        self.nodes = [nodes[0 if c in used else -1 :] for c, (_, nodes) in enumerate(allowed)]
         self.shape = tuple(len(nodes) for nodes in self.nodes)
         self.weight = weights(problem) * [c in used for c in range(len(quasi))]
         self.cost = [
@@ -98,6 +102,16 @@ class Lattice:
     def at(self, levels: Levels) -> list[I32]:
         """The node of each leaf of each column."""
         return [self.nodes[c][level] for c, level in enumerate(levels)]
+
+
+def levels_within(hierarchy: Hierarchy, policy: Policy) -> tuple[int, I32]:
+    """The lowest level that the policy allows, and the nodes of each leaf on that and all higher ones it allows."""
+    spec, levels = policy.columns[hierarchy.name], hierarchy.levels
+    lowest, highest = spec.lowest or 0, len(levels) - 1 if spec.highest is None else spec.highest
+    if max(lowest, highest) >= len(levels):
+        message = f"allows levels {lowest} to {highest}, and its hierarchy has 0 to {len(levels) - 1}"
+        raise InputError(Fault("R916", f"column {hierarchy.name!r}", message, "correct lowest and highest"))
+    return lowest, levels[lowest : highest + 1]
 
 
 def weights(problem: RecodingProblem) -> F64:
