@@ -34,7 +34,7 @@ from reveil.history.tables import doubtful_table, moving_columns, trace_of
 from reveil.jobs.approval_specs import AcceptSpec, WithdrawSpec
 from reveil.jobs.draft import FIXED, Draft
 from reveil.jobs.engines import beyond_memory, in_blocks
-from reveil.jobs.input import Meant, usable
+from reveil.jobs.input import Meant, origin_of, usable
 from reveil.jobs.past import home_of
 from reveil.jobs.release import Preview, Release, html_table
 from reveil.ledger import store
@@ -103,7 +103,8 @@ def draft(
     names = token(secret, "series"), token(secret, "release")
     imprint = None if history is None else Imprint.following(past.imprint, past.head + 1, *names)
     loss = loss_of(encoded, plan, policy)
-    return Draft(policy, frame, encoded, plan, loss, rng, bench, people, imprint, trace, corrected)
+    known = (bench, people, imprint, trace, origin_of(table), corrected)
+    return Draft(policy, frame, encoded, plan, loss, rng, *known)
 
 
 def write_release(d: Draft, folder: Path, history: History, number: int | None, progress: Progress) -> Release:
@@ -135,12 +136,12 @@ def write_release(d: Draft, folder: Path, history: History, number: int | None, 
         rows=d.encoded.rows,
         reasons=d.plan.reasons,
         hashes=verification.hashes,
-        people=d.people.returning.counts() if series else None,
+        people=d.people.returning.counts() if series else d.owners,
         notes=(*d.people.returning.limits(), *corrected_limits(d.corrected)),
     )
     progress("reporting", 0.0)
     seen = (d.frame, table, certificate, d.plan, d.loss, verification, d.policy, d.bench.known, history)
-    write_reports(folder / PRIVATE, *seen, losses=history.losses)
+    write_reports(folder / PRIVATE, *seen, losses=history.losses, values=values, origin=d.origin)
     about = (number, values, decided_types(d.frame, d.policy.columns, history.types), tuples)
     return Release(table, d.plan.groups, counterfeits, certificate, None, *about)
 

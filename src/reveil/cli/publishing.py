@@ -98,6 +98,10 @@ def init(
         chosen = None if period is None else ["=".join(period)]
         words = "plan" if known_again else "anonymize --out NEW-FOLDER"
         terminal.say(f"Then: {command(words, source, policy, where=chosen)}")
+        if chosen:
+            terminal.say(
+                'Or all of it in one release, where people count and not rows: `reveil explain "several rows"`.'
+            )
 
 
 @app.command()
