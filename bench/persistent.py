@@ -113,7 +113,8 @@ class Memory:
             return History()
         frames = (pl.concat(part) for part in (self.members, self.groups, self.values))
         members, groups, values = frames
-        persons = pl.DataFrame({"hi": np.arange(len(self.numbers), dtype=np.uint64)}).with_columns(lo=pl.col("hi"))
+        known = 1 + max(int(part["person"].to_numpy().max()) for part in self.members)  # newcomers have numbers already
+        persons = pl.DataFrame({"hi": np.arange(known, dtype=np.uint64)}).with_columns(lo=pl.col("hi"))
         return History(len(self.members), "", persons, members, groups, values, self.codebook)
 
     def add(self, encoded: Encoded, plan: Plan) -> None:

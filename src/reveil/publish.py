@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -27,7 +27,7 @@ from reveil.base.lots import generator, secret_of, token
 from reveil.base.progress import Progress, silent
 from reveil.history.amended import as_recorded, corrected_limits
 from reveil.history.history import History
-from reveil.history.memory import facts_of, memory_of, refuse_changes
+from reveil.history.memory import RULE_OF_WAITING, facts_of, memory_of, refuse_changes
 from reveil.history.recorded import history_of
 from reveil.history.returning import hashes_of, recognise
 from reveil.history.tables import doubtful_table, moving_columns, trace_of
@@ -289,8 +289,7 @@ class Series:
             return preview
         from reveil.jobs.forms import forms_of
 
-        both = forms_of(d, lambda other: self.draft(table, past, seed, progress, other, **meant))
-        return replace(preview, forms=both)
+        return replace(preview, forms=forms_of(d, partial(self.draft, table, past, seed, progress, **meant)))
 
     def publish(
         self, table: Any, *, seed: int | None = None, progress: Progress = silent, **meant: Unpack[Meant]
@@ -343,7 +342,7 @@ class Series:
             progress("recording", 0.0)
             assert d.imprint is not None and d.trace is not None
             facts = facts_of(d.encoded, d.plan, past, d.frame, release.certificate, d.loss, d.imprint)
-            facts |= d.trace.to_dict() | ({"waits": True} if self.policy.method.infeasible == "wait" else {})
+            facts |= d.trace.to_dict() | (RULE_OF_WAITING if self.policy.method.infeasible == "wait" else {})
             yield staged, release, Head(past.head, past.head_id), facts
         except OSError as error:
             raise store.refused_by_disk(error) from error

@@ -36,7 +36,7 @@ def test_who_waits_for_their_value_is_counted_weighed_and_never_shown(tmp_path: 
     waited = [row for row in (5, 2, 6, 7) if first.groups[row] < 0]
     later = made.publish(people("abcdefghij", "xyzxyzzzxy"), seed=2)
     assert all(later.groups[row] < 0 for row in waited)
-    assert later.certificate.withheld["waited because of their value, which showing them would tell"] == 2
+    assert later.certificate.withheld["left out because of their value, which showing them later would tell"] == 2
     assert all(found.holds for found in made.verify().values())  # type: ignore[union-attr]
 
 

@@ -56,6 +56,7 @@ class History:
     imprint: Imprint | None = None  # what the newest public data package says of itself
     traces: Mapping[int, Trace] = field(default_factory=dict)  # release -> what is kept of its table to know it again
     waits: frozenset[int] = frozenset()  # releases in which newcomers without a group waited all together
+    by_lot: frozenset[int] = frozenset()  # of these, the ones whose rule was to draw some of many newcomers to wait
     discarded: int = 0  # releases that were taken back before anybody had them
     amended: str = ""  # the newest change of the memory
     corrections: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=CORRECTED))  # texts of true values
@@ -80,6 +81,7 @@ class History:
             losses=self.losses,
             types=self.types,
             waits=self.waits,
+            by_lot=self.by_lot,
         )
 
     def sums(self) -> pl.DataFrame:

@@ -33,6 +33,10 @@ from reveil.table.numbers import first_rows
 from reveil.table.types import held_type
 from reveil.verify.certificate import Certificate
 
+# How newcomers without a group wait (`infeasible = "wait"`), as it is recorded of a release: all together, and of many
+# some are drawn by lot. The first releases that had such a rule drew none, and say only the one.
+RULE_OF_WAITING = {"waits": True, "by_lot": True}
+
 
 def memory_of(
     encoded: Encoded, plan: Plan, past: History, hashes: pl.DataFrame, policy: Policy

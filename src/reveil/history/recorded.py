@@ -54,6 +54,7 @@ class RecordedHistory(History):
             "types": dict(item for fact in reversed(facts) for item in fact["types"].items()),
             "_counts": {record.number: record.facts["counts"] for record in series.records},
             "waits": frozenset(record.number for record in series.records if record.facts.get("waits")),
+            "by_lot": frozenset(record.number for record in series.records if record.facts.get("by_lot")),
             "rates": _rates({record.number: record.facts["counts"] for record in series.records}),
             "imprint": Imprint.read(facts[-1]),
             "traces": {r.number: trace for r in series.records if (trace := Trace.read(r.facts)) is not None},

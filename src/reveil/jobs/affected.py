@@ -22,17 +22,15 @@ from reveil.history.recorded import history_of
 from reveil.history.returning import hashes_of
 from reveil.jobs.past import Past
 from reveil.jobs.results import release_of
+from reveil.plan.people import without_k
 from reveil.plan.persistent.closed_cohorts import LOST_PLACE
-from reveil.plan.persistent.eligible import OFTEN_ENOUGH, TOO_FREQUENT
-from reveil.plan.persistent.waiting import TOLD, waited_before
+from reveil.plan.persistent.eligible import OFTEN_ENOUGH
+from reveil.plan.persistent.waiting import FOR_GOOD, REASONS, waiting_of
 from reveil.policy.policy import Policy
 from reveil.table.roles import read_prepared
 from reveil.table.where import Where
 
 WAITS, OUT, LEFT = "waits", "out for good", "not in this release"
-BY_NUMBER = "newcomers are too few for a group so far"
-CROWD = "all newcomers wait: a value is too frequent among them"
-BY_VALUE = "left out because of their value, which showing them later would tell"
 
 
 @dataclass(frozen=True)
@@ -82,15 +80,14 @@ def affected_by(
 
 def _told(history: History, persons: I64, policy: Policy, reasons: dict[str, int]) -> list[tuple[str, str]]:
     """State and reason of each of these people; `reasons` are those that the certificate counts."""
-    before = history.members.filter(pl.col("group") >= 0)["person"].unique().cast(pl.Int64).to_numpy()
-    shown = np.isin(persons, before)
-    others = [reason for reason in reasons if reason not in (TOO_FREQUENT, TOLD)]
+    others = [reason for reason in reasons if reason not in REASONS]
     rest = OUT if {*others} <= {LOST_PLACE, OFTEN_ENOUGH} else LEFT
     why = (rest, " or ".join(others)) if others else (LEFT, " or ".join(reasons))
     if policy.guarantee.find(ManyValues) is None:
         return [why] * len(persons)
-    waited = waited_before(history, persons, policy.guarantee)
+    promise = without_k(policy).guarantee if policy.method.boxed else policy.guarantee
+    waited = waiting_of(history, persons, promise).why(persons)
     return [
-        why if seen else (OUT, BY_VALUE) if told else (WAITS, CROWD) if crowded else (WAITS, BY_NUMBER)
-        for seen, told, crowded in zip(shown, waited.told, waited.crowded, strict=True)
+        (OUT if one in REASONS[FOR_GOOD:] else WAITS, one) if one and (one in reasons or not others) else why
+        for one in waited
     ]

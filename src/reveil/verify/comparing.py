@@ -42,6 +42,7 @@ class Truth:
     signatures: pl.DataFrame | None = None  # priors: group (>= 0) and, by prior, the signature of each person
     crowds: Crowds | None = None  # two tables, people in boxes
     bundles: Bundles | None = None  # where somebody has several rows
+    by_lot: bool = True  # the rule by which newcomers wait draws lots; that of the first releases with a rule did not
 
     def put_in(self) -> Mapping[str, pl.DataFrame]:
         """How often each value of each sensitive column was in the input, where that is known."""

@@ -42,6 +42,7 @@ def recheck(ledger: Ledger, policy: Policy, number: int | None) -> Mapping[int, 
             withheld=int((members["group"] < 0).sum()),
             members=_with_values(members.filter(pl.col("group") >= 0), past),
             left_out=_with_values(members.filter(pl.col("group") < 0), past),
+            by_lot=bool(record.facts.get("by_lot")),
             signatures=ledger.memory(record.number, "signatures") if policy.guarantee.priors else None,
         )
         results[record.number] = verify(ledger.path(record.number) / PUBLIC, policy, before, truth)

@@ -154,7 +154,7 @@ def check_reading(
         limits += told_by_tuples(reading.tuples)
     if truth is not None and truth.members is not None and truth.left_out is not None:
         everybody = pl.concat([truth.members, truth.left_out], how="diagonal_relaxed")
-        waiting = who_waits(everybody, history, policy)
+        waiting = who_waits(everybody, history, policy, by_lot=truth.by_lot)
         findings += _waited(waiting)
         odd = odd_changes(policy, history, everybody)
         limits += [*waiting.limits(), *odd, *measured_limits(policy, history, everybody, table, bool(odd))]

@@ -43,6 +43,8 @@ class Waiting:
     among: Mapping[str, Fraction] = field(default_factory=dict)  # the share of the most frequent value in the crowd
     parted: bool = False  # they were drawn by lot, and others of the same release are shown
     too_sure: int = 0  # people who were so drawn, with a value that is more frequent among them than is allowed
+    known: int = 0  # so many people may be known besides
+    all_new: bool = False  # nobody was chosen: all newcomers wait for good
 
     def limits(self) -> list[str]:
         """What being left out tells about those who wait, for the certificate."""
@@ -52,26 +54,39 @@ class Waiting:
                 f"{some(self.people, 'newcomer')} of this table wait, drawn by lot so that all others can be shown, "
                 "because some value is too frequent among newcomers for what is promised. Whoever knows that they were "
                 "in the table guesses the most frequent value right with its share among them: "
-                f"{_chances(self.sure)}. They are outside the promise, and are not shown later."
+                f"{self._chances(self.sure, self.people)}. They are outside the promise, and are not shown later."
+            )
+        elif self.people and self.all_new:
+            limits.append(
+                f"All {some(self.people, 'newcomer')} of this table wait for good, because some value is too frequent "
+                "among them for what is promised. Whoever knows that they were in the table guesses the most frequent "
+                f"value right with its share: {self._chances(self.sure, self.people)}. They are outside the promise."
             )
         elif self.people:
             limits.append(
                 f"{some(self.people, 'newcomer')} of this table wait because of their value. Whoever knows that they "
-                f"were in the table, and how people are chosen, guesses it right: {_chances(self.sure)}. They are "
-                "outside the promise, and are not shown later."
+                "were in the table, and how people are chosen, guesses it right: "
+                f"{self._chances(self.sure, self.people)}. They are outside the promise, and are not shown later."
             )
         if self.crowd:
             limits.append(
                 f"{some(self.crowd, 'newcomer')} of this table wait all together, because some value is too frequent "
                 "among them for what is promised. Whoever knows that they were in the table learns that, and of no one "
-                f"more than of another; the most frequent value is guessed right with its share: {_chances(self.among)}"
-                ". They are shown later only in one cohort that is large enough for the promise with that knowledge."
+                "more than of another; the most frequent value is guessed right with its share: "
+                f"{self._chances(self.among, self.crowd)}. They are shown later only in one cohort that is large "
+                "enough for the promise with that knowledge."
             )
         return limits
 
+    def _chances(self, by_column: Mapping[str, Fraction], people: int) -> str:
+        """How surely the most frequent value is guessed; and when as many of these people are known as may be."""
 
-def _chances(by_column: Mapping[str, Fraction]) -> str:
-    return ", ".join(f"{name!r} with a chance of {written(chance)}" for name, chance in by_column.items())
+        def surer(share: Fraction) -> str:
+            others = people - self.known
+            chance = min(Fraction(1), share * people / others) if others > 0 else Fraction(1)
+            return f" ({written(chance)} with {self.known:,} of them known)" if self.known and chance > share else ""
+
+        return ", ".join(f"{n!r} with a chance of {written(share)}{surer(share)}" for n, share in by_column.items())
 
 
 @dataclass
@@ -84,12 +99,12 @@ class _Past:
     crowded: set[int] = field(default_factory=set)
     crowds: list[set[int]] = field(default_factory=list)
 
-    def go_on(self, members: pl.DataFrame, *, together: bool) -> None:
-        """One release more; `together`: its rule was that newcomers without a group all wait."""
+    def go_on(self, members: pl.DataFrame, *, together: bool, by_lot: bool) -> None:
+        """One release more, and its rule: newcomers without a group wait `together`, of many some are drawn to."""
         here, away = _people(members, shown=True), _people(members, shown=False)
         pool = (here | away) - self.published - self.chosen
         fresh = pool - self.crowded
-        large = len(fresh) >= MANY * self.enough  # then some are drawn to wait, or all of them wait for good
+        large = by_lot and len(fresh) >= MANY * self.enough  # then some are drawn to wait, or all of them wait for good
         if (fresh & here) or large or (not together and len(fresh) >= self.enough):
             self.chosen |= fresh & away
         waiting = (pool & away) - self.chosen
@@ -101,8 +116,11 @@ class _Past:
         self.published |= here
 
 
-def who_waits(members: pl.DataFrame, history: History, policy: Policy) -> Waiting:
-    """`members` are all people of the release that is judged: person, group (-1: left out) and their values."""
+def who_waits(members: pl.DataFrame, history: History, policy: Policy, *, by_lot: bool = True) -> Waiting:
+    """`members` are all people of the release that is judged: person, group (-1: left out) and their values.
+
+    `by_lot`: of many newcomers who do not fit some are drawn to wait. It was not the rule when old releases were made.
+    """
     many = policy.guarantee.find(ManyValues)
     if many is None or not (_left(members) or _left(history.members)):
         return Waiting()
@@ -110,20 +128,25 @@ def who_waits(members: pl.DataFrame, history: History, policy: Policy) -> Waitin
     past = _Past(max(many.m, 1 if k is None or policy.method.boxed else k.k))
     if history.head:
         for one in history.members.sort("release").partition_by("release", maintain_order=True):
-            past.go_on(one, together=one["release"][0] in history.waits)
+            number = one["release"][0]
+            past.go_on(one, together=number in history.waits, by_lot=number in history.by_lot)
     chosen, crowded, here = set(past.chosen), past.crowded - past.published, _people(members, shown=True)
     wrong = (chosen & here) | _told(members, crowded & here, past, policy)
     new, together = here - past.published, policy.method.infeasible == "wait"
-    past.go_on(members, together=together)
+    past.go_on(members, together=together, by_lot=together and by_lot)
     now, crowd = past.chosen - chosen, past.crowded - crowded - past.published
     shares, parted = _shares(members, now, policy), together and bool(new - crowded)
     too_sure = len(now) if parted and not _few_alike(members, now, policy) else 0
     among = _shares(members, crowd, policy)
-    return Waiting(len(now), shares, len(wrong), len(crowd), among, parted, too_sure)
+    terms = policy.guarantee.find(CohortTerms)
+    known = 0 if terms is None else terms.compromised
+    return Waiting(
+        len(now), shares, len(wrong), len(crowd), among, parted, too_sure, known, all_new=together and not parted
+    )
 
 
 def _few_alike(members: pl.DataFrame, drawn: set[int], policy: Policy) -> bool:
-    """Whether no protected value has more than twice the promised odds among those who were drawn to wait."""
+    """Whether those drawn to wait are guessed with twice the promised odds at most, as many known as may be."""
     theirs, terms = members.filter(pl.col("person").is_in(list(drawn))), policy.guarantee.find(CohortTerms)
     for name in policy.named("sensitive"):
         protects = policy.protects(name)
@@ -131,7 +154,7 @@ def _few_alike(members: pl.DataFrame, drawn: set[int], policy: Policy) -> bool:
         if terms is None:
             return False
         odds = 2 * promised_guess(terms) / (1 - promised_guess(terms))
-        if top > odds * (theirs.height - top):
+        if top > odds * (theirs.height - terms.compromised - top):
             return False
     return True
 

@@ -33,7 +33,6 @@ from reveil.plan.evolving.disjoint import kinds_of
 from reveil.plan.persistent import vacancies
 from reveil.plan.persistent.closed_cohorts import Standing, outlook, refill_places, statistics_of
 from reveil.plan.persistent.eligible import (
-    TOO_FREQUENT,
     apart,
     group_size,
     harmless_codes,
@@ -43,7 +42,7 @@ from reveil.plan.persistent.eligible import (
 from reveil.plan.persistent.founding import found_cohorts
 from reveil.plan.persistent.guesses import allowed_guess, lowest_guess, repeats
 from reveil.plan.persistent.past import CohortPast, group_offsets, read_past, sort_by
-from reveil.plan.persistent.waiting import TOLD, told_by_waiting
+from reveil.plan.persistent.waiting import reasons_to_wait, waiting_of
 from reveil.plan.plan import Plan
 from reveil.policy.guarantee import Guarantee
 from reveil.policy.policy import Policy
@@ -90,7 +89,8 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     groups = np.full(encoded.rows, -1, dtype=np.int32)
     groups[standing.order] = np.repeat(np.arange(len(standing.here), dtype=np.int32), np.diff(standing.first))
     trees = lay_end_to_end(encoded, policy)
-    told = told_by_waiting(history, encoded.persons, g)
+    waiting = waiting_of(history, encoded.persons, g)
+    told = waiting.told(encoded.persons) | waiting.crowded(encoded.persons)
     newcomers = rng.permutation(np.flatnonzero(~known & ~told))
     home = refill_places(past, standing, encoded, newcomers, trees, policy, group_size(g), rng)
     groups[newcomers[home >= 0]] = home[home >= 0]
@@ -98,10 +98,10 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     rest = newcomers[home < 0]
     founded = _found(encoded, rest, relation, trees, policy, seed)
     groups[rest[founded >= 0]] = len(standing.here) + founded[founded >= 0]
-    reasons |= {TOO_FREQUENT: int((founded < 0).sum()), TOLD: int(told.sum())}
+    reasons |= reasons_to_wait(waiting, encoded.persons, known, groups, policy)
     fakes = vacancies.unfilled(standing.first_vacant, standing.vacant, home, encoded.codes[newcomers, 0])
     _refuse_short_lives(encoded, rest, founded, relation, policy)
-    statistics = statistics_of(standing, home, groups, len(fakes[0])) | outlook(past, history, staying, policy)
+    statistics = statistics_of(standing, home, groups, len(fakes[0])) | outlook(history, staying, policy)
     return Plan(
         groups=groups,
         method="closed cohorts of changing values",

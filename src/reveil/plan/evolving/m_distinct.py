@@ -26,12 +26,12 @@ from reveil.history.history import History
 from reveil.plan.cutting.trees import Trees, lay_end_to_end
 from reveil.plan.evolving import bucket_entries, disjoint
 from reveil.plan.evolving.update_sets import Signatures, read_signatures
-from reveil.plan.persistent.eligible import TOO_FREQUENT, group_size, largest_share
+from reveil.plan.persistent.eligible import group_size, largest_share
 from reveil.plan.persistent.founding import found_cohorts
 from reveil.plan.persistent.past import Shown, read_shown, sort_by
 from reveil.plan.persistent.split import Ordered
 from reveil.plan.persistent.vacancies import curve
-from reveil.plan.persistent.waiting import TOLD, told_by_waiting
+from reveil.plan.persistent.waiting import reasons_to_wait, waiting_of
 from reveil.plan.plan import Plan
 from reveil.policy.policy import Policy
 from reveil.table.encode import Encoded
@@ -96,18 +96,20 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     task = _task(encoded, policy, seed)
     past = read_shown(history, encoded.persons, encoded.sensitive[0].name)
     known = past.latest[encoded.persons] >= 0
-    told = told_by_waiting(history, encoded.persons, policy.guarantee)
+    waiting = waiting_of(history, encoded.persons, policy.guarantee)
+    told = waiting.told(encoded.persons) | waiting.crowded(encoded.persons)
     fresh = task.rng.permutation(np.flatnonzero(~known & ~told))
     old, taken, buckets = _continue(task, past, np.flatnonzero(known), fresh)
     progress("planning", 0.5)
     rest = fresh[~np.isin(fresh, taken, assume_unique=True)]
-    new, withheld = _begin(task, rest)
-    grouped = new.after(old)
-    reasons = {TOO_FREQUENT: withheld, TOLD: int(told.sum())}
-    if task.star and not disjoint.even(task.relation):
-        grouped, reasons[TOO_LIKELY] = _leave_out_likely(task, history, grouped)
+    grouped = _begin(task, rest).after(old)
     groups = np.full(encoded.rows, -1, dtype=np.int32)
     groups[grouped.rows] = grouped.group
+    reasons = reasons_to_wait(waiting, encoded.persons, known, groups, policy)
+    if task.star and not disjoint.even(task.relation):
+        grouped, reasons[TOO_LIKELY] = _leave_out_likely(task, history, grouped)
+        groups = np.full(encoded.rows, -1, dtype=np.int32)
+        groups[grouped.rows] = grouped.group
     fakes = len(grouped.fake_group)
     return Plan(
         groups=groups,
@@ -239,12 +241,12 @@ def _parted(
     return Grouped(person[real], whole[real], whole[~real], value[~real].astype(np.int64), int(height.sum()))
 
 
-def _begin(task: Task, rows: I64) -> tuple[Grouped, int]:
-    """Groups of people who were never published; and how many of them are withheld."""
+def _begin(task: Task, rows: I64) -> Grouped:
+    """Groups of people who were never published; of too frequent values some are withheld."""
     if not len(rows):
-        return NOBODY, 0
+        return NOBODY
     if task.star and int(task.kind.max()) + 1 < task.size:
-        return _combined(task, rows), 0
+        return _combined(task, rows)
     if not task.star:
         task = replace(task, kind=_alike(task, rows))
     kinds = task.kind[task.codes[rows]]
@@ -254,11 +256,9 @@ def _begin(task: Task, rows: I64) -> tuple[Grouped, int]:
     kept = np.zeros(len(rows), dtype=bool)
     kept[order] = np.arange(len(rows)) - np.repeat(starts[:-1], counts) < np.repeat(most, counts)
     groups = _found(task, rows[kept])
-    if kept.all():
-        return groups, 0
-    if task.policy.method.infeasible == "withhold":
-        return groups, int((~kept).sum())
-    return _padded(task, rows[~kept], kinds[~kept]).after(groups), 0
+    if kept.all() or task.policy.method.infeasible == "withhold":
+        return groups
+    return _padded(task, rows[~kept], kinds[~kept]).after(groups)
 
 
 def _alike(task: Task, rows: I64) -> I64:

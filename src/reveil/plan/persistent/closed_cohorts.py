@@ -12,6 +12,7 @@ from math import ceil
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from reveil.base.arrays import I32, I64, offsets_of
@@ -25,11 +26,11 @@ from reveil.plan.crowds import least_people
 from reveil.plan.cutting.trees import Trees, lay_end_to_end
 from reveil.plan.persistent import vacancies
 from reveil.plan.persistent.degree import degree
-from reveil.plan.persistent.eligible import OFTEN_ENOUGH, TOO_FREQUENT, group_size, harmless_codes
+from reveil.plan.persistent.eligible import OFTEN_ENOUGH, group_size, harmless_codes
 from reveil.plan.persistent.forecast import AHEAD, trade_offs
 from reveil.plan.persistent.founding import found_in_turn, refuse_all
-from reveil.plan.persistent.past import CohortPast, read_past, sort_by
-from reveil.plan.persistent.waiting import TOLD, waited_before
+from reveil.plan.persistent.past import ClosedPast, CohortPast, read_closed, read_past, sort_by, times_published
+from reveil.plan.persistent.waiting import reasons_to_wait, waiting_of
 from reveil.plan.plan import Plan
 from reveil.policy.policy import Policy
 from reveil.table.encode import Encoded
@@ -56,21 +57,23 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     progress("planning", 0.0)
     rng = generator(seed, 3)
     people, refills = int(encoded.persons.max(initial=-1)) + 1, least_refill(policy.guarantee.headline) < NEVER
-    past = read_past(history, people, encoded.sensitive[0].name, refills=refills)
-    known, lost, often = _who(past, encoded.persons, policy)
+    past = read_past(history, people, encoded.sensitive[0].name) if refills else _closed(history, encoded)
+    known, lost, often = _who(past, history, encoded.persons, policy)
     standing = _standing(past, encoded, np.flatnonzero(known & ~lost & ~often))
     trees = lay_end_to_end(encoded, policy)
     groups = np.full(encoded.rows, -1, dtype=np.int32)
     groups[standing.order] = np.repeat(np.arange(len(standing.here), dtype=np.int32), np.diff(standing.first))
-    waited = waited_before(history, encoded.persons, policy.guarantee)
-    told = waited.told if policy.method.infeasible == "wait" else waited.told | waited.crowded
+    waiting = waiting_of(history, encoded.persons, policy.guarantee)
+    told = waiting.told(encoded.persons)
+    if policy.method.infeasible != "wait":
+        told |= waiting.crowded(encoded.persons)
     newcomers = rng.permutation(np.flatnonzero(~known & ~told))
     size = group_size(policy.guarantee)
     home = refill_places(past, standing, encoded, newcomers, trees, policy, size, rng)
     groups[newcomers[home >= 0]] = home[home >= 0]
     progress("planning", 0.5)
     rest = newcomers[home < 0]
-    founded = found_in_turn(encoded, rest, waited, trees, policy, size, seed)
+    founded = found_in_turn(encoded, rest, waiting, trees, policy, size, seed)
     groups[rest[founded >= 0]] = len(standing.here) + founded[founded >= 0]
     begins = not history.head and bool((founded < 0).any())  # a series that has not begun can have another promise
     if policy.method.infeasible == "wait" and len(rest) and (begins or (groups < 0).all()):
@@ -79,31 +82,43 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     if len(encoded.sensitive) > 1:  # then no place is ever refilled
         fakes = _leavers(history, past, standing, encoded)
     reasons = {LOST_PLACE: int(lost.sum()), OFTEN_ENOUGH: int((often & ~lost).sum())}
-    reasons |= {TOO_FREQUENT: int((founded < 0).sum()), TOLD: int(told.sum())}
+    reasons |= reasons_to_wait(waiting, encoded.persons, known, groups, policy)
     return Plan(
         groups=groups,
         method="closed cohorts",
         counterfeit_groups=fakes[0],
         counterfeit_codes=fakes[1].reshape(len(fakes[0]), len(encoded.sensitive)),
         reasons={reason: rows for reason, rows in reasons.items() if rows},
-        statistics=statistics_of(standing, home, groups, len(fakes[0])) | outlook(past, history, known, policy),
+        statistics=statistics_of(standing, home, groups, len(fakes[0])) | outlook(history, known, policy),
     )
 
 
+def _closed(history: History, encoded: Encoded) -> ClosedPast:
+    """The past of those who are here; of everybody where what leavers leave is put together from their own values."""
+    assert encoded.persons is not None
+    several = len(encoded.sensitive) > 1
+    wanted = np.full(max(history.persons.height, int(encoded.persons.max(initial=-1)) + 1), several)
+    wanted[encoded.persons] = True
+    wanted[history.persons.height :] = False
+    return read_closed(history, wanted, encoded.sensitive[0].name)
+
+
 def _who(
-    past: CohortPast, persons: I64, policy: Policy
+    past: ClosedPast, history: History, persons: I64, policy: Policy
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
     """Of each row: published before, lost their place, published as often as allowed."""
     cohort = past.cohort[persons]
     known = cohort >= 0
-    lost = known.copy()
-    lost[known] = past.seen[persons[known]] < past.refilled[cohort[known]]
+    lost, often = np.zeros_like(known), np.zeros_like(known)
+    if isinstance(past, CohortPast):
+        lost[known] = past.seen[persons[known]] < past.refilled[cohort[known]]
     limit = policy.guarantee.headline.releases
-    often = known & (past.times[persons] >= limit) if limit is not None else np.zeros_like(known)
+    if limit is not None:
+        often = known & (times_published(history, len(past.cohort))[persons] >= limit)
     return known, lost, often
 
 
-def _standing(past: CohortPast, encoded: Encoded, rows: I64) -> Standing:
+def _standing(past: ClosedPast, encoded: Encoded, rows: I64) -> Standing:
     assert encoded.persons is not None
     cohort = past.cohort[encoded.persons[rows]]
     by_cohort, starts = sort_by(cohort, past.cohorts)
@@ -115,7 +130,7 @@ def _standing(past: CohortPast, encoded: Encoded, rows: I64) -> Standing:
     return Standing(here, order, first, first_vacant, vacant)
 
 
-def _leavers(history: History, past: CohortPast, standing: Standing, encoded: Encoded) -> tuple[I32, I32]:
+def _leavers(history: History, past: ClosedPast, standing: Standing, encoded: Encoded) -> tuple[I32, I32]:
     """Cohort and codes of everybody whose place is vacant: whole tuples, where several columns are kept together."""
     assert encoded.persons is not None
     place = np.full(max(1, past.cohorts), -1, dtype=np.int32)
@@ -143,7 +158,7 @@ def least_refill(headline: Parameters) -> int:
 
 
 def refill_places(
-    past: CohortPast,
+    past: ClosedPast,
     standing: Standing,
     encoded: Encoded,
     newcomers: I64,
@@ -164,7 +179,7 @@ def refill_places(
     vacant = np.diff(standing.first_vacant)
     open_ = np.flatnonzero(vacant >= least)
     terms = policy.guarantee.find(CohortTerms)
-    if terms is not None and terms.compromised > 1:
+    if terms is not None and terms.compromised > 1 and isinstance(past, CohortPast):
         open_ = open_[_nobody_late_left(past, standing, encoded)[open_]]
     home = np.full(len(newcomers), -1, dtype=np.int32)
     may = newcomers if len(newcomers) < size else newcomers[: -(-len(newcomers) // 2)]
@@ -205,12 +220,13 @@ def _nobody_late_left(past: CohortPast, standing: Standing, encoded: Encoded) ->
     return np.asarray(past.joined[standing.here] == present)
 
 
-def outlook(past: CohortPast, history: History, known: NDArray[np.bool_], policy: Policy) -> dict[str, Any]:
+def outlook(history: History, known: NDArray[np.bool_], policy: Policy) -> dict[str, Any]:
     """What this and other settings will cost in the long run, if people go on leaving as they did."""
     terms = policy.guarantee.find(CohortTerms)
     if terms is None:
         return {}
-    before = int((past.seen == history.head).sum()) if history.head else 0
+    last = history.groups.filter(pl.col("release") == history.head) if history.head else history.groups
+    before = 0 if last.is_empty() else int(last["rows"].sum()) - int(last["counterfeits"].sum())
     churn = 1 - min(1.0, float(known.sum()) / before) if before else USUAL_CHURN
     return {
         "share of people assumed to leave": round(churn, 4),

@@ -4,7 +4,7 @@ Rows come in an order drawn by lot, and only what stands at which place of it is
 shown, and within those who wait, everybody is as likely as anybody else to have each of the values that are there:
 bounds of cohorts stay as they are, and somebody who waits is guessed with the share that a value has among those who
 do. That share is above tau, whatever is done, if the value's share of all newcomers is; it is kept at or below
-`crowd_share`. Who was drawn is never shown later. The proof is in docs/persistent-values.md.
+`crowd_share`, whoever of them is known. Who was drawn is never shown later. The proof is in docs/persistent-values.md.
 """
 
 from __future__ import annotations
@@ -45,16 +45,18 @@ def draw_crowd(codes: I32, mild: Bools, size: int, terms: CohortTerms) -> Bools 
     counts = [np.bincount(codes[~mild[:, n], n], minlength=1) for n in range(codes.shape[1])]
     share = crowd_share(tau)
     for crowd in _sizes(max(int(count.max()) for count in counts), rows, size, known, tau):
+        most = int(share * (crowd - known))  # those who are known may have other values
         shown = max(0, int(tau * (rows - crowd - known)))
-        drawn = _drawn(codes, mild, [np.maximum(0, count - shown) for count in counts], crowd, int(share * crowd))
+        drawn = _drawn(codes, mild, [np.maximum(0, count - shown) for count in counts], crowd, most)
         if drawn is not None:
             return drawn
     return None
 
 
 def _sizes(top: int, rows: int, size: int, known: int, tau: Fraction) -> Iterator[int]:
-    """How many could wait, the fewest first: n - tau (rows - w - c) of the most frequent value are at most share w."""
-    crowd = max(1, ceil((top - tau * (rows - known)) / (crowd_share(tau) - tau)))
+    """How many could wait, the fewest first: n - tau (rows - w - c) of the top value are at most share (w - c)."""
+    share = crowd_share(tau)
+    crowd = max(1, ceil((top - tau * (rows - known) + share * known) / (share - tau)))
     while crowd <= rows - size:
         yield crowd
         crowd += max(1, crowd // 64)

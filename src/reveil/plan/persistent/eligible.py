@@ -19,7 +19,6 @@ from reveil.policy.guarantee import Guarantee
 from reveil.policy.policy import Policy
 from reveil.table.encode import Sensitive
 
-TOO_FREQUENT = "no group yet: too few newcomers of other values"
 OFTEN_ENOUGH = "published L times already"
 
 

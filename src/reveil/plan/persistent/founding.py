@@ -31,7 +31,7 @@ from reveil.plan.persistent.drawing import are_many, draw_crowd
 from reveil.plan.persistent.eligible import apart, group_size, harmless_codes, keep_eligible, largest_share
 from reveil.plan.persistent.guesses import allowed_guess
 from reveil.plan.persistent.past import sort_by
-from reveil.plan.persistent.waiting import Waited, may_be_shown
+from reveil.plan.persistent.waiting import Unshown, may_be_shown
 from reveil.policy.guarantee import Guarantee
 from reveil.policy.method import MethodSection, may_wait
 from reveil.policy.policy import Policy
@@ -77,18 +77,18 @@ def _mild(codes: I32, columns: tuple[Sensitive, ...], policy: Policy) -> Bools:
 
 
 def found_in_turn(
-    encoded: Encoded, rows: I64, waited: Waited, trees: Trees, policy: Policy, size: int, seed: int
+    encoded: Encoded, rows: I64, waiting: Unshown, trees: Trees, policy: Policy, size: int, seed: int
 ) -> I32:
     """As `found`, where some may have waited in a crowd: all of them together in one cohort, or newcomers alone."""
-    crowded = waited.crowded[rows]
+    assert encoded.persons is not None
+    crowded = waiting.crowded(encoded.persons[rows])
     if not crowded.any():
         return found_or_draw(encoded, rows, trees, policy, size, seed)
-    assert encoded.persons is not None
     codes, columns = encoded.codes[rows], encoded.sensitive
     mild = _mild(codes, columns, policy)
     terms = policy.guarantee.require(CohortTerms)
     if within_bound(codes, mild, columns, policy, size).all() and may_be_shown(
-        encoded.persons[rows], codes, mild, waited.crowds, terms
+        encoded.persons[rows], codes, mild, waiting.crowds, terms
     ):
         return np.zeros(len(rows), dtype=np.int32)
     cohorts = np.full(len(rows), -1, dtype=np.int32)

@@ -19,9 +19,9 @@ from reveil.history.history import History
 from reveil.plan.cutting.trees import Trees, lay_end_to_end
 from reveil.plan.persistent import split
 from reveil.plan.persistent.buckets import Buckets, fill
-from reveil.plan.persistent.eligible import OFTEN_ENOUGH, TOO_FREQUENT, eligible_counts, group_size
+from reveil.plan.persistent.eligible import OFTEN_ENOUGH, eligible_counts, group_size
 from reveil.plan.persistent.past import Shown, read_shown, times_published
-from reveil.plan.persistent.waiting import TOLD, told_by_waiting
+from reveil.plan.persistent.waiting import reasons_to_wait, waiting_of
 from reveil.plan.plan import Plan
 from reveil.policy.policy import Policy
 from reveil.table.encode import Encoded
@@ -70,7 +70,8 @@ def part(encoded: Encoded, history: History, policy: Policy, seed: int, progress
     if limit is not None:
         often = known & (times_published(history, len(past.latest))[persons] >= limit)
     old = np.flatnonzero(known & ~often)
-    told = told_by_waiting(history, persons, policy.guarantee)
+    waiting = waiting_of(history, persons, policy.guarantee)
+    told = waiting.told(persons) | waiting.crowded(persons)
     fresh = rng.permutation(np.flatnonzero(~known & ~told))
     size = group_size(policy.guarantee)
     column = encoded.sensitive[0]
@@ -83,8 +84,7 @@ def part(encoded: Encoded, history: History, policy: Policy, seed: int, progress
     trees = lay_end_to_end(encoded, policy)
     base = starts_of(buckets.height)
     groups = _split(buckets, base, encoded.positions, trees)
-    left_out = int((groups < 0).sum() - often.sum() - told.sum())
-    reasons = {OFTEN_ENOUGH: int(often.sum()), TOLD: int(told.sum()), TOO_FREQUENT: left_out}
+    reasons = {OFTEN_ENOUGH: int(often.sum())} | reasons_to_wait(waiting, persons, known, groups, policy)
     return Partition(past, buckets, base, groups, {why: rows for why, rows in reasons.items() if rows}, trees)
 
 

@@ -28,20 +28,28 @@ class Shown:
 
 
 @dataclass(frozen=True, eq=False)
-class CohortPast(Shown):
-    """The same with cohorts, numbered in the order in which they were first published."""
+class ClosedPast:
+    """The same with cohorts that nobody ever joins later."""
 
-    times: I32  # per person: how often published
+    first: I64
+    codes: I32
     cohort: I32  # per person, -1 for those never published
-    seen: I32  # per person: the last release they were in
-    late: NDArray[np.bool_]  # per person: came by a refill
     shown: I32  # per cohort: its last group
-    refilled: I32  # per cohort: the last release that refilled it, 0 for never
-    joined: I32  # per cohort: how many ever came by a refill
 
     @property
     def cohorts(self) -> int:
         return len(self.shown)
+
+
+@dataclass(frozen=True, eq=False)
+class CohortPast(ClosedPast):
+    """The same where places are refilled; cohorts are numbered in the order in which they were first published."""
+
+    latest: I32  # per person: the last group they were in, -1 for those never published
+    seen: I32  # per person: the last release they were in
+    late: NDArray[np.bool_]  # per person: came by a refill
+    refilled: I32  # per cohort: the last release that refilled it, 0 for never
+    joined: I32  # per cohort: how many ever came by a refill
 
 
 def read_shown(history: History, persons: I64, column: str) -> Shown:
@@ -65,19 +73,59 @@ def times_published(history: History, people: int) -> I64:
     return np.bincount(person[group >= 0], minlength=people)
 
 
-def read_past(history: History, people: int, column: str, *, refills: bool = True) -> CohortPast:
-    """The past of everybody whose number is below `people`; without `refills` nobody ever joined a cohort later."""
+def read_past(history: History, people: int, column: str) -> CohortPast:
+    """The past of everybody whose number is below `people`."""
     if history.groups.is_empty():
         none, never = np.empty(0, dtype=np.int32), np.full(people, -1, dtype=np.int32)
-        zeros, late = np.zeros(people, dtype=np.int32), np.zeros(people, dtype=bool)
-        return CohortPast(np.zeros(1, dtype=np.int64), frozen(none), never, zeros, never, zeros, late, none, none, none)
+        late = np.zeros(people, dtype=bool)
+        return CohortPast(np.zeros(1, dtype=np.int64), frozen(none), never, none, never, never, late, none, none)
     offsets, count = group_offsets(history)
     first, codes = _codes(_each_row(_values(history, column)), offsets, count)
     bounds, person, group = _by_release(history)
-    followed = follow(bounds, person, group, offsets, count, max(people, history.persons.height), refills)
-    latest, times, cohort, seen, late, shown, refilled, joined, cohorts = followed
-    groups = (shown[:cohorts], refilled[:cohorts], joined[:cohorts])
-    return CohortPast(first, codes, latest, times, cohort, seen, late, *groups)
+    followed = follow(bounds, person, group, offsets, count, max(people, history.persons.height))
+    latest, cohort, seen, late, shown, refilled, joined, cohorts = followed
+    groups = (shown[:cohorts], latest, seen, late, refilled[:cohorts], joined[:cohorts])
+    return CohortPast(first, codes, cohort, *groups)
+
+
+def read_closed(history: History, wanted: Bools, column: str) -> ClosedPast:
+    """The same where nobody ever joined a cohort later: from the newest release back until all wanted persons are met.
+
+    A group belongs to the cohort of those of its people who were met later on; if there are none, that was its last.
+    """
+    cohort = np.full(len(wanted), -1, dtype=np.int32)
+    if history.groups.is_empty():
+        none = np.empty(0, dtype=np.int32)
+        return ClosedPast(np.zeros(1, dtype=np.int64), frozen(none), cohort, none)
+    offsets, count = group_offsets(history)
+    owner, shown, cohorts = np.full(count, -1, dtype=np.int32), np.zeros(count, dtype=np.int32), 0
+    missing, oldest = int(wanted.sum()), history.head + 1
+    pieces = _by_piece(_sorted(history.members))
+    while missing and oldest > 1:
+        oldest -= 1
+        here = pieces.get(oldest, [])
+        for person, group in here if cohorts else ():
+            claim(person, group, offsets[oldest], cohort, owner)
+        for person, group in here:
+            cohorts, met = settle(person, group, offsets[oldest], cohort, owner, shown, wanted, cohorts)
+            missing -= met
+    values = _values(history, column).filter(pl.col("release") >= oldest)
+    return ClosedPast(*_codes(_each_row(values), offsets, count), cohort, shown[:cohorts])
+
+
+def _by_piece(members: pl.DataFrame) -> dict[int, list[tuple[NDArray[Any], NDArray[Any]]]]:
+    """Person and group of the members of each release, as they lie in memory: a copy of all releases takes a while."""
+    names = ("release", "person", "group")
+    columns = [[frozen(piece.to_numpy()) for piece in members[name].get_chunks()] for name in names]
+    if len({tuple(map(len, column)) for column in columns}) > 1:  # parted differently
+        columns = [[frozen(members[name].to_numpy())] for name in names]
+    found: dict[int, list[tuple[NDArray[Any], NDArray[Any]]]] = {}
+    for release, person, group in zip(*columns, strict=True):
+        numbers = np.arange(release[0], release[-1] + 1) if len(release) else np.empty(0, dtype=np.int64)
+        ends = np.searchsorted(release, numbers.astype(release.dtype), side="right")
+        for number, start, end in zip(numbers.tolist(), [0, *ends[:-1]], ends, strict=True):
+            found.setdefault(number, []).append((person[start:end], group[start:end]))
+    return found
 
 
 def _values(history: History, column: str) -> pl.DataFrame:
@@ -87,20 +135,21 @@ def _values(history: History, column: str) -> pl.DataFrame:
 
 def _each_row(values: pl.DataFrame) -> pl.DataFrame:
     """One entry for each place that shows a value: harmless values may be shown by several."""
-    often = values["rows"].to_numpy()
-    if int(often.max(initial=1)) == 1:
+    if values["rows"].max() == 1:
         return values
-    return values[np.repeat(np.arange(values.height), often)]
+    return values[np.repeat(np.arange(values.height), values["rows"].to_numpy())]
 
 
 def _by_release(history: History) -> tuple[I64, NDArray[np.integer], NDArray[np.integer]]:
     """Where the members of each release start and end, and the person and group of each."""
-    members = history.members
-    if not members["release"].is_sorted():
-        members = members.sort("release", maintain_order=True)
+    members = _sorted(history.members)
     release, person, group = (frozen(members[name].to_numpy()) for name in ("release", "person", "group"))
     # Numbers of another type would be compared with a copy of all releases.
     return np.searchsorted(release, np.arange(history.head + 2, dtype=release.dtype)), person, group
+
+
+def _sorted(members: pl.DataFrame) -> pl.DataFrame:
+    return members if members["release"].is_sorted() else members.sort("release", maintain_order=True)
 
 
 def frozen(numbers: NDArray[Any]) -> NDArray[Any]:
@@ -157,15 +206,40 @@ def last_groups(bounds: I64, person: Ints, group: Ints, offsets: I64, wanted: Bo
 
 
 @kernel
-def follow(
-    bounds: I64, person: Ints, group: Ints, offsets: I64, groups: int, people: int, refills: bool
-) -> tuple[I32, I32, I32, I32, Bools, I32, I32, I32, int]:
-    """Follow everybody through the releases. A group belongs to the cohort of those of its people seen before.
+def claim(person: Ints, group: Ints, base: int, cohort: I32, owner: I32) -> None:
+    """Groups of a release that belong to a cohort which somebody of them was met in."""
+    for i in range(len(person)):
+        if group[i] >= 0 and owner[base + group[i]] < 0 and cohort[person[i]] >= 0:
+            owner[base + group[i]] = cohort[person[i]]
 
-    Without refills these are all of its people, or none.
-    """
+
+@kernel
+def settle(
+    person: Ints, group: Ints, base: int, cohort: I32, owner: I32, shown: I32, wanted: Bools, cohorts: int
+) -> tuple[int, int]:
+    """Number the other groups, whose last release it is, and give everybody their cohort. Returns how many cohorts
+    there are, and how many wanted persons are met."""
+    met = 0
+    for i in range(len(person)):
+        if group[i] < 0:
+            continue
+        g, p = base + group[i], person[i]
+        if owner[g] < 0:
+            owner[g] = cohorts
+            shown[cohorts] = g
+            cohorts += 1
+        if cohort[p] < 0:
+            cohort[p] = owner[g]
+            met += wanted[p]
+    return cohorts, met
+
+
+@kernel
+def follow(
+    bounds: I64, person: Ints, group: Ints, offsets: I64, groups: int, people: int
+) -> tuple[I32, I32, I32, Bools, I32, I32, I32, int]:
+    """Follow everybody through the releases. A group belongs to the cohort of those of its people seen before."""
     latest = np.full(people, -1, np.int32)
-    times = np.zeros(people, np.int32)
     cohort = np.full(people, -1, np.int32)
     seen = np.zeros(people, np.int32)
     late = np.zeros(people, np.bool_)
@@ -176,7 +250,7 @@ def follow(
     cohorts = 0
     for r in range(1, len(bounds) - 1):
         base = offsets[r]
-        for i in range(bounds[r], bounds[r + 1] if refills else bounds[r]):
+        for i in range(bounds[r], bounds[r + 1]):
             if group[i] >= 0 and cohort[person[i]] >= 0:
                 owner[base + group[i]] = cohort[person[i]]
         born = cohorts
@@ -196,9 +270,8 @@ def follow(
                     late[p] = True
             shown[c] = g
             latest[p] = g
-            times[p] += 1
             seen[p] = r
-    return latest, times, cohort, seen, late, shown, refilled, joined, cohorts
+    return latest, cohort, seen, late, shown, refilled, joined, cohorts
 
 
 @kernel

@@ -13,12 +13,14 @@ itself (`reveil.verify.waiting`), and the proof is in docs/persistent-values.md.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import comb
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reveil.base.arrays import I32, I64, Bools
 from reveil.guarantees.lasting import CohortTerms, ManyValues
@@ -27,9 +29,20 @@ from reveil.plan.crowds import least_people
 from reveil.plan.persistent.drawing import are_many
 from reveil.plan.persistent.guesses import allowed_guess
 from reveil.policy.guarantee import Guarantee
+from reveil.policy.policy import Policy
 
-TOLD = "waited because of their value, which showing them would tell"
 LARGEST = 400  # people of a crowd whose chance is computed; a larger one stays where it is
+
+SHOWN, FEW, CROWD, DRAWN, ALL, BY_VALUE = range(6)
+REASONS = (  # why somebody who was never published is not shown, in the words of every command
+    "",
+    "newcomers are too few for a group so far",
+    "all newcomers wait: a value is too frequent among them",
+    "drawn by lot to wait for good, so that other newcomers can be shown",
+    "all newcomers wait for good: a value is too frequent among many",
+    "left out because of their value, which showing them later would tell",
+)
+FOR_GOOD = DRAWN  # whoever has this reason or one after it is never shown
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,45 +52,64 @@ class Crowd:
     people: I64  # numbers, ascending
 
 
-@dataclass(frozen=True, eq=False)
-class Waited:
-    """Of the rows of a table: chosen by value once, or of a crowd once; and the crowds of the past."""
-
-    told: Bools
-    crowded: Bools
-    crowds: list[Crowd] = field(default_factory=list)
-
-
-def waited_before(history: History, persons: I64, guarantee: Guarantee) -> Waited:
-    """What these people, if they were never published, waited for.
+@dataclass(eq=False)
+class Unshown:
+    """Everybody who was ever in a table and never published: why, and the crowds that met; `least`: of a group.
 
     A crowd is one only where the rule was that all wait; where people are withheld by value, all may be left by chance.
     """
+
+    least: int
+    published: Bools  # by person
+    reason: NDArray[np.int8]
+    crowds: list[Crowd] = field(default_factory=list)
+
+    def go_on(self, person: I64, group: I32, *, together: bool, by_lot: bool) -> None:
+        """One release more, and its rule: newcomers without a group all wait; or of many, some are drawn to."""
+        new, shown = ~self.published[person] & (self.reason[person] < FOR_GOOD), group >= 0
+        fresh = new & (self.reason[person] != CROWD)
+        left, enough = fresh & ~shown, int(fresh.sum()) >= self.least
+        if not together:
+            self.reason[person[left]] = BY_VALUE if enough or (fresh & shown).any() else FEW
+        elif (fresh & shown).any() or (by_lot and are_many(int(fresh.sum()), self.least)):
+            self.reason[person[left]] = DRAWN if (fresh & shown).any() else ALL
+        elif int(new.sum()) < self.least:
+            self.reason[person[left]] = FEW
+        on = new & ~shown & (self.reason[person] < FOR_GOOD)
+        if together and on.any() and int(new.sum()) >= self.least:
+            self.crowds.append(Crowd(np.sort(person[new])))
+            if _were_tried_alone(fresh, left, new, self.least):
+                self.crowds.append(Crowd(np.sort(person[fresh])))
+            self.reason[person[on]] = CROWD
+        self.published[person[shown]] = True
+
+    def told(self, persons: I64) -> Bools:
+        """Who of these was chosen, and never published since: showing them would tell why."""
+        return np.asarray((self.reason[persons] >= FOR_GOOD) & ~self.published[persons])
+
+    def crowded(self, persons: I64) -> Bools:
+        """Who of these waits in a crowd."""
+        return np.asarray((self.reason[persons] == CROWD) & ~self.published[persons])
+
+    def why(self, persons: I64) -> list[str]:
+        """The reason of each of these, empty for whoever was published once."""
+        return [REASONS[reason] for reason in np.where(self.published[persons], SHOWN, self.reason[persons])]
+
+
+def waiting_of(history: History, persons: I64, guarantee: Guarantee) -> Unshown:
+    """What these people, and everybody before them, waited for."""
     people = max(history.persons.height, int(persons.max(initial=-1)) + 1)
-    told, published, crowded = (np.zeros(people, dtype=bool) for _ in range(3))
-    crowds: list[Crowd] = []
     least = max(guarantee.require(ManyValues).m, least_people(guarantee))
+    waiting = Unshown(least, np.zeros(people, dtype=bool), np.zeros(people, dtype=np.int8))
     if history.members.is_empty() or not (history.members["group"] < 0).any():
-        return Waited(told[persons], crowded[persons])
+        return waiting
     members = history.members.sort("release")
     ends = np.flatnonzero(np.diff(members["release"].to_numpy())) + 1
-    persons_by_release = np.split(members["person"].to_numpy(), ends)
-    groups_by_release = np.split(members["group"].to_numpy(), ends)
     releases = members["release"].to_numpy()[[0, *ends.tolist()]].tolist()
-    for release, person, group in zip(releases, persons_by_release, groups_by_release, strict=True):
-        new, shown = ~(published | told)[person], group >= 0
-        fresh = new & ~crowded[person]
-        left = fresh & ~shown
-        many = are_many(int(fresh.sum()), least) or (release not in history.waits and int(fresh.sum()) >= least)
-        if (fresh & shown).any() or many:
-            told[person[left]] = True
-        if release in history.waits and (new & ~shown & ~told[person]).any() and int(new.sum()) >= least:
-            crowds.append(Crowd(np.sort(person[new])))
-            if _were_tried_alone(fresh, left, new, least):
-                crowds.append(Crowd(np.sort(person[fresh])))
-            crowded[person[new & ~shown]] = True
-        published[person[shown]] = True
-    return Waited(told[persons], (crowded & ~published)[persons], crowds)
+    who = np.split(members["person"].to_numpy(), ends), np.split(members["group"].to_numpy(), ends)
+    for release, person, group in zip(releases, *who, strict=True):
+        waiting.go_on(person, group, together=release in history.waits, by_lot=release in history.by_lot)
+    return waiting
 
 
 def _were_tried_alone(fresh: Bools, left: Bools, new: Bools, least: int) -> bool:
@@ -85,10 +117,14 @@ def _were_tried_alone(fresh: Bools, left: Bools, new: Bools, least: int) -> bool
     return bool((new & ~fresh).any() and fresh.sum() == left.sum() >= least)
 
 
-def told_by_waiting(history: History, persons: I64, guarantee: Guarantee) -> Bools:
-    """Which of these rows are of people who were never published and once waited because of their value."""
-    waited = waited_before(history, persons, guarantee)
-    return waited.told | waited.crowded
+def reasons_to_wait(waiting: Unshown, persons: I64, known: Bools, groups: I32, policy: Policy) -> dict[str, int]:
+    """Why people of this release are not shown who are not `known` from another -> how many; it is one more of all."""
+    if not (groups < 0).any():
+        return {}
+    wait = policy.method.infeasible == "wait"
+    waiting.published[persons[known]] = True  # where nobody ever waited, the past was not looked at
+    waiting.go_on(persons, groups, together=wait, by_lot=wait)
+    return dict(Counter(filter(None, waiting.why(persons[groups < 0]))))
 
 
 def may_be_shown(persons: I64, codes: I32, mild: Bools, crowds: Sequence[Crowd], terms: CohortTerms) -> bool:
