@@ -44,7 +44,7 @@ from reveil.ledger.record import Head
 from reveil.plan.loss import loss_of
 from reveil.plan.methods import method
 from reveil.plan.plan import refuse_nothing
-from reveil.policy.agreement import faults_alone
+from reveil.policy.agreement import faults_alone, faults_together
 from reveil.policy.policy import Policy, PolicyLike, load_policy
 from reveil.published.format import PEOPLE, PRIVATE, PUBLIC, TABLE, TUPLES, value_tables
 from reveil.published.imprint import Imprint
@@ -259,7 +259,7 @@ class Series:
         **meant: Unpack[Meant],
     ) -> Draft:
         """The next release, planned. A series that has not begun has its key ready: the first lots come from it."""
-        stop_if(beyond_memory(table, self.policy))
+        stop_if(beyond_memory(table, self.policy) + faults_together(self.policy))
         key = self.ledger.key if self.begun else self._first_key
         try:
             return draft(table, policy or self.policy, past, key, seed, progress, **meant)

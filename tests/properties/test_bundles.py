@@ -19,6 +19,7 @@ import reveil
 from oracle import bundles as oracle
 from reveil.base.errors import GuaranteeError, InfeasibleError, InputError
 from reveil.history.history import History
+from reveil.measure.compare import compare
 from reveil.plan.bundles import levelled
 from reveil.verify.judges.bundles import BundlesJudge, CoveringJudge, LinkedJudge, covering
 from reveil.verify.judges.contract import View
@@ -164,10 +165,11 @@ def test_rows_of_a_person_are_cut_side_by_side(tmp_path: Path) -> None:
     _, rows = published(tmp_path / "out")
     assert sorted({row[1] for row in rows}) == ["20", "21", "50", "51"]  # first rows with first rows
     certificate = reveil.anonymize(PANEL, policy_of({"k": 2}, None, homes=False)).certificate
-    assert certificate.counts["people put in"] == certificate.counts["people shown"] == 4
+    assert certificate.counts["input people"] == certificate.counts["published people"] == 4
     assert certificate.counts["published rows"] == 8
+    assert "all rows of one of the people finds k people" in certificate.verdict
     homes = reveil.anonymize(PANEL, policy_of({"k": 2}, None, homes=True))
-    assert homes.certificate.counts["households shown"] == 2
+    assert homes.certificate.counts["published households"] == 2
     assert homes.table["age"].unique().sort().to_list() == ["[20-50]", "[21-51]"]
 
 
@@ -225,6 +227,14 @@ def test_blocks_and_audit_refuse_by_name(tmp_path: Path) -> None:
     PANEL.write_csv(tmp_path / "panel.csv")
     with pytest.raises(InputError, match="R870"):
         reveil.anonymize(tmp_path / "panel.csv", policy, engine="blocks", out=tmp_path / "out")
+    for refused in (
+        lambda: reveil.open_series(policy, home=tmp_path / "home").publish(PANEL),
+        lambda: reveil.open_series(policy, home=tmp_path / "home").plan(PANEL),
+        lambda: compare(PANEL, policy),
+    ):
+        with pytest.raises(InputError, match="R918"):
+            refused()
+    assert not (tmp_path / "home").exists()
     with pytest.raises(InputError, match="R910"):
         reveil.audit([PANEL], PANEL, policy=policy)
     with pytest.raises(InputError, match="R213"):

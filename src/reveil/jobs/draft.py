@@ -44,4 +44,4 @@ class Draft:
     def owners(self) -> dict[str, int]:
         """Who was put in, where somebody may have several rows."""
         numbers = self.encoded.owners
-        return {} if numbers is None else {f"{self.policy.bundled} put in": int(numbers.max()) + 1}
+        return {} if numbers is None else {f"input {self.policy.bundled}": int(numbers.max()) + 1}

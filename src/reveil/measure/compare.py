@@ -19,6 +19,7 @@ from reveil.history.history import History
 from reveil.jobs.input import usable
 from reveil.plan.loss import loss_of
 from reveil.plan.methods import method
+from reveil.policy.agreement import faults_together
 from reveil.policy.method import GLOBAL_SCHEMES, SCHEMES, MethodSection, scheme_faults
 from reveil.policy.policy import Policy, PolicyLike, load_policy
 from reveil.table.encode import encode
@@ -130,6 +131,12 @@ def _refuse(policy: Policy, schemes: Sequence[str]) -> None:
         keys = [one.asked_by[0] for one in planned if one.kept_by is None or GLOBAL_SCHEMES[0] in one.kept_by]
         remedy = f"compare under {', '.join(keys[:-1])} or {keys[-1]}, generalised"
         faults.append(Fault("R790", "guarantee", message, remedy))
+    faults += faults_together(policy)
+    if limited := [
+        name for name, spec in policy.columns.items() if spec.lowest is not None or spec.highest is not None
+    ]:
+        message = "schemes without levels know no lowest and highest ones"
+        faults.append(Fault("R790", f"column {limited[0]!r}", message, "leave these limits out to compare"))
     known = f"use: {', '.join(COMPARED)}"
     faults += [Fault("R790", "schemes", f"{name!r} is no scheme", known) for name in schemes if name not in COMPARED]
     stop_if(faults)

@@ -102,6 +102,15 @@ def _rule_policy(policy: Policy) -> list[str]:
     return []
 
 
+def faults_together(policy: Policy) -> list[Fault]:
+    """What a series cannot keep: bundles of rows that would have to be followed from release to release."""
+    if not policy.bundled:
+        return []
+    message = f"publishes several rows of {policy.bundled} as one, which is for one release"
+    remedy = "publish one release (reveil anonymize), or one row of each (--where) under a policy without it"
+    return [Fault("R918", "[people]", message, remedy)]
+
+
 def faults_alone(policy: Policy) -> list[Fault]:
     """What one release without memory cannot keep or use: promises about people over time, gate and anchor."""
     idle = {"[audit] gate": policy.audit.gate, "[output] anchor": policy.anchor is not None}

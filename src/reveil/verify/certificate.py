@@ -130,7 +130,7 @@ def certify(
 def _crowds(verification: Verification, policy: Policy) -> dict[str, int]:
     """Where rows are not people: how many of these are shown; of two tables also how many look alike at least."""
     if policy.bundled:
-        return {f"{policy.bundled} shown": sum(verification.sizes)}
+        return {f"published {policy.bundled}": sum(verification.sizes)}
     if not policy.method.two_tables:
         return {}
     least = {"smallest box": verification.boxes[0]} if verification.boxes and policy.method.boxed else {}
