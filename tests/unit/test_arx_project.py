@@ -166,7 +166,8 @@ def test_what_has_no_equivalent_is_listed(tmp_path: Path) -> None:
     assert policy.guarantee.stated == {"k": 3}  # the stricter one
     assert (policy.columns["age"].weight, policy.columns["zip"].weight) == (2, 0.5)
     listed = "\n".join(found.unknown)
-    for part in ("lowest level 1", "microAggregationFunction", "disclosure privacy", "presence", "Non-uniform entropy"):
+    assert (policy.columns["age"].lowest, policy.columns["age"].highest) == (1, 2)
+    for part in ("microAggregationFunction", "disclosure privacy", "presence", "Non-uniform entropy"):
         assert part in listed
     written = (tmp_path / "reveil.toml").read_text()
     assert all(f"# - {line}" in written for line in found.unknown)

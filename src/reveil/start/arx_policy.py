@@ -123,11 +123,11 @@ def _column(attribute: Attribute, file: str | None, promise: Mapping[str, Any], 
     for other in sorted({*attribute.others}):
         result.unknown.append(f"column {attribute.name!r}: {other}; it is generalised, or suppressed")
     levels = {"lowest": attribute.lowest, "highest": attribute.highest}
-    if role == "quasi" and file is not None:
-        for word, level in levels.items():
-            if level != "All" and (word, level) != ("lowest", "0"):
-                result.unknown.append(f"column {attribute.name!r}: {word} level {level}; any level may be published")
     spec: dict[str, Any] = {"role": role}
+    if role == "quasi" and file is not None:
+        spec |= {
+            word: int(level) for word, level in levels.items() if level.isdecimal() and (word, level) != ("lowest", "0")
+        }
     if role == "quasi":
         spec["type"] = "category"  # as in ARX: its hierarchy, or the value and *
     elif role == "sensitive" and promise.get("distance") == "ordered" and attribute.datatype in ("Integer", "Decimal"):
