@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -25,6 +25,7 @@ from reveil.base.doubts import accepted
 from reveil.base.errors import InfeasibleError, ReveilError, TamperedError, stop_if
 from reveil.base.lots import generator, secret_of, token
 from reveil.base.progress import Progress, silent
+from reveil.history.amended import as_recorded, corrected_limits
 from reveil.history.history import History
 from reveil.history.memory import RULE_OF_WAITING, facts_of, memory_of, refuse_changes
 from reveil.history.recorded import history_of
@@ -33,7 +34,7 @@ from reveil.history.tables import doubtful_table, moving_columns, trace_of
 from reveil.jobs.approval_specs import AcceptSpec, WithdrawSpec
 from reveil.jobs.draft import FIXED, Draft
 from reveil.jobs.engines import beyond_memory, in_blocks
-from reveil.jobs.input import Meant, usable
+from reveil.jobs.input import Meant, origin_of, usable
 from reveil.jobs.past import home_of
 from reveil.jobs.release import Preview, Release, html_table
 from reveil.ledger import store
@@ -84,8 +85,9 @@ def draft(
     trace = None if history is None else trace_of(frame, raw, key)
     stop_if([] if trace is None else doubtful_table(raw, trace, past.traces, accept))
     progress("encoding", 0.0)
-    encoded = encode(frame, policy, past.codebook, bench.known)
     people = recognise(frame, past, key, policy, new_people=new_people)
+    frame, corrected = as_recorded(frame, people.numbers, past)
+    encoded = encode(frame, policy, past.codebook, bench.known)
     if history is not None:
         encoded = replace(encoded, persons=people.numbers)
         refuse_changes(encoded, past, policy)
@@ -100,7 +102,9 @@ def draft(
     plan = plan.renumbered(rng)
     names = token(secret, "series"), token(secret, "release")
     imprint = None if history is None else Imprint.following(past.imprint, past.head + 1, *names)
-    return Draft(policy, frame, encoded, plan, loss_of(encoded, plan, policy), rng, bench, people, imprint, trace)
+    loss = loss_of(encoded, plan, policy)
+    known = (bench, people, imprint, trace, origin_of(table), corrected)
+    return Draft(policy, frame, encoded, plan, loss, rng, *known)
 
 
 def write_release(d: Draft, folder: Path, history: History, number: int | None, progress: Progress) -> Release:
@@ -121,7 +125,7 @@ def write_release(d: Draft, folder: Path, history: History, number: int | None, 
         table = recoded.table
         emit({TABLE: recoded}, counterfeits, d.policy, folder / PUBLIC)
     if d.imprint is not None:
-        stamp(folder / PUBLIC, d.imprint)
+        stamp(folder / PUBLIC, d.imprint, history.retracted)
     progress("verifying", 0.0)
     said = truth_of(d.frame, d.encoded, d.plan, d.policy, boxes)
     (verification := verify(folder / PUBLIC, d.policy, history, said, d.bench)).insist()
@@ -132,12 +136,12 @@ def write_release(d: Draft, folder: Path, history: History, number: int | None, 
         rows=d.encoded.rows,
         reasons=d.plan.reasons,
         hashes=verification.hashes,
-        people=d.people.returning.counts() if series else None,
-        notes=d.people.returning.limits(),
+        people=d.people.returning.counts() if series else d.owners,
+        notes=(*d.people.returning.limits(), *corrected_limits(d.corrected)),
     )
     progress("reporting", 0.0)
     seen = (d.frame, table, certificate, d.plan, d.loss, verification, d.policy, d.bench.known, history)
-    write_reports(folder / PRIVATE, *seen, losses=history.losses)
+    write_reports(folder / PRIVATE, *seen, losses=history.losses, values=values, origin=d.origin)
     about = (number, values, decided_types(d.frame, d.policy.columns, history.types), tuples)
     return Release(table, d.plan.groups, counterfeits, certificate, None, *about)
 
@@ -285,8 +289,7 @@ class Series:
             return preview
         from reveil.jobs.forms import forms_of
 
-        both = forms_of(d, lambda other: self.draft(table, past, seed, progress, other, **meant))
-        return replace(preview, forms=both)
+        return replace(preview, forms=forms_of(d, partial(self.draft, table, past, seed, progress, **meant)))
 
     def publish(
         self, table: Any, *, seed: int | None = None, progress: Progress = silent, **meant: Unpack[Meant]

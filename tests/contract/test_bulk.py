@@ -113,3 +113,23 @@ def test_nothing_but_plain_files_is_sealed(reopened: Open) -> None:
     (staged / "loose.txt").write_text("")
     with pytest.raises(InputError, match=r"R511.*loose\.txt"):
         bulk.seal(staged)
+
+
+def test_a_staged_file_takes_the_place_of_a_revealed_one_once(reopened: Open) -> None:
+    bulk = reopened()
+    record = sealed_in(bulk)
+    bulk.reveal(record)
+    bulk.forget(record)
+    told = replace(record, state=ReleaseState.REVEALED)
+    staged = bulk.stage()
+    bulk.put(staged, "memory/0001-people.parquet", b"other")
+    bulk.seal(staged)
+    for other in (reopened(), bulk, reopened()):  # whoever comes first
+        other.replace(told, "memory/people.parquet", staged.name, "memory/0001-people.parquet")
+    assert (reopened().place_of(told) / "memory/people.parquet").read_bytes() == b"other"
+    entry = {"sha256": hashlib.sha256(b"other").hexdigest(), "size": 5}
+    now = replace(told, manifest={**record.manifest, "memory/people.parquet": entry})  # type: ignore[dict-item]
+    assert not reopened().compare(now)
+    for _ in range(2):
+        reopened().drop(now, "memory/people.parquet")
+    assert reopened().compare(now).missing == ["memory/people.parquet"]  # type: ignore[union-attr]

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from reveil.base.errors import ConflictError, InputError
-from reveil.ledger import proposals
+from reveil.ledger import amendments, proposals
 from reveil.ledger.events import DISCARD, HAND_OVER, OUTCOME, next_event
 from reveil.ledger.postgres import PostgresCatalog
 from reveil.ledger.proposals import Proposal
@@ -277,3 +277,83 @@ def test_under_four_eyes_only_what_was_signed_is_recorded(reopened: Open) -> Non
     second = entry(identity, record.head, "t2")
     reopened().append(second, record.head, identity)
     assert reopened().head() == second.head
+
+
+def amended(catalog: Catalog, action: str, by: str = "ann", **details: object) -> Event:
+    series = catalog.snapshot()
+    assert series is not None
+    event = next_event(series, action, "", {"head": series.head.id, "digest": "d", **details}, by)
+    catalog.step(event)
+    return event
+
+
+def test_what_did_not_know_an_amendment_is_not_recorded(reopened: Open) -> None:
+    identity = founded(reopened())
+    first = entry(identity, GENESIS, "t1")
+    reopened().append(first, GENESIS, identity)
+    files = {first.id: {"public/table.csv": {"sha256": "cd", "size": 4}, "private/x": None}}
+    event = amended(reopened(), amendments.ERASE, files=files)
+    now = reopened().snapshot()
+    assert now is not None
+    assert now.chain[0].manifest == first.manifest  # the chain holds what was recorded
+    assert now.records[0].manifest == {"public/table.csv": {"sha256": "cd", "size": 4}}
+    for known in ({}, {"amended": "another"}):
+        late = replace(entry(identity, first.head, "t2"), facts=known)
+        with pytest.raises(ConflictError, match="R559"):
+            reopened().append(late, first.head, identity)
+        with pytest.raises(ConflictError, match="R559"):
+            facts = Proposal("t3", first.head, "now", "ann", known, {})
+            reopened().propose(facts, next_event(now, proposals.PROPOSE, "t3", {}, "ann"))
+    told = replace(entry(identity, first.head, "t2"), facts={"amended": event.id})
+    reopened().append(told, first.head, identity)
+    with pytest.raises(ConflictError, match="R559"):  # a release was recorded since
+        reopened().step(next_event(reopened().snapshot(), amendments.MERGE, "", {"head": first.id}, "ann"))  # type: ignore[arg-type]
+
+
+def test_nothing_follows_on_the_end(reopened: Open) -> None:
+    identity = founded(reopened())
+    first = entry(identity, GENESIS, "t1")
+    reopened().append(first, GENESIS, identity)
+    amended(reopened(), amendments.END, key="kept")
+    with pytest.raises(InputError, match="R550"):
+        reopened().append(entry(identity, first.head, "t2"), first.head, identity)
+    for action in (amendments.ERASE, amendments.END, amendments.ASK):
+        with pytest.raises(ConflictError, match="R550"):
+            amended(reopened(), action)
+
+
+def test_an_amendment_waits_for_what_was_proposed(reopened: Open) -> None:
+    identity = founded(reopened())
+    proposed(reopened(), identity, GENESIS, "t1")
+    with pytest.raises(ConflictError, match=r"R551.*t1"):
+        amended(reopened(), amendments.ERASE)
+    stepped(reopened(), proposals.WITHDRAW, "t1", "ann")
+    amended(reopened(), amendments.ERASE)
+
+
+def test_under_four_eyes_another_person_asks_first(reopened: Open) -> None:
+    identity = founded(reopened())
+    first = entry(identity, GENESIS, "t1")
+    reopened().append(first, GENESIS, identity)
+    reopened().set_state(1, ReleaseState.REVEALED)
+    reopened().happen(next_event(reopened().snapshot(), HAND_OVER, first.id, {}), ReleaseState.HANDED_OVER)  # type: ignore[arg-type]
+    stepped(reopened(), proposals.FOUR_EYES, "", "root", on=True)
+
+    def retract(by: str) -> None:
+        event = next_event(reopened().snapshot(), amendments.RETRACT, first.id, {"digest": "r"}, by)  # type: ignore[arg-type]
+        reopened().happen(event, ReleaseState.RETRACTED)
+
+    with pytest.raises(ConflictError, match="R552"):
+        amended(reopened(), amendments.ERASE, by="eve")
+    with pytest.raises(ConflictError, match="R552"):
+        retract("eve")
+    stepped(reopened(), amendments.ASK, "", "ann", digest="d", **{"for": amendments.ERASE})
+    stepped(reopened(), amendments.ASK, "", "ann", digest="r", **{"for": amendments.RETRACT})
+    for refused in ({"by": "ann"}, {"by": "eve", "digest": "other"}):
+        with pytest.raises(ConflictError, match="R552"):
+            amended(reopened(), amendments.ERASE, **refused)
+    amended(reopened(), amendments.ERASE, by="eve")
+    with pytest.raises(ConflictError, match="R552"):  # it was asked for once
+        amended(reopened(), amendments.ERASE, by="eve")
+    retract("eve")
+    assert reopened().snapshot().records[0].state is ReleaseState.RETRACTED  # type: ignore[union-attr]

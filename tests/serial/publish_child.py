@@ -25,7 +25,7 @@ from reveil import publish
 from reveil.audit import gate
 from reveil.cli import app
 from reveil.jobs import release  # noqa: F401 commands import them when they run
-from reveil.ledger import sqlite
+from reveil.ledger import sqlite, store
 from reveil.ledger.anchor import Anchor
 from reveil.ledger.approval import Approval
 from reveil.ledger.folder import Folders
@@ -130,6 +130,17 @@ PROPOSING: dict[str, Callable[[], None]] = {
     "compared": lambda: die_after(Approval, "insist_on_bytes"),
     "removed": lambda: die_after(Folders, "discard"),
 }
+AMENDING: dict[str, Callable[[], None]] = {
+    "sealed": lambda: die_after(Folders, "seal"),
+    "key beside": lambda: die_after(store, "lay_key_beside"),
+    "in step": die_in_proposing,
+    "stepped": lambda: die_after(SqliteCatalog, "step"),
+    "one replaced": lambda: die_after(Folders, "replace"),
+    "one dropped": lambda: die_after(Folders, "drop"),
+    "key taken": lambda: die_after(store, "take_key_beside"),
+    "key gone": lambda: die_after(store, "destroy_key"),
+    "removed": lambda: die_after(Folders, "discard"),
+}
 AFTER_RECORDING = ("record", "rename", "mark", "reveal")
 
 
@@ -176,7 +187,7 @@ def run(how: str, arguments: list[str], out: str, err: str) -> None:
         elif name == "wait":
             wait_for(Path(rest))
         elif how:
-            {**STEPS, **ANCHORING, **PROPOSING}[how]()
+            {**STEPS, **ANCHORING, **PROPOSING, **AMENDING}[how]()
         sys.argv = ["reveil", *arguments]
         app.main()
         code = 0

@@ -211,5 +211,5 @@ def test_an_older_reveil_is_told_that_it_is_too_old(home: Path) -> None:
     """It looks for the layout in `meta`, and so does this one."""
     publish(opened(home))
     edit(home, f"UPDATE meta SET value = '{layouts.NEWEST + 1}' WHERE name = 'schema'")
-    with pytest.raises(InputError, match=r"R505.*newer Reveil \(layout 5; this one knows up to 4\)"):
+    with pytest.raises(InputError, match=r"R505.*newer Reveil \(layout 6; this one knows up to 5\)"):
         Ledger.open(home)

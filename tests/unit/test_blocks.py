@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -320,7 +321,10 @@ def test_the_reports_are_those_of_the_same_release_at_once(tmp_path: Path) -> No
         pages[engine] = [(private / name).read_text() for name in ("report.html", "report-external.html")]
     assert all("Prosecutor" in page for page in pages["blocks"])
     for blocks, whole in zip(pages["blocks"], pages["whole"], strict=True):
-        assert [line for line in whole.splitlines() if line not in blocks and "table" not in line] == []
+        # rows as published, and the share of cells that say nothing, are not looked up in the files again
+        told = re.sub(r'<div class="wide"><table class="example">.*?</table></div>', "", whole, flags=re.S)
+        lines = re.sub(r'<td class="n hide">[0-9]+ %</td>', '<td class="n hide"></td>', told).splitlines()
+        assert [line for line in lines if line not in blocks and "table" not in line and "SHA-256" not in line] == []
     plans = [json.loads((tmp_path / engine / "private" / "plan.json").read_text()) for engine in ("whole", "blocks")]
     del plans[0]["statistics"], plans[1]["statistics"]
     assert plans[0] == plans[1]

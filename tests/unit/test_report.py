@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import tomllib
 from collections.abc import Mapping
@@ -26,6 +27,7 @@ from reveil.policy.policy import load_policy
 from reveil.report.content import ReportSource, contents, policy_text
 from reveil.report.explain import entries
 from reveil.report.exposure import BOUND, exact_sizes, exposure, facts, size_risk
+from reveil.report.judgement import judged
 from reveil.report.make import render, write_reports
 from reveil.report.plots import Bar, bars, histogram, line
 from reveil.report.shapes import draw
@@ -522,3 +524,60 @@ def test_the_printed_policy_is_the_policy() -> None:
 def test_toml_is_read_back() -> None:
     content = {"a b": {'k"e\\y': 'tab\t\x7f quote" é', "n": [1, 2.5, True], "deep": {"x": {"y": ["z"]}, "e": {}}}}
     assert tomllib.loads(toml_text(content)) == content
+
+
+# --- what to look at first -----------------------------------------------------------------------------------
+
+
+def points(content: dict[str, Any], loss: Loss, counts: dict[str, int], internal: bool = True) -> dict[str, bool]:
+    """The points by their text, and whether each is amber."""
+    policy = load_policy(content)
+    certificate = certify(
+        Verification((), (), 1, 1, 0, (1,)), policy, release=None, rows=counts["input rows"], reasons={}, hashes={}
+    )
+    told = judged(replace(certificate, counts=counts), policy, loss, internal=internal)
+    return {point.text: point.amber for point in told}
+
+
+COUNTS = {"input rows": 100, "withheld rows": 0, "smallest group": 7, "counterfeit rows": 0}
+PLAIN = {"columns": {"age": "quasi", "ill": "sensitive"}, "guarantee": {"model": "l-diversity", "l": 2, "k": 2}}
+
+
+def test_the_box_on_top_judges_the_release() -> None:
+    fine = points(PLAIN, Loss({"age": 0.2}, 0.2, 1, 1.0, {}), COUNTS)
+    assert fine == {"The smallest group that looks alike has 7 people.": False}
+    coarse = points(PLAIN, Loss({"age": 0.9}, 0.9, 1, 1.0, {}), {**COUNTS, "withheld rows": 6})
+    assert coarse["age is too coarse to use (more than 0.8 lost)."]
+    assert coarse["6 rows (6.0 %) not shown."]
+    few = points(PLAIN, Loss({"age": 0.8}, 0.8, 1, 1.0, {}), {**COUNTS, "withheld rows": 5})
+    assert not few["5 rows (5.0 %) not shown."] and not any("coarse" in text for text in few)
+
+
+def test_values_without_a_bound_are_named_inside_and_counted_outside() -> None:
+    series = {
+        "columns": {"id": "identifier", "age": "quasi", "ill": "sensitive"},
+        "values": {"change": "never"},
+        "guarantee": {"model": "compromise-safety", "m": 3, "k": 2, "harmless": ["Lupwurz", "none"]},
+        "method": {"publish": "anatomy", "people": "exact"},
+    }
+    told = {
+        internal: points(series, Loss({"age": 0.0}, 0.0, 1, 1.0, {}), COUNTS, internal) for internal in (True, False)
+    }
+    assert told[True]["Of ill, values are declared harmless, and no bound is promised for them: Lupwurz, none."]
+    assert told[False]["Of ill, values are declared harmless, and no bound is promised for them (2)."]
+    assert told[False]["People are shown as they are: nobody is hidden among others."]
+    assert [any("reveil audit" in text for text in told[internal]) for internal in (True, False)] == [True, False]
+
+
+def test_the_publisher_sees_rows_as_published_and_where_the_table_came_from(tmp_path: Path) -> None:
+    people(60).write_csv(tmp_path / "clinic.csv")
+    reveil.anonymize(tmp_path / "clinic.csv", POLICY, seed=1, out=tmp_path / "out")
+    inside, outside = (
+        (tmp_path / "out/private" / name).read_text(encoding="utf-8")
+        for name in ("report.html", "report-external.html")
+    )
+    digest = hashlib.sha256((tmp_path / "clinic.csv").read_bytes()).hexdigest()
+    assert "From clinic.csv." in inside and digest in inside and "clinic.csv" not in outside and digest not in outside
+    first = (tmp_path / "out/public/table.csv").read_text(encoding="utf-8").splitlines()[1].split(",")
+    assert "".join(f"<td>{escape(cell)}</td>" for cell in first) in inside
+    assert '<table class="example">' not in outside

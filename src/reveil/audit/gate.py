@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -100,14 +100,13 @@ class _Numbers:
     def __init__(self, ledger: Ledger, seen: Observed, normalises: bool) -> None:
         self.normalises = normalises
         self.people = seen.people
-        self.persons = history_of(ledger).persons.with_row_index("person")
-        self.key = ledger.key
+        self.persons = history_of(ledger).known()
+        self.key = ledger.key if ledger.fingerprint() else None  # a series that ended may have none
         self.asked: dict[int, str] = {}  # by number
 
     def of(self, identifier: str) -> int:
         """The number of whoever has this identifier, or is called by a number."""
-        hashed = person_hashes(pl.Series([identifier]), self.key, normalise=self.normalises)
-        persons = hashed.join(self.persons, on=["hi", "lo"], how="inner")["person"]
+        persons = self._hashed(identifier)
         numbered = identifier.startswith("#") and identifier[1:].isdigit()
         if len(persons):
             number = int(persons[0])
@@ -118,6 +117,12 @@ class _Numbers:
             return int(identifier[1:])
         remedy = "give an identifier of the original table, or a number as in the report, such as #17"
         raise InputError(Fault("R721", f"person {identifier!r}", "is not in this series", remedy))
+
+    def _hashed(self, identifier: str) -> Sequence[int]:
+        if self.key is None:
+            return ()
+        hashed = person_hashes(pl.Series([identifier]), self.key, normalise=self.normalises)
+        return hashed.join(self.persons, on=["hi", "lo"], how="inner")["person"].to_list()
 
     def called(self, seen: Observed) -> Observed:
         """Whoever was asked about by an identifier is called so in all that is said; all others stay numbers."""

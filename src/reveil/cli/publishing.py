@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
 # Columns of the history. Releases of older versions did not count who came back.
 COUNTS = ("input rows", "published rows", "withheld rows", "counterfeit rows", "groups")
+EVENT_DETAILS = ("recipient", "reason", "note", "people", "key", "memory", "for")
 PEOPLE = ("came back", "returned", "new people")
 
 
@@ -97,6 +98,10 @@ def init(
         chosen = None if period is None else ["=".join(period)]
         words = "plan" if known_again else "anonymize --out NEW-FOLDER"
         terminal.say(f"Then: {command(words, source, policy, where=chosen)}")
+        if chosen:
+            terminal.say(
+                'Or all of it in one release, where people count and not rows: `reveil explain "several rows"`.'
+            )
 
 
 @app.command()
@@ -210,8 +215,9 @@ def history(policy: PolicyFile = POLICY, home: Home = None, json: Json = False, 
         if rows:
             terminal.say(terminal.table(("no", "made (UTC)", *COUNTS, *PEOPLE, "NCP", "state", "id"), rows))
         for e in past.events:
-            more = "".join(f", {name} {e[name]!r}" for name in ("recipient", "reason") if name in e)
-            terminal.say(f"Release {e['release']} was {e['action']} on {e['at'][:16]} by {e['by']}{more}.")
+            more = "".join(f", {name} {e[name]!r}" for name in EVENT_DETAILS if name in e)
+            what = f"Release {e['release']} was" if e["release"] else "Series:"
+            terminal.say(f"{what} {e['action']} on {e['at'][:16]} by {e['by']}{more}.")
         for note in past.notes:
             terminal.say(f"Note: {note}")
     if past.faults and json:

@@ -21,6 +21,7 @@ def refusals(policy: Policy) -> list[Fault]:
     reasons += ['guarantee.reference = "original"' for _, asked in guarantee.described if asked.of_original]
     reasons += [] if method.name in ("auto", "mondrian") else [f'method.name = "{method.name}"']
     reasons += ['method.publish = "anatomy"'] if method.two_tables else []
+    reasons += [f"several rows of {policy.bundled}"] if policy.bundled else []
     reasons += ['method.recode = "sets"'] if method.recode == "sets" else []
     reasons += [f'method.infeasible = "{method.infeasible}"'] if method.infeasible != "refuse" else []
     reasons += ["method.suppress with a guarantee that compares with the whole table"] * (

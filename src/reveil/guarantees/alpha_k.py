@@ -30,6 +30,7 @@ DESCRIPTOR = Descriptor(
     needs=("alpha", "k"),
     asked_by=("alpha",),
     monotone=True,
+    bundles=True,
     apart=True,
     condition="alpha_k",
     kept_by=None,

@@ -158,6 +158,11 @@ class Parameters(Section):
         return False
 
     @property
+    def unbundled(self) -> str:
+        """Which of these parameters has no meaning where people have several values at once; empty: none."""
+        return ""
+
+    @property
     def growing(self) -> bool:
         """Whether a class that keeps it does so whatever is added to the class."""
         return False
@@ -185,6 +190,7 @@ class Descriptor:
     monotone: bool = False  # a union of classes that keep it keeps it
     relative: bool = False  # classes are compared with the whole table: as published, unless `of_original`
     apart: bool = False  # told from one class at a time and the totals of the table: parts of it can be planned alone
+    bundles: bool = False  # it means something for people with several rows, who have several values at once
     hides_people: bool = False  # and not only which value of a group is whose
     counterfeits: bool = False  # its methods may publish rows of nobody
     condition: str | None = None  # module of its fast test in reveil.plan.cutting.conditions

@@ -31,6 +31,7 @@ DESCRIPTOR = Descriptor(
     asked_by=("k",),
     sensitive="none",
     monotone=True,
+    bundles=True,
     hides_people=True,
     apart=True,
     condition="k_anonymity",

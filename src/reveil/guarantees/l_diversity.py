@@ -26,6 +26,10 @@ class LDiversity(Parameters):
         return faults
 
     @property
+    def unbundled(self) -> str:
+        return "" if self.diversity == "distinct" else f'diversity = "{self.diversity}" has no meaning for several rows'
+
+    @property
     def growing(self) -> bool:
         return self.diversity == "distinct"
 
@@ -40,6 +44,7 @@ DESCRIPTOR = Descriptor(
     needs=("l",),
     asked_by=("l",),
     monotone=True,
+    bundles=True,
     apart=True,
     condition="l_diversity",
     kept_by=None,

@@ -24,6 +24,10 @@ SPELLED = [
     "spelled_hi",
     "spelled_lo",
 ]  # in `standing`: the hash of the plainest spelling; two zeros where none is known
+MERGED = {"hi": pl.UInt64, "lo": pl.UInt64, **dict.fromkeys(SPELLED, pl.UInt64), "person": pl.Int64}
+CORRECTED = {"person": pl.Int64, "column": pl.String, "value": pl.String}
+ROLLED = ("corrections", "merged", "erased")  # what was amended: every release keeps all of it
+
 CODE = "code:"  # in `standing`, before the names of sensitive columns, which may be called like our own
 
 
@@ -54,6 +58,11 @@ class History:
     waits: frozenset[int] = frozenset()  # releases in which newcomers without a group waited all together
     by_lot: frozenset[int] = frozenset()  # of these, the ones whose rule was to draw some of many newcomers to wait
     discarded: int = 0  # releases that were taken back before anybody had them
+    amended: str = ""  # the newest change of the memory
+    corrections: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=CORRECTED))  # texts of true values
+    merged: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=MERGED))  # other identifiers of a person
+    erased: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PERSONS))  # who is never shown again
+    retracted: Sequence[Mapping[str, Any]] = ()  # releases that nobody should use: release, on, note
 
     def until(self, release: int) -> History:
         """The past as it was when this release was planned."""
@@ -93,10 +102,14 @@ class History:
         joined = everybody.join(latest, on="person", how="left", maintain_order="left").drop("person")
         return joined.with_columns(pl.col(pl.Int32).fill_null(-1))
 
+    def known(self) -> pl.DataFrame:
+        """Everybody's number by keyed hash, also by that of another identifier of theirs."""
+        known = self.persons.with_row_index("person").cast({"person": pl.Int64})
+        return known if self.merged.is_empty() else pl.concat([known, self.merged.select(known.columns)])
+
     def number(self, hashes: pl.DataFrame) -> NDArray[np.int64]:
         """The person number of each keyed hash; newcomers get the next free numbers in the order given."""
-        known = self.persons.with_row_index("person")
-        persons = hashes.join(known, on=["hi", "lo"], how="left", maintain_order="left")["person"]
+        persons = hashes.join(self.known(), on=["hi", "lo"], how="left", maintain_order="left")["person"]
         numbers = persons.cast(pl.Int64).fill_null(-1).to_numpy().copy()
         fresh = numbers < 0
         numbers[fresh] = self.persons.height + np.arange(int(fresh.sum()))

@@ -21,8 +21,9 @@ from reveil.base.errors import Fault, InputError, brief
 from reveil.base.text import plain_text
 from reveil.base.words import some
 from reveil.hierarchies.tree import Hierarchy
-from reveil.history.history import History
+from reveil.history.history import ROLLED, History
 from reveil.history.recorded import spans_of, standing_of
+from reveil.ledger.amendments import AMENDED
 from reveil.plan.loss import Loss
 from reveil.plan.plan import Plan
 from reveil.policy.policy import Policy
@@ -57,7 +58,8 @@ def memory_of(
     kept = {} if signatures is None else {"signatures": signatures}
     if plan.people is not None:
         kept["boxes"] = pl.DataFrame({"person": members["person"], "box": plan.people}).filter(pl.col("box") >= 0)
-    return {"standing": standing, **now, **spans, **kept}
+    amended = {name: getattr(past, name) for name in ROLLED if not getattr(past, name).is_empty()}
+    return {"standing": standing, **now, **spans, **kept, **amended}
 
 
 def signatures_of(encoded: Encoded, plan: Plan, policy: Policy) -> pl.DataFrame | None:
@@ -113,6 +115,7 @@ def facts_of(
         "paths": {tree.name: _new_paths(_paths(tree), past.paths.get(tree.name, {})) for tree in trees},
         "types": {column.name: held_type(column) for column in frame if column.null_count() < column.len()},
         **imprint.to_dict(),
+        **({AMENDED: past.amended} if past.amended else {}),
     }
 
 
@@ -183,7 +186,13 @@ def _changed_values(encoded: Encoded, number: int, past: History, policy: Policy
         "R311",
         f"column {column.name!r}",
         f'values.change = "{policy.values.change}" rules out changes that people have made: {shown}',
-        "correct the table, or begin a series in a new home whose values.change allows this",
+        _way_out(policy),
         int(pairs["rows"].sum()),
         first_rows(wrong),
     )
+
+
+def _way_out(policy: Policy) -> str:
+    if policy.values.change == "never":
+        return "correct the table; where the series has recorded a wrong value, `reveil correct` the series"
+    return "correct the table, or begin a series in a new home whose values.change allows this"

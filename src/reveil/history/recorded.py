@@ -20,8 +20,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from reveil.base.errors import Fault, TamperedError
-from reveil.history.history import CODE, PERSONS, SPELLED, History
+from reveil.history.history import CODE, CORRECTED, MERGED, PERSONS, SPELLED, History
 from reveil.history.tables import Trace
+from reveil.ledger.amendments import RETRACT, newest
 from reveil.ledger.ledger import Ledger
 from reveil.ledger.record import Snapshot
 from reveil.published.imprint import Imprint
@@ -45,6 +46,8 @@ class RecordedHistory(History):
             "head": series.head.number,
             "head_id": series.head.id,
             "discarded": len(series.chain) - len(series.records),
+            "amended": newest(series.events),
+            "retracted": _retracted(series),
             "codebook": {name: [_unpack(value) for value in book] for name, book in facts[-1]["codebook"].items()},
             "paths": _merge(fact["paths"] for fact in facts),
             "losses": {record.number: record.facts["loss"]["mean_ncp"] for record in series.records},
@@ -69,6 +72,21 @@ class RecordedHistory(History):
     @cached_property
     def values(self) -> pl.DataFrame:
         return self._whole("values")
+
+    @cached_property
+    def corrections(self) -> pl.DataFrame:
+        return self._rolled("corrections", CORRECTED)
+
+    @cached_property
+    def merged(self) -> pl.DataFrame:
+        return self._rolled("merged", MERGED)
+
+    @cached_property
+    def erased(self) -> pl.DataFrame:
+        return self._rolled("erased", PERSONS)
+
+    def _rolled(self, name: str, schema: Mapping[str, Any]) -> pl.DataFrame:
+        return self._ledger.memory(self.head, name) if self._keeps(name) else pl.DataFrame(schema=schema)
 
     @cached_property
     def persons(self) -> pl.DataFrame:
@@ -129,6 +147,13 @@ class RecordedHistory(History):
             message = f"holds numbers of {', '.join(wrong)} that no release has"
             remedy = "restore the home from the newest backup; if it is the same there, report it"
             raise TamperedError(Fault("R529", f"memory '{name}'", message, remedy))
+
+
+def _retracted(series: Snapshot) -> tuple[Mapping[str, Any], ...]:
+    """What later packages say of releases that nobody should use."""
+    numbers = {record.id: record.number for record in series.chain}
+    told = [event for event in series.events if event.action == RETRACT]
+    return tuple({"release": numbers[e.release], "on": e.at[:10], "note": e.details.get("note", "")} for e in told)
 
 
 def history_of(ledger: Ledger, series: Snapshot | None = None) -> History:

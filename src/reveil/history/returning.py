@@ -17,6 +17,7 @@ import polars as pl
 from reveil.base.arrays import I64
 from reveil.base.errors import Fault, stop_if
 from reveil.base.words import agree, some_people
+from reveil.history.amended import refuse_doubled, refuse_erased
 from reveil.history.history import SPELLED, History
 from reveil.policy.policy import Policy
 from reveil.table.identify import person_hashes
@@ -84,8 +85,10 @@ def recognise(frame: pl.DataFrame, past: History, key: bytes, policy: Policy, *,
     if past.persons.is_empty():
         numbers = np.arange(frame.height)
         return People(numbers, None, returning(numbers, past))
+    refuse_erased(frame, past, key, policy)
     hashes = hashes_of(frame, key, policy)
     numbers = past.number(hashes)
+    refuse_doubled(frame, numbers, past, policy)
     back = returning(numbers, past)
     refuse_strangers(numbers, hashes, past, policy, back, new_people=new_people)
     return People(numbers, hashes, back)
@@ -161,6 +164,9 @@ def _respelled(persons: I64, hashes: pl.DataFrame, past: History) -> np.ndarray[
     absent = np.ones(standing.height, dtype=np.bool_)
     absent[persons[~fresh]] = False
     missed = standing.select(SPELLED).filter(pl.Series(absent & _spelled(standing))).unique()
+    if not past.merged.is_empty():  # also in the other spelling of an identifier that was merged
+        away = past.merged.filter(pl.Series(absent[past.merged["person"].to_numpy()])).select(SPELLED)
+        missed = pl.concat([missed, away]).unique()
     looked = hashes.select(SPELLED).with_columns(pl.Series("fresh", fresh))
     known = looked.join(missed.with_columns(found=True), on=SPELLED, how="left", maintain_order="left")
     return known.select(pl.col("fresh") & pl.col("found").is_not_null()).to_series().to_numpy()

@@ -13,6 +13,7 @@ from reveil.plan.loss import Loss
 from reveil.plan.plan import Plan
 from reveil.policy.policy import Policy
 from reveil.published.imprint import Imprint
+from reveil.report.judgement import Origin
 from reveil.table.encode import Encoded
 from reveil.verify.verify import Bench
 
@@ -36,3 +37,11 @@ class Draft:
     people: People
     imprint: Imprint | None  # in a series
     trace: Trace | None  # in a series
+    origin: Origin  # for the publisher's report
+    corrected: int = 0  # people whose first recorded value goes on being shown
+
+    @property
+    def owners(self) -> dict[str, int]:
+        """Who was put in, where somebody may have several rows."""
+        numbers = self.encoded.owners
+        return {} if numbers is None else {f"{self.policy.bundled} put in": int(numbers.max()) + 1}

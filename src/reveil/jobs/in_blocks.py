@@ -41,6 +41,7 @@ from reveil.policy.policy import Policy
 from reveil.published.format import PRIVATE, PUBLIC, part_name
 from reveil.report.content import MergedFacts, ReportSource
 from reveil.report.exposure import exact_sizes
+from reveil.report.judgement import Origin
 from reveil.report.make import today, write_pages
 from reveil.table.books import Books, SeenValues, books_of, seen_in
 from reveil.table.cells import texts
@@ -164,7 +165,7 @@ def _released(
     head = pl.DataFrame(schema=work.books.dtypes)
     seen = (certificate, plan, loss, verification, work.policy, bench.known, History())
     merged = MergedFacts(noted.exact, withheld, work.books.texts)
-    write_pages(staged / PRIVATE, ReportSource(head, head, *seen, {}, today(), merged))
+    write_pages(staged / PRIVATE, ReportSource(head, head, *seen, {}, today(), merged, origin=Origin(parts.origin)))
     return ReleaseInFiles(certificate, None, _decided(work), loss)
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, TypedDict
 
 import polars as pl
 
+from reveil.base.addresses import masked
 from reveil.base.errors import Fault, InputError, stop_if
 from reveil.history.history import History
 from reveil.policy.policy import Policy
+from reveil.report.judgement import Origin
 from reveil.table.identify import collision_faults
 from reveil.table.roles import order_faults, read_prepared
 from reveil.table.where import Where
@@ -47,6 +51,21 @@ def usable(
     stop_if(faults + order_faults(frame, policy) + spelled)
     assert bench is not None  # or there was a fault
     return raw, frame, bench
+
+
+def origin_of(table: Any) -> Origin:
+    """Where a table came from, for whoever keeps it.
+
+    >>> origin_of(pl.DataFrame({"a": [1]}))
+    Origin(name='a table in memory', digest='')
+    """
+    if not isinstance(table, str | Path):
+        return Origin("a table in memory")
+    path = Path(table)
+    if not path.is_file():
+        return Origin(masked(str(table)) if isinstance(table, str) and "://" in table else path.name)
+    with path.open("rb") as file:
+        return Origin(path.name, hashlib.file_digest(file, "sha256").hexdigest())
 
 
 def seed_faults(seed: int | None) -> list[Fault]:

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from reveil.base.errors import Fault, InputError, ReveilError, TamperedError
 from reveil.jobs.past import Past
+from reveil.ledger.amendments import ACTIONS
 from reveil.ledger.events import OUTCOME
+from reveil.ledger.record import FILES
 from reveil.policy.promise import promise_text, verdict_text
 
 if TYPE_CHECKING:
@@ -90,13 +92,18 @@ def history_of(past: Past) -> SeriesHistory:
         )
         numbers = {r.id: r.number for r in now.chain}
         events = tuple(
-            {"release": numbers[e.release], "action": e.action, "at": e.at, "by": e.actor, **e.details}
+            {"release": numbers.get(e.release), "action": e.action, "at": e.at, "by": e.actor, **_told(e.details)}
             for e in now.events
-            if e.action in OUTCOME
+            if e.action in OUTCOME or e.action in ACTIONS
         )
     except (KeyError, TypeError):  # edited facts: there is nothing to list, only to name
         raise TamperedError(faults) from None
     return SeriesHistory(ledger.series, ledger.home, releases, faults, notes, past, events)
+
+
+def _told(details: Mapping[str, Any]) -> dict[str, Any]:
+    """What is told of an event: not the hashes of files, nor what only the ledger needs."""
+    return {name: value for name, value in details.items() if name not in (FILES, "token", "digest", "head")}
 
 
 def release_of(past: Past, number: int | None) -> Release:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from reveil.base.errors import Fault, InputError
 from reveil.base.progress import Progress, silent
+from reveil.jobs.amending_specs import AMENDING
 from reveil.jobs.approval_specs import AcceptSpec, ProposalsSpec, ProposeSpec, WithdrawSpec
 from reveil.jobs.spec import NextReleaseSpec, ReleaseAloneSpec, Spec, is_optional
 
@@ -336,7 +337,7 @@ SPECS: dict[str, type[Spec]] = {
             ShowSpec,
             AffectedSpec,
         ),
-        *(ProposeSpec, AcceptSpec, WithdrawSpec, ProposalsSpec),
+        *(ProposeSpec, AcceptSpec, WithdrawSpec, ProposalsSpec, *AMENDING),
         *(HandOverSpec, DiscardSpec, VerifySpec, AuditSpec, MeasureSpec, PerturbSpec, CountSpec),
     )
 }

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from reveil.base.errors import CommitUnknownError, ConflictError, Fault, InputError, TamperedError
 from reveil.ledger import proposals, store
+from reveil.ledger.amendments import refuse_ended
 from reveil.ledger.events import actor, next_event
 from reveil.ledger.proposals import Proposal, ProposalState, state_of
 from reveil.ledger.record import Event, Head, Record, ReleaseState, Snapshot, canonical
@@ -143,6 +144,7 @@ class Approval:
 
     def refuse_early(self, series: Snapshot, *, proposing: bool) -> None:
         """Refuse before any work what the catalog would refuse after it."""
+        refuse_ended(series.events)
         if proposing:
             refuse_second(series)
         else:

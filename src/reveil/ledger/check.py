@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from reveil.base.errors import Fault, TamperedError
+from reveil.ledger.amendments import key_of
 from reveil.ledger.anchor import Anchor
 from reveil.ledger.events import event_faults
 from reveil.ledger.protocols import Bulk, Catalog
@@ -40,12 +41,15 @@ def check(
     return [*foundation_faults(home, series, (), anchor), *files, *_unknown_folders(folders, series.chain)]
 
 
-def foundation_faults(home: Path, series: Snapshot, folders: Sequence[str], anchor: Anchor | None) -> list[Fault]:
+def foundation_faults(
+    home: Path, series: Snapshot, folders: Sequence[str], anchor: Anchor | None, *, keyless: bool = False
+) -> list[Fault]:
     """What every plan stands on: key, chain of entries, anchor, and no release that the entries forget.
 
     Cheap, because no file of a release is read; whoever reads one compares its hash with the entries.
     """
-    faults = [*_key_faults(home, series.identity.fingerprint), *_chain_faults(series.chain, series.identity)]
+    wanted = None if keyless else key_of(series.identity, series.events)
+    faults = [*(_key_faults(home, wanted) if wanted else ()), *_chain_faults(series.chain, series.identity)]
     faults += [*event_faults(series), *_unknown_folders(folders, series.chain)]
     return faults + ([] if anchor is None else anchor.faults(series))
 

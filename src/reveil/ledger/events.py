@@ -14,13 +14,17 @@ from datetime import UTC, datetime
 from typing import Any
 
 from reveil.base.errors import Fault, InputError
-from reveil.ledger import proposals
+from reveil.ledger import amendments, proposals
 from reveil.ledger.record import Event, Record, ReleaseState, Snapshot, canonical, event_id
 
 HAND_OVER, DISCARD = "handed over", "discarded"
 NEWEST_EVENT = "newest event"  # among the facts of a record
-OUTCOME = {HAND_OVER: ReleaseState.HANDED_OVER, DISCARD: ReleaseState.DISCARDED}
-ACTIONS = {*OUTCOME, *proposals.OUTCOME, proposals.FOUR_EYES}
+OUTCOME = {
+    HAND_OVER: ReleaseState.HANDED_OVER,
+    DISCARD: ReleaseState.DISCARDED,
+    amendments.RETRACT: ReleaseState.RETRACTED,
+}
+ACTIONS = {*OUTCOME, *proposals.OUTCOME, proposals.FOUR_EYES, *amendments.ACTIONS}
 
 
 def actor() -> str:
@@ -43,9 +47,10 @@ def next_event(series: Snapshot, action: str, about: str, details: dict[str, Any
 def refuse_discard(series: Snapshot, record: Record) -> None:
     """Only the newest release can be taken back, and only while nobody has it."""
     where = f"release {record.number}"
-    if record.state is ReleaseState.HANDED_OVER:
+    if record.state in (ReleaseState.HANDED_OVER, ReleaseState.RETRACTED):
         message = "was handed over: others have it, and what it tells cannot be taken back"
-        raise InputError(Fault("R532", where, message, "publish the corrected table as the next release"))
+        remedy = f"publish the corrected table as the next release; `reveil retract {record.number}` tells who has it"
+        raise InputError(Fault("R532", where, message, remedy))
     if record.id != series.head.id:
         message = f"is not the newest: release {series.head.number} was planned on it"
         remedy = f"discard release {series.head.number} first, if nobody has it either"

@@ -16,6 +16,7 @@ import secrets
 import shutil
 import weakref
 from collections.abc import Iterator
+from contextlib import suppress
 from io import BufferedReader
 from pathlib import Path
 
@@ -138,6 +139,19 @@ class Folders:
         sync(folder.parent)
         shutil.rmtree(aside)
         return True
+
+    def replace(self, record: Record, name: str, token: str, staged: str) -> None:
+        source, target = self._staging / token / staged, self._release(record) / name
+        if source.is_file() and target.parent.is_dir():
+            with suppress(FileNotFoundError):  # another process was first
+                source.replace(target)
+            sync(target.parent)
+
+    def drop(self, record: Record, name: str) -> None:
+        target = self._release(record) / name
+        if target.is_file():
+            target.unlink(missing_ok=True)
+            sync(target.parent)
 
     def place_of(self, record: Record) -> Path:
         return self._release(record) if record.revealed else self._staging / record.token

@@ -3,7 +3,8 @@
 Layout 1 had one series and no key for it: its entries were in `meta`, and a release was revealed or not. Layout 2 had a
 key, and no releases that were discarded, so that their numbers were their places in the chain. Both are read through
 temporary views that look like the newest, and rewritten by the first command that writes, in the transaction of that
-write: a stop in the middle leaves the old layout. Layout 3 had no proposals.
+write: a stop in the middle leaves the old layout. Layout 3 had no proposals. Layout 4 has the same tables as 5, and
+knew no event that replaces files of the memory.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import secrets
 import sqlite3
 
-NEWEST = 4
+NEWEST = 5
 
 # `meta` says the layout and nothing else, under the name that layout 1 had for it: an older Reveil then says that it is
 # too old. `previous` is unique, so that the database itself forbids two releases after the same one; `number` is,
@@ -85,7 +86,8 @@ def show_as_newest(connection: sqlite3.Connection, layout: int) -> None:
     connection.execute("PRAGMA temp_store=MEMORY")
     if layout == 1:
         connection.execute(f"CREATE TEMP VIEW series AS {_ENTRIES.format(key=repr(''))}")
-    connection.execute(f"CREATE TEMP VIEW proposals AS {_NO_PROPOSALS}")
+    if layout < 4:
+        connection.execute(f"CREATE TEMP VIEW proposals AS {_NO_PROPOSALS}")
     if layout < 3:
         releases = _RELEASES_1 if layout == 1 else _RELEASES_2
         connection.execute(f"CREATE TEMP VIEW releases AS {releases.format(key=repr(''), table='main.releases')}")
@@ -94,8 +96,9 @@ def show_as_newest(connection: sqlite3.Connection, layout: int) -> None:
 
 def migrate(connection: sqlite3.Connection, layout: int) -> None:
     """Rewrite an old layout as the newest, inside the transaction that is open."""
-    if layout == 3:
-        connection.execute(_PROPOSALS)
+    if layout >= 3:
+        if layout == 3:
+            connection.execute(_PROPOSALS)
         connection.execute("UPDATE meta SET value = ? WHERE name = 'schema'", (str(NEWEST),))
         return
     key = repr(new_key())

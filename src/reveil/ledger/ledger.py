@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from reveil.base.errors import CommitUnknownError, Fault, InputError, ReveilError, TamperedError
 from reveil.base.lots import fresh_key
 from reveil.ledger import store
+from reveil.ledger.amendments import key_of, refuse_ended, refuse_forgotten
 from reveil.ledger.anchor import Anchor
 from reveil.ledger.approval import Approval
 from reveil.ledger.events import DISCARD, HAND_OVER, NEWEST_EVENT, OUTCOME, next_event, refuse_discard
@@ -45,6 +46,8 @@ from reveil.ledger.recorded_policy import changed_keys, parsed_policy
 if TYPE_CHECKING:
     import polars as pl
 
+    from reveil.ledger.amending import Amending
+
 
 class Ledger:
     """One series in one home folder.
@@ -66,7 +69,7 @@ class Ledger:
         self._catalog, self._bulk = catalog, bulk
         self._identity, self._fixed = identity, fixed
         self._known: dict[int, Record] = {}  # what was recorded stays as it is: it need not be asked for twice
-        self._newest_event: str | None = None
+        self._events: tuple[Event, ...] | None = None  # as they were last looked at
 
     @classmethod
     def create_or_open(
@@ -99,14 +102,8 @@ class Ledger:
         identity = identity_of(home) if discover(home) else None
         if identity is None:
             kind = "this is a file, not a folder" if home.is_file() else "there is no series in this folder"
-            raise InputError(
-                Fault(
-                    "R501",
-                    f"home '{home}'",
-                    kind,
-                    "give the right folder with --home, or publish a first release",
-                )
-            )
+            remedy = "give the right folder with --home, or publish a first release"
+            raise InputError(Fault("R501", f"home '{home}'", kind, remedy))
         return cls(home, catalog_of(home), Folders(home), identity, fixed=identity.policy is not None, anchor=anchor)
 
     def __repr__(self) -> str:
@@ -115,8 +112,9 @@ class Ledger:
     @property
     def key(self) -> bytes:
         """The secret that identifiers are hashed with; never another one than the series began with."""
-        fault = store.key_fault(self.home, self._identity.fingerprint)
-        if fault:
+        if (wanted := self.fingerprint()) is None:
+            refuse_ended(self.snapshot().events)
+        if fault := store.key_fault(self.home, wanted or ""):
             raise TamperedError(fault)
         return store.key_file(self.home).read_bytes()
 
@@ -153,19 +151,32 @@ class Ledger:
         """The series as it is now, in one reading."""
         now = self._catalog.snapshot() or Snapshot(self._identity, ())
         self._known = {record.number: record for record in now.records}
-        self._newest_event = now.events[-1].id if now.events else None
+        self._events = now.events
         return now
 
-    def checked(self) -> Snapshot:
+    def checked(self, *, keyless: bool = False) -> Snapshot:
         """The series as it is now, to build on: refused where key, chain or anchor do not bear it out."""
+        from reveil.ledger.amending import finish
         from reveil.ledger.check import foundation_faults
 
         with usable(self.home):
             folders = self._bulk.revealed()  # before the entries: a folder is there only after its entry
             now = self.snapshot()
-            if faults := foundation_faults(self.home, now, folders, self.anchor):
+            finish(self.home, self._bulk, now)
+            if faults := foundation_faults(self.home, now, folders, self.anchor, keyless=keyless):
                 raise TamperedError(faults)
         return now
+
+    @property
+    def amending(self) -> Amending:
+        """How the memory is changed."""
+        from reveil.ledger.amending import Amending
+
+        return Amending(self, self._catalog, self._bulk)
+
+    def fingerprint(self) -> str | None:
+        """Of the key that the home should have now; None where the series ended without it."""
+        return key_of(self._identity, self._events if self._events is not None else self.snapshot().events)
 
     @property
     def approval(self) -> Approval:
@@ -242,7 +253,7 @@ class Ledger:
     def _own_facts(self) -> dict[str, Any]:
         """What the ledger itself enters among the facts of a release."""
         anchored = {} if self.anchor is None else {"anchored": True}
-        return anchored if self._newest_event is None else {**anchored, NEWEST_EVENT: self._newest_event}
+        return {**anchored, NEWEST_EVENT: self._events[-1].id} if self._events else anchored
 
     def reveal(self, number: int) -> Path:
         """Show a recorded release: one rename into releases/. Repeating it changes nothing."""
@@ -261,23 +272,24 @@ class Ledger:
 
     def hand_over(self, number: int, details: dict[str, Any]) -> Event:
         """Note that others have a release from now on. It may be handed over again, and never be discarded."""
-        return self._enter(number, HAND_OVER, details)
+        return self.follow_up(number, HAND_OVER, details)
 
     def take_back(self, number: int, details: dict[str, Any]) -> Event:
         """Discard the newest release, which nobody has: its entry stays in the chain, its files are deleted.
 
         The next release has its number, and is planned as if it had never been.
         """
-        event = self._enter(number, DISCARD, details)
+        event = self.follow_up(number, DISCARD, details)
         self.settle()
         return event
 
-    def _enter(self, number: int, action: str, details: dict[str, Any]) -> Event:
+    def follow_up(self, number: int, action: str, details: dict[str, Any], by: str = "") -> Event:
+        """Note what is done to a release that was revealed."""
         series = self.checked()
         record = self._find(number)
         if action == DISCARD:
             refuse_discard(series, record)
-        event = next_event(series, action, record.id, details)
+        event = next_event(series, action, record.id, details, by)
         self._catalog.happen(event, OUTCOME[action])
         now = self.snapshot()
         if self.anchor is not None:
@@ -292,14 +304,8 @@ class Ledger:
     def own(self, staged: Path) -> str:
         token = self._bulk.token_of(staged)
         if token is None:
-            raise InputError(
-                Fault(
-                    "R511",
-                    f"folder '{staged}'",
-                    "it was not staged by this ledger",
-                    "use the folder `stage()` gave",
-                )
-            )
+            message = "it was not staged by this ledger"
+            raise InputError(Fault("R511", f"folder '{staged}'", message, "use the folder `stage()` gave"))
         return token
 
     def identity_to_record(self) -> Identity:
@@ -317,14 +323,9 @@ class Ledger:
 
     def _refuse_occupied(self, number: int) -> None:
         if release_name(number) in self._bulk.revealed() and self.head().number < number:
-            raise TamperedError(
-                Fault(
-                    "R526",
-                    f"releases/{release_name(number)}",
-                    f"release {number} exists already, but the ledger does not know it. Nothing was recorded",
-                    "restore the newest ledger.sqlite from a backup: this one is older than the releases",
-                )
-            )
+            message = f"release {number} exists already, but the ledger does not know it. Nothing was recorded"
+            remedy = "restore the newest ledger.sqlite from a backup: this one is older than the releases"
+            raise TamperedError(Fault("R526", f"releases/{release_name(number)}", message, remedy))
 
     # --- looking back --------------------------------------------------------------------------------------
 
@@ -339,6 +340,7 @@ class Ledger:
 
         record, path = self._find(number), _memory_path(name)
         if path not in record.manifest:
+            refuse_forgotten(self.snapshot().events)
             kept = [Path(kept).stem for kept in record.manifest if kept.startswith("memory/")]
             message = f"it keeps no table '{name}'; it keeps: {', '.join(kept) or 'none'}"
             raise InputError(Fault("R510", f"release {number}", message, "ask for one of these"))
@@ -354,14 +356,9 @@ class Ledger:
     def _remembered(self, record: Record, path: str) -> bytes:
         data = self._bulk.read(record, path)
         if data is None:
-            raise TamperedError(
-                Fault(
-                    "R524",
-                    f"release {record.number}, {path}",
-                    "the file is missing or not the one that was recorded, and further releases depend on it",
-                    "restore it from a backup of the home, then run `reveil verify`",
-                )
-            )
+            message = "the file is missing or not the one that was recorded, and further releases depend on it"
+            remedy = "restore it from a backup of the home, then run `reveil verify`"
+            raise TamperedError(Fault("R524", f"release {record.number}, {path}", message, remedy))
         return data
 
     def settle(self, series: Snapshot | None = None) -> list[str]:
@@ -369,7 +366,7 @@ class Ledger:
         from reveil.ledger.recover import settle
 
         with usable(self.home):
-            return settle(self._catalog, self._bulk, series or self.snapshot(), self._hold)
+            return settle(self.home, self._catalog, self._bulk, series or self.snapshot(), self._hold)
 
     def check(self, numbers: Iterable[int] | None = None) -> list[Fault]:
         """Read everything again and list what is not as recorded; `numbers` limits whose files are read."""

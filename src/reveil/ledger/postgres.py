@@ -14,11 +14,12 @@ from typing import Any
 
 from reveil.base.addresses import masked
 from reveil.base.errors import Fault, InputError, TamperedError
-from reveil.ledger.layouts import CREATE, NEWEST
+from reveil.ledger.layouts import CREATE, NEWEST, migrate
 from reveil.ledger.rows import damaged
 from reveil.ledger.sqlite import WAIT_SECONDS, SqliteCatalog
 
 SCHEMA = "reveil"
+FIRST = 4  # the layout that the first catalogs in PostgreSQL had
 LOCK = 7_230_417  # of writers; any number that nobody else uses in this database
 
 
@@ -51,11 +52,14 @@ class PostgresCatalog(SqliteCatalog):
         with self._in_plain_words(), closing(self._open()) as connection:
             connection.execute("BEGIN")
             connection.execute("SELECT pg_advisory_xact_lock(?)", (LOCK,))
-            if self._layout(connection) is None:
+            layout = self._layout(connection)
+            if layout is None:
                 connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
                 for statement in CREATE:
                     connection.execute(statement)
                 connection.execute("INSERT INTO meta VALUES ('schema', ?)", (str(NEWEST),))
+            elif layout < NEWEST:  # the same tables: the first of these catalogs had layout 4
+                migrate(connection, layout)  # type: ignore[arg-type]
             yield connection
 
     def _layout(self, connection: Any) -> int | None:
@@ -66,9 +70,9 @@ class PostgresCatalog(SqliteCatalog):
         if said.isdigit() and int(said) > NEWEST:
             message = f"it was written by a newer Reveil (layout {said}; this one knows up to {NEWEST})"
             raise InputError(Fault("R505", self._where, message, "upgrade Reveil on this machine"))
-        if said != str(NEWEST):
+        if not said.isdigit() or int(said) < FIRST:
             raise TamperedError(damaged(self._where, "entries are missing or wrong: schema"))
-        return NEWEST
+        return int(said)
 
     @contextmanager
     def _in_plain_words(self) -> Iterator[None]:

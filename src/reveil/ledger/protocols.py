@@ -45,7 +45,8 @@ class Catalog(Protocol):
     def append(self, record: Record, on: Head, identity: Identity) -> None:
         """Compare and swap: enter a record if the head is still `on`. The first one fixes the policy.
 
-        Under four eyes only what was proposed and signed is entered (`proposals.recording_fault`).
+        Under four eyes only what was proposed and signed is entered (`proposals.recording_fault`), and never what was
+        planned before the newest amendment, or after the end.
         """
         ...
 
@@ -54,9 +55,9 @@ class Catalog(Protocol):
         ...
 
     def step(self, event: Event) -> None:
-        """Compare and swap: enter a step of a proposal (or a rule about all), if nothing happened since `previous`.
+        """Compare and swap: enter a step of a proposal, a rule about all or an amendment, if nothing happened since.
 
-        Only the steps of `proposals.STEPS` are taken.
+        Only the steps of `proposals.STEPS` are taken, and amendments that nothing stands against (`amendments.py`).
         """
         ...
 
@@ -129,6 +130,14 @@ class Bulk(Protocol):
 
     def remove(self, record: Record) -> bool:
         """Delete the files of a discarded release; says whether there were any."""
+        ...
+
+    def replace(self, record: Record, name: str, token: str, staged: str) -> None:
+        """Let a staged file take the place of one of a revealed release. Done twice, it is done once."""
+        ...
+
+    def drop(self, record: Record, name: str) -> None:
+        """Delete one file of a revealed release, if it is there."""
         ...
 
     def place_of(self, record: Record) -> Path:

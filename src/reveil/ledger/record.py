@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -29,6 +29,7 @@ class ReleaseState(StrEnum):
     RECORDED = "recorded"  # a promise from now on, whether or not anybody has seen it
     REVEALED = "revealed"  # its files are in their place
     HANDED_OVER = "handed over"  # others have it: it can never be taken back
+    RETRACTED = "retracted"  # others have it, and were told not to use it
     DISCARDED = "discarded"  # taken back before anybody had it; its entry stays in the chain, its files do not
 
 
@@ -36,7 +37,8 @@ class ReleaseState(StrEnum):
 STEPS: dict[ReleaseState, frozenset[ReleaseState]] = {
     ReleaseState.RECORDED: frozenset({ReleaseState.REVEALED}),
     ReleaseState.REVEALED: frozenset({ReleaseState.HANDED_OVER, ReleaseState.DISCARDED}),
-    ReleaseState.HANDED_OVER: frozenset({ReleaseState.HANDED_OVER}),
+    ReleaseState.HANDED_OVER: frozenset({ReleaseState.HANDED_OVER, ReleaseState.RETRACTED}),
+    ReleaseState.RETRACTED: frozenset(),
     ReleaseState.DISCARDED: frozenset(),
 }
 
@@ -75,7 +77,7 @@ class Record:
     @property
     def revealed(self) -> bool:
         """Whether its files are in their place."""
-        return self.state in (ReleaseState.REVEALED, ReleaseState.HANDED_OVER)
+        return self.state in (ReleaseState.REVEALED, ReleaseState.HANDED_OVER, ReleaseState.RETRACTED)
 
     @property
     def discarded(self) -> bool:
@@ -106,7 +108,7 @@ class Event:
     at: str
     actor: str
     action: str
-    release: str  # id of its record; of a step of a proposal, its token
+    release: str  # id of its record; of a step of a proposal, its token; of the series, no text
     details: dict[str, Any]
 
 
@@ -120,9 +122,14 @@ class Snapshot:
     proposals: tuple[Proposal, ...] = ()
 
     @property
+    def present(self) -> tuple[Record, ...]:
+        """Every entry with the files that it has now: the chain holds them as they were recorded."""
+        return as_amended(self.chain, self.events)
+
+    @property
     def records(self) -> tuple[Record, ...]:
         """The releases that count, by number: a discarded one was seen by nobody, and its number is free again."""
-        return tuple(record for record in self.chain if not record.discarded)
+        return tuple(record for record in self.present if not record.discarded)
 
     @property
     def head(self) -> Head:
@@ -140,6 +147,25 @@ class Difference:
 
     def __bool__(self) -> bool:
         return bool(self.missing or self.changed or self.extra)
+
+
+FILES = "files"  # among the details of an event: by release, what its files are from then on; None: no longer there
+
+
+def as_amended(chain: Sequence[Record], events: Sequence[Event]) -> tuple[Record, ...]:
+    """Releases with the files that events after them have put in place of what was recorded."""
+    changes: dict[str, dict[str, Entry | None]] = {}
+    for event in events:
+        for link, files in event.details.get(FILES, {}).items():
+            changes.setdefault(link, {}).update(files)
+    if not changes:
+        return tuple(chain)
+    return tuple(
+        replace(record, manifest={path: e for path, e in {**record.manifest, **changes[record.id]}.items() if e})
+        if record.id in changes
+        else record
+        for record in chain
+    )
 
 
 def release_name(number: int) -> str:

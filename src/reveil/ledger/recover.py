@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from reveil.base.errors import Fault, InputError, TamperedError
+from reveil.ledger.amending import finish
 from reveil.ledger.proposals import WAITING, state_of
 from reveil.ledger.protocols import Bulk, Catalog
 from reveil.ledger.record import Record, ReleaseState, Snapshot
 from reveil.ledger.store import reason
 
 
-def settle(catalog: Catalog, bulk: Bulk, series: Snapshot, hold: Callable[[Record], None]) -> list[str]:
+def settle(home: Path, catalog: Catalog, bulk: Bulk, series: Snapshot, hold: Callable[[Record], None]) -> list[str]:
     """Bring the home to the state before the crash or after it; returns what was done, in sentences.
 
     `hold` is called with a release before it is revealed. Files of open proposals stay.
     """
-    chain = series.chain
+    chain = series.present
     kept = {one.token for one in series.proposals if state_of(one, series.events, chain) in WAITING}
-    done = _remove_discarded(bulk, chain)
+    done = [*finish(home, bulk, series), *_remove_discarded(bulk, chain)]
     faults: list[Fault] = []
     lost: list[Record] = []
     for record in chain:

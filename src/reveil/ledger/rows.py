@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from reveil.base.errors import ConflictError, Fault, InputError
+from reveil.ledger.amendments import ACTIONS, RETRACT, amendment_fault
 from reveil.ledger.proposals import (
     FOUR_EYES,
     OPEN,
@@ -17,7 +18,7 @@ from reveil.ledger.proposals import (
     signing_fault,
     state_of,
 )
-from reveil.ledger.record import Event, Head, Manifest, Record, ReleaseState, Snapshot, canonical
+from reveil.ledger.record import FILES, Event, Head, Manifest, Record, ReleaseState, Snapshot, canonical
 
 
 def row_of(record: Record) -> tuple[int | str, ...]:
@@ -56,6 +57,10 @@ def event_of(link: str, previous: str, at: str, actor: str, action: str, release
     more = json.loads(details)
     if not isinstance(more, dict):
         raise ValueError("details must be a JSON object")
+    for files in more.get(FILES, {}).values():
+        for one in dict(files).values():
+            if one is not None and not (isinstance(one, dict) and {"sha256", "size"} <= one.keys()):
+                raise ValueError("files have a hash and a size")
     return Event(link, previous, at, actor, action, release, more)
 
 
@@ -104,6 +109,8 @@ def step_fault(series: Snapshot, event: Event) -> Fault | None:
     """Why a step of a proposal cannot be taken now, as the series is."""
     if event.action == FOUR_EYES:
         return None
+    if event.action in ACTIONS or event.action == RETRACT:
+        return amendment_fault(series, event)
     proposal = next((one for one in series.proposals if one.token == event.release), None)
     if proposal is None:
         return Fault("R535", f"proposal {event.release}", "is not in this series", "see `reveil proposals`")

@@ -17,6 +17,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from reveil.base.errors import CommitUnknownError, ConflictError, Fault, InputError, ReveilError, TamperedError
+from reveil.ledger.amendments import AMENDED, END, MEMORY, RETRACT, refuse_outdated
 from reveil.ledger.layouts import NEWEST, create, layout_of, migrate, new_key, show_as_newest
 from reveil.ledger.proposals import FOUR_EYES, WITHDRAW, Proposal
 from reveil.ledger.record import GENESIS, STEPS, Event, Head, Identity, Record, ReleaseState, Snapshot, canonical
@@ -149,6 +150,7 @@ class SqliteCatalog:
             head = _head(connection, key)
             if head != on:
                 raise ConflictError(moved_on(on, head))
+            refuse_outdated(str(record.facts.get(AMENDED, "")), _last_amendment(connection, key))
             if connection.execute(_ANY_APPROVAL, (key, key, FOUR_EYES)).fetchone()[0]:
                 refuse_recording(self._series_in(connection, key, identity), record.token)
             if on == GENESIS:
@@ -187,6 +189,7 @@ class SqliteCatalog:
             key, identity = entry or ("", Identity("", None, ""))
             if (head := _head(connection, key)) != proposal.on:
                 raise ConflictError(moved_on(proposal.on, head))
+            refuse_outdated(str(proposal.facts.get(AMENDED, "")), _last_amendment(connection, key))
             series = self._series_in(connection, key, identity)
             refuse_second(series, proposal.token)
             facts, manifest = canonical(proposal.facts), canonical(proposal.manifest)
@@ -223,8 +226,8 @@ class SqliteCatalog:
 
     def happen(self, event: Event, state: ReleaseState) -> None:
         with self._writing() as connection:
-            entry = self._entry(connection)
-            key = "" if entry is None else entry[0]
+            entry = self._entry(connection) or ("", Identity("", None, ""))
+            key = entry[0]
             chain = [
                 record_of(*row) for row in connection.execute(f"{_RECORDS} ORDER BY place DESC", (key,)).fetchall()
             ]
@@ -232,6 +235,8 @@ class SqliteCatalog:
             late = record is None or state not in STEPS[record.state]
             if late or (state is ReleaseState.DISCARDED and record != chain[0]):
                 raise ConflictError(overtaken(event))
+            if event.action == RETRACT and (fault := step_fault(self._series_in(connection, *entry), event)):
+                raise ConflictError(fault)
             change = "UPDATE releases SET state = ? WHERE series = ? AND id = ?"
             connection.execute(change, (state, key, event.release))
             _note(connection, key, event)
@@ -325,6 +330,14 @@ def _head(connection: sqlite3.Connection, series: str) -> Head:
         FROM releases WHERE series = ? ORDER BY place DESC LIMIT 1"""
     row = connection.execute(newest, (series, series)).fetchone()
     return Head(row[0] or 0, row[1]) if row else GENESIS
+
+
+def _last_amendment(connection: sqlite3.Connection, series: str) -> Event | None:
+    """The newest change of the memory, or the end."""
+    wanted = (*MEMORY, END)
+    query = f"{_HAPPENED} AND action IN ({', '.join('?' * len(wanted))}) ORDER BY place DESC LIMIT 1"
+    row = connection.execute(query, (series, *wanted)).fetchone()
+    return event_of(*row) if row else None
 
 
 def _note(connection: sqlite3.Connection, series: str, event: Event) -> None:

@@ -10,13 +10,24 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from reveil.base.errors import Fault, InputError
 from reveil.base.lots import KEY_BYTES, KEY_FILE
 
 OWN_NAMES = {
-    *("ledger.sqlite", "ledger.sqlite-journal", "catalog", "catalog.new", "key", "key.new", "staging", "releases"),
+    *(
+        "ledger.sqlite",
+        "ledger.sqlite-journal",
+        "catalog",
+        "catalog.new",
+        "key",
+        "key.new",
+        "key.next",
+        "staging",
+        "releases",
+    ),
 }
 
 
@@ -114,6 +125,30 @@ def make_key(home: Path, key: bytes) -> bytes:
     fresh.rename(path)
     sync(home)
     return key
+
+
+def lay_key_beside(home: Path, key: bytes) -> None:
+    """Write the key that is to take the old one's place: it is on the disk before anything depends on it."""
+    beside = home / "key.next"
+    beside.unlink(missing_ok=True)
+    with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(key)
+        file.flush()
+        os.fsync(file.fileno())
+    sync(home)
+
+
+def take_key_beside(home: Path, wanted: str) -> None:
+    """Let the key beside take the old one's place, if it is the one that is wanted."""
+    with suppress(FileNotFoundError):
+        if fingerprint((home / "key.next").read_bytes()) == wanted:
+            (home / "key.next").replace(key_file(home))
+            sync(home)
+
+
+def destroy_key(home: Path) -> None:
+    key_file(home).unlink(missing_ok=True)
+    sync(home)
 
 
 def key_file(home: Path) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
+from reveil.plan.bundles import in_bundles
 from reveil.plan.crowds import in_crowds, least_people
 from reveil.plan.people import in_boxes
 from reveil.plan.plan import Planner
@@ -31,6 +32,8 @@ def method(policy: Policy) -> Planner:
     name = policy.guarantee.methods[0] if policy.method.name == "auto" else policy.method.name
     module, function = METHODS[name].split(":")
     planner: Planner = getattr(import_module(f"reveil.plan.{module}"), function)
+    if policy.bundled:
+        return in_bundles(planner)
     if policy.method.boxed:
         return in_boxes(planner)
     crowds = policy.guarantee.descriptor.counterfeits and least_people(policy.guarantee) > 1

@@ -28,6 +28,9 @@ class Plan:
     population_groups: NDArray[np.int32] | None = None  # of each person of the population table
     boxes: tuple[NDArray[np.int32], NDArray[np.int32]] | None = None
     """First and last position that each group shows (groups x columns); None: the smallest around its rows."""
+    bundles: NDArray[np.int32] | None = (
+        None  # the published number of each row's person or household, -1 where withheld
+    )
     people: NDArray[np.int32] | None = None  # two tables: the box of each row, -1 where withheld; None: as they are
     reasons: Mapping[str, int] = field(default_factory=dict)  # why rows are withheld -> how many
     statistics: Mapping[str, Any] = field(default_factory=dict)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from reveil.base.errors import Fault
 from reveil.guarantees.catalog import descriptors
 from reveil.policy.method import WAITING, may_wait, scheme_faults
+from reveil.policy.people import people_faults
 from reveil.policy.several import several_faults, value_faults
 from reveil.policy.two_tables import two_table_faults
 
@@ -29,6 +30,7 @@ def disagreements(policy: Policy) -> list[str]:
     faults += [text for condition in policy.guarantee.conditions for text in condition.disagreements(policy)]
     faults += scheme_faults(policy.method, policy.guarantee)
     faults += two_table_faults(policy)
+    faults += people_faults(policy)
     if policy.method.infeasible == "wait" and not may_wait(policy.guarantee):
         faults.append(f'infeasible = "wait" needs {WAITING}; use "refuse" or "withhold"')
     return faults

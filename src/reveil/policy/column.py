@@ -9,10 +9,11 @@ from pydantic import Discriminator, Field, SerializerFunctionWrapHandler, Tag, m
 
 from reveil.base.sections import MARK, TABLE, TEXT, Exact, PlainText, Section, one_of
 
-Role = Literal["identifier", "quasi", "sensitive", "insensitive", "drop"]
+Role = Literal["identifier", "household", "quasi", "sensitive", "insensitive", "drop"]
 ColumnType = Literal["auto", "number", "category", "date"]
 DateOrder = Literal["day-first", "month-first"]
 DateLevel = Literal["day", "month", "quarter", "year", "decade"]
+PUBLISHED = ("quasi", "sensitive", "insensitive")
 ABOUT_VALUES = ("harmless", "change", "bins")  # keys of sensitive columns
 DATE_LEVELS: tuple[DateLevel, ...] = ("day", "month", "quarter", "year", "decade")
 
@@ -58,6 +59,11 @@ class Column(Section):
         """Without what is not said of its values: earlier series keep the form of their policy."""
         content: dict[str, Any] = written(self)
         return {key: value for key, value in content.items() if key not in ABOUT_VALUES or value is not None}
+
+    @property
+    def published(self) -> bool:
+        """Whether it has cells in the release."""
+        return self.role in PUBLISHED
 
     @property
     def named(self) -> bool:

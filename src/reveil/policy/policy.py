@@ -24,7 +24,9 @@ from reveil.policy.column import ABOUT_VALUES, Column, DateOrder, Role, as_colum
 from reveil.policy.guarantee import RECORDED, USUAL, Guarantee, Values, form
 from reveil.policy.labels import take_in_labels, used_labels
 from reveil.policy.method import MethodSection
+from reveil.policy.people import PeopleSection
 from reveil.policy.several import by_default, settled
+from reveil.published.format import HOUSEHOLD, PERSON
 
 
 class SeriesSection(Section):
@@ -111,6 +113,10 @@ class Publication(Section):
     @model_validator(mode="after")
     def _about_promises(self) -> Publication:
         keys = [] if isinstance(self, Policy) else ABOUT_VALUES
+        if not isinstance(self, Policy) and (names := self.named("household")):
+            raise ContradictionError(
+                [f'columns.{name}.role = "household" does nothing without [guarantee]' for name in names]
+            )
         idle = [(name, key) for name, column in self.columns.items() for key in keys if getattr(column, key)]
         if idle:
             raise ContradictionError([f"columns.{name}.{key} does nothing without [guarantee]" for name, key in idle])
@@ -138,6 +144,7 @@ class Policy(SeriesPublication):
     values: Values = Values()
     guarantee: Guarantee
     method: MethodSection = MethodSection()
+    people: PeopleSection = PeopleSection()
     audit: AuditSection = AuditSection()
     input: SeriesInput = SeriesInput()
     engine: EngineSection = Field(default=EngineSection(), exclude=True)
@@ -163,6 +170,28 @@ class Policy(SeriesPublication):
         """Which values of a sensitive column the promise covers."""
         promised, own = self.guarantee.headline.protects, self.harmless(column)
         return lambda value: promised(value) and not own.selects(value)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The policy as plain JSON values, defaults included, without [people] where it says nothing."""
+        content = super().to_dict()
+        return content if self.people.model_fields_set else {key: content[key] for key in content if key != "people"}
+
+    @property
+    def bundled(self) -> str:
+        """Who is published with several rows as one: "households", "people", or nobody."""
+        if self.named("household"):
+            return "households"
+        return "people" if self.people.rows == "many" else ""
+
+    @property
+    def bundle(self) -> str | None:
+        """The column of the release that says which rows belong together, where they do."""
+        return {"households": HOUSEHOLD, "people": PERSON}.get(self.bundled)
+
+    @property
+    def owner(self) -> str | None:
+        """The column of the input that says which rows belong together, where they do."""
+        return {"households": next(iter(self.named("household")), None), "people": self.identifier}.get(self.bundled)
 
     @property
     def numbers_groups(self) -> bool:

@@ -18,6 +18,7 @@ from reveil.base.errors import Fault
 from reveil.published.format import PACKAGE, public_half
 
 MEMBER = "reveil"  # of a data package
+RETRACTED = "retracted"  # of a data package: earlier releases that nobody should use
 WAY_OUT = "do not use them together, and ask the publisher which one is right (reveil explain R530)"
 
 

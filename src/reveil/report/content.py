@@ -22,6 +22,7 @@ from reveil.policy.policy import Policy
 from reveil.report import discreet
 from reveil.report.explain import explain
 from reveil.report.exposure import Exposure, SizeCounts, exposure, exposure_by_size
+from reveil.report.judgement import FewRows, Origin, Point, few_rows, judged, suppressed
 from reveil.report.shapes import draw
 from reveil.report.toml_text import toml_text
 from reveil.verify.certificate import LINKABLE, Certificate
@@ -57,6 +58,7 @@ class ColumnLine:
     role: str
     technique: str
     labels: int | None  # different published cells
+    stars: float | None  # share of `*` among them
     weight: float | None
     loss: float | None
 
@@ -81,6 +83,9 @@ class Content:
     made: str
     promises: tuple[Promise, ...]
     parameters: Mapping[str, str]
+    points: tuple[Point, ...]  # what to look at first
+    origin: Origin | None  # for the publisher
+    examples: tuple[FewRows, ...]  # for the publisher
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...]  # limits that come with this very promise
     limits: tuple[str, ...]
@@ -122,6 +127,8 @@ class ReportSource:
     losses: Mapping[int, float]
     made: str
     merged: MergedFacts | None = None
+    values: Mapping[str, pl.DataFrame] | None = None  # of two tables
+    origin: Origin | None = None
 
     @property
     def exposure(self) -> Exposure:
@@ -162,6 +169,9 @@ def _internal(source: ReportSource, exposed: Exposure, trend: Trend | None) -> C
         made=source.made,
         promises=tuple(_finding(verdict) for verdict in source.verification.verdicts),
         parameters=discreet.parameters(policy, internal=True),
+        points=judged(certificate, policy, source.loss, internal=True),
+        origin=source.origin,
+        examples=few_rows(source.table, source.values),
         assumptions=certificate.assumptions,
         warnings=warnings,
         limits=limits,
@@ -192,6 +202,9 @@ def _external(source: ReportSource, exposed: Exposure, trend: Trend | None) -> C
         made=source.made,
         promises=tuple(_general(verdict, policy) for verdict in source.verification.verdicts),
         parameters=discreet.parameters(policy, internal=False),
+        points=judged(certificate, policy, source.loss, internal=False),
+        origin=None,
+        examples=(),
         assumptions=tuple(assumptions),
         warnings=warnings,
         limits=limits,
@@ -279,7 +292,7 @@ def _sorted_limits(limits: Sequence[str], policy: Policy) -> tuple[tuple[str, ..
 
 def _columns(source: ReportSource, names: Sequence[str], *, internal: bool) -> tuple[ColumnLine, ...]:
     policy, schema = source.policy, source.frame.schema
-    labels = source.verification.labels
+    labels, stars = source.verification.labels, suppressed(source.table, policy)
     lines = []
     for name in names:
         spec = policy.columns[name]
@@ -289,6 +302,7 @@ def _columns(source: ReportSource, names: Sequence[str], *, internal: bool) -> t
                 role={"quasi": "quasi-identifier", "drop": "dropped"}.get(spec.role, spec.role),
                 technique=discreet.technique(spec, schema.get(name), policy, internal=internal),
                 labels=labels.get(name),
+                stars=stars.get(name),
                 weight=spec.weight if spec.role == "quasi" else None,
                 loss=source.loss.columns.get(name),
             )

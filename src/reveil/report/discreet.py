@@ -123,6 +123,7 @@ def technique(spec: Column, dtype: pl.DataType | None, policy: Policy, *, intern
     lent = "dealt out anew within each group" if dealt else "as it is"
     fixed = {
         "identifier": "removed; remembered only as a keyed hash",
+        "household": "removed; rows of one household are published together, under a number drawn by lot",
         "drop": "removed",
         "sensitive": "published as it is",
         "insensitive": f"published {lent}; taken to tell nobody anything",

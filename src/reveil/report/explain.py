@@ -118,7 +118,7 @@ def overview() -> str:
     """All names by kind in a few lines; of the codes, which refusals print, only where they begin and end.
 
     >>> print(overview().splitlines()[-1])
-    codes: R101 to R904, as refusals print them
+    codes: R101 to R910, as refusals print them
     """
     names: dict[Kind, list[str]] = {}
     for name, entry in entries().items():

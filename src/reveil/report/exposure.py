@@ -77,15 +77,19 @@ def exposure(
     People who are shown as they are (two tables) are found as in the input, whatever the sizes of their groups.
     """
     known = frame.select(policy.named("quasi"))
+    if policy.owner is not None:  # people (or households) with several rows are counted, not rows
+        exact = SizeCounts.of(exact_sizes(_records(frame, known, policy.owner)))
+        shown = SizeCounts.of(np.fromiter(sizes, dtype=np.int64))
+        return exposure_by_size(exact, shown, exact.rows - shown.rows, policy)
     if policy.method.two_tables and not policy.method.boxed:
         after_sizes = exact_sizes(known.filter(pl.Series(plan.groups >= 0)))
     else:
         after_sizes = np.fromiter(sizes, dtype=np.int64)
     if people is None:
         return exposure_by_size(SizeCounts.of(exact_sizes(known)), SizeCounts.of(after_sizes), plan.withheld, policy)
-    exact, around = _with_population(known, people)
-    before = class_risk(exact, BOUND, population=around)
-    small = _small(SizeCounts.of(exact), SizeCounts.of(after_sizes), policy)
+    alike, around = _with_population(known, people)
+    before = class_risk(alike, BOUND, population=around)
+    small = _small(SizeCounts.of(alike), SizeCounts.of(after_sizes), policy)
     return Exposure(before, _published_risk(after_sizes, plan), small)
 
 
@@ -100,6 +104,12 @@ def _small(before: SizeCounts, after: SizeCounts, policy: Policy) -> tuple[Line,
         k = promised.k
         wanted[k] = f"{wanted.get(k, f'k = {k}')}, as promised"
     return tuple(Line(text, before.below(k), after.below(k)) for k, text in sorted(wanted.items()))
+
+
+def _records(frame: pl.DataFrame, known: pl.DataFrame, owner: str) -> pl.DataFrame:
+    """One row for each owner of rows: all that is known of them."""
+    rows = pl.DataFrame({"owner": frame[owner], "row": known.hash_rows()}).group_by("owner").agg(pl.col("row").sort())
+    return rows.select(pl.col("row").cast(pl.List(pl.String)).list.join(" "))
 
 
 def exact_sizes(known: pl.DataFrame) -> Sizes:

@@ -42,6 +42,10 @@ if TYPE_CHECKING:
     import jinja2
 
     from reveil.report.content import Content, ReportSource
+    from reveil.report.judgement import Origin
+
+
+MUCH = Fraction(1, 2)  # of a risk that is left: a bar that is no good news
 
 
 def write_reports(
@@ -57,20 +61,21 @@ def write_reports(
     history: History,
     *,
     losses: Mapping[int, float] | None = None,
+    values: Mapping[str, pl.DataFrame] | None = None,
+    origin: Origin | None = None,
 ) -> None:
     """Write everything that stays with the publisher.
 
-    `frame` is the prepared input, `table` what is published; `losses` are the mean losses of earlier releases by
-    number, for the trend. No seed is told: with the key of the home it would undo the shuffling.
+    `frame` is the prepared input, `table` what is published, with `values` where these are two tables; `losses` are
+    the mean losses of earlier releases by number, for the trend; `origin` names the input. No seed is told: with the
+    key of the home it would undo the shuffling.
     """
     from reveil.report.content import ReportSource
 
     write_json(private / "certificate.json", certificate.to_dict())
     write_json(private / "plan.json", {"loss": loss.to_dict(), **plan.to_dict()})
-    source = ReportSource(
-        frame, table, certificate, plan, loss, verification, policy, background, history, losses or {}, today()
-    )
-    write_pages(private, source)
+    seen = (frame, table, certificate, plan, loss, verification, policy, background, history)
+    write_pages(private, ReportSource(*seen, losses or {}, today(), values=values, origin=origin))
 
 
 def write_pages(private: Path, source: ReportSource) -> None:
@@ -162,7 +167,8 @@ def _risk_plot(content: Content) -> Any:
         ("Expected share of right links (marketer)", before.marketer, after.marketer),
     ]
     pairs = [
-        Pair(label, Bar("Before", float(a), _percent(a)), Bar("After", float(b), _percent(b))) for label, a, b in lines
+        Pair(label, Bar("Before", float(a), _percent(a)), Bar("After", float(b), _percent(b), b > MUCH))
+        for label, a, b in lines
     ]
     return before_after("Risk before and after", pairs)
 

@@ -67,7 +67,10 @@ def before_after(title: str, items: Sequence[Pair], *, maximum: float = 1.0) -> 
     for n, item in enumerate(items):
         y = 66 * n
         parts.append(_text("0", y + 13, item.label, "strong"))
-        for offset, bar, kind in ((20, item.before, "bar muted"), (38, item.after, "bar")):
+        for offset, bar, kind in (
+            (20, item.before, "bar muted"),
+            (38, item.after, "bar amber" if item.after.amber else "bar"),
+        ):
             parts.append(_text("0", y + offset + 11, bar.label, "small"))
             parts.append(_rect(14, y + offset + 3, 64, 8, "track"))
             parts.append(_rect(14, y + offset + 3, 64 * min(1.0, bar.value / maximum), 8, kind))

@@ -56,12 +56,23 @@ class Encoded:
     persons: NDArray[np.int64] | None = None  # number of each row's person in the history, in a series
     signatures: Codes | None = None  # rows x priors: which distribution is known beforehand, where priors are given
 
+    owners: NDArray[np.int64] | None = None  # number of each row's person or household, where they may have several
+    each: int = 1
+    """Rows of a person side by side: so often come the quasi-identifiers, and in `codes` the columns of each sensitive
+    one after another, where -1 is a value that the person has once more."""
+
     totals: tuple[NDArray[np.int64], ...] | None = None
     """Where this is a part of a table: by sensitive column, how often each code occurs in all of it."""
 
     @property
     def rows(self) -> int:
         return int(self.positions.shape[0])
+
+    def spread(self, number: int, rows: NDArray[Any] | None = None) -> NDArray[np.int64]:
+        """How many of these rows (all of them) have each value of a sensitive column."""
+        codes = self.codes[:, number * self.each : (number + 1) * self.each]
+        kept = (codes if rows is None else codes[rows]).ravel()
+        return np.bincount(kept[kept >= 0], minlength=len(self.sensitive[number].values)).astype(np.int64)
 
 
 def encode(
@@ -109,7 +120,13 @@ def encode(
         sensitive=tuple(sensitive),
         codes=np.column_stack(codes) if codes else np.empty((frame.height, 0), dtype=np.int32),
         population=None if population is None else np.ascontiguousarray(np.column_stack(others)),
+        owners=None if policy.owner is None else _numbers(frame[policy.owner]),
     )
+
+
+def _numbers(names: pl.Series) -> NDArray[np.int64]:
+    """A number for each different name, in each row that has it."""
+    return (names.cast(pl.String).rank("dense").cast(pl.Int64) - 1).to_numpy()
 
 
 def as_published(hierarchy: Hierarchy, method: MethodSection) -> Hierarchy:

@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 
 from reveil.base.errors import Fault, InputError, stop_if
+from reveil.base.words import some
 from reveil.policy.policy import Policy
 from reveil.table.doubts import without_index
 from reveil.table.many import unlike
@@ -43,6 +44,11 @@ class Parts:
     def declared(self) -> bool:
         """Whether the files say of their texts that they are texts."""
         return all(_columnar(file) for file in self.files)
+
+    @property
+    def origin(self) -> str:
+        """What the table came from, for whoever keeps it."""
+        return self.files[0].name if len(self.files) == 1 else f"{some(len(self.files), 'file')}"
 
     def __iter__(self) -> Iterator[pl.DataFrame]:
         """Blocks as they are read, without an accepted index; every block has the columns and types of the first."""

@@ -82,9 +82,13 @@ def prepare(
     used = [name for name, spec in policy.columns.items() if name in frame.columns and spec.role != "drop"]
     columns, more = as_kinds([frame[name] for name in used], policy, types or {}, declared)
     faults += more
+    many = isinstance(policy, Policy) and policy.people.rows == "many"
     for column in columns:
         spec = policy.columns[column.name]
-        faults += _identifier_faults(column, once) if spec.role == "identifier" else missing_faults(column, spec)
+        if spec.role in ("identifier", "household"):
+            faults += _owner_faults(column, spec.role, once and spec.role == "identifier" and not many)
+        else:
+            faults += missing_faults(column, spec)
         faults += _telling_faults(column) if policy.promises_series and spec.role == "insensitive" else []
     stop_if(faults)
     return in_bins(pl.DataFrame(columns), policy)
@@ -158,19 +162,20 @@ def _row_faults(frame: pl.DataFrame) -> list[Fault]:
     return [Fault("R212", "table", "has no rows", "check that the right file was given", 0)]
 
 
-def _identifier_faults(column: pl.Series, once: bool) -> list[Fault]:
+def _owner_faults(column: pl.Series, role: str, once: bool) -> list[Fault]:
     faults = []
     if column.null_count():
-        remedy = "fill the identifier in, or remove these rows"
+        remedy = f"fill the {role} in, or remove these rows"
         rows, places = column.null_count(), first_rows(column.is_null())
-        faults.append(Fault("R213", f"identifier {column.name!r}", "is missing", remedy, rows, places))
+        faults.append(Fault("R213", f"{role} {column.name!r}", "is missing", remedy, rows, places))
     known = column.drop_nulls()
     hashes = np.sort(known.hash().to_numpy())  # equal values have equal hashes, and hashes sort quickly
     if once and (hashes[1:] == hashes[:-1]).any() and known.n_unique() < known.len():
         again = column.is_duplicated() & column.is_not_null()
         message = f"{some(column.filter(again).n_unique(), 'person has', 'people have')} more than one row"
         remedy = (
-            "keep one row per person and release, for instance the latest; of a panel one period (--where year=1985)"
+            "keep one row per person and release, for instance the latest; of a panel one period (--where year=1985); "
+            'or publish all rows of a person as one (people.rows = "many", one release only)'
         )
         where = f"identifier {column.name!r}"
         faults.append(Fault("R214", where, message, remedy, int(again.sum()), first_rows(again)))

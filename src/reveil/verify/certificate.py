@@ -128,7 +128,9 @@ def certify(
 
 
 def _crowds(verification: Verification, policy: Policy) -> dict[str, int]:
-    """Of two tables: people beside the values, and how many of them look alike at least."""
+    """Where rows are not people: how many of these are shown; of two tables also how many look alike at least."""
+    if policy.bundled:
+        return {f"{policy.bundled} shown": sum(verification.sizes)}
     if not policy.method.two_tables:
         return {}
     least = {"smallest box": verification.boxes[0]} if verification.boxes and policy.method.boxed else {}
@@ -146,7 +148,7 @@ def assumptions(policy: Policy) -> list[str]:
     sentences = [
         f"Others may know these about a person, and nothing else about them: {known}.",
         "Worst case: it is known who is in the table, and in which group.",
-        "Each row is about one person, and no person has two rows.",
+        _rows_of(policy),
         "A missing value is a value of its own.",
     ]
     insensitive = policy.named("insensitive")
@@ -171,10 +173,25 @@ def assumptions(policy: Policy) -> list[str]:
     return sentences
 
 
+def _rows_of(policy: Policy) -> str:
+    """How rows and people go together."""
+    if not policy.bundled:
+        return "Each row is about one person, and no person has two rows."
+    return (
+        f"Rows of one of the {policy.bundled} are published as one, under a number drawn by lot. How many rows each of "
+        f"the {policy.bundled} has may be known, too. Somebody is linked to a value if any of their rows has it."
+    )
+
+
 def limits(policy: Policy, release: int | None, alone: int = 0) -> list[str]:
     """What the guarantees do not give; `alone` groups have one real row besides counterfeits."""
     sentences = ["Nothing here protects people against those who learn their values in another way."]
     model = policy.guarantee.model
+    if policy.bundled:
+        sentences.append(
+            f"Whoever knows a value of one of the {policy.bundled}, and in which row, may find their rows by it and "
+            f"read the others: rows that belong together are worth more to a reader, and to an attacker."
+        )
     if policy.method.boxed:
         sentences.append(
             "Boxes of people are cut anew in each release. Groups can be followed from release to release by their "

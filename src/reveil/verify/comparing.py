@@ -15,6 +15,7 @@ from reveil.base.words import agree, some
 from reveil.hierarchies.tree import Hierarchy
 from reveil.policy.policy import Policy
 from reveil.published.format import GROUP
+from reveil.verify.bundles import Bundles
 from reveil.verify.covering import Held, uncovered
 from reveil.verify.judges.contract import View
 from reveil.verify.judges.counts import beyond, count_values
@@ -40,6 +41,7 @@ class Truth:
     left_out: pl.DataFrame | None = None  # series: person, group (-1) and value of those who were there and not shown
     signatures: pl.DataFrame | None = None  # priors: group (>= 0) and, by prior, the signature of each person
     crowds: Crowds | None = None  # two tables, people in boxes
+    bundles: Bundles | None = None  # where somebody has several rows
     by_lot: bool = True  # the rule by which newcomers wait draws lots; that of the first releases with a rule did not
 
     def put_in(self) -> Mapping[str, pl.DataFrame]:

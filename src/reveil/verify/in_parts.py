@@ -154,8 +154,9 @@ def _compared(files: Files, truth: Truth) -> list[Check]:
 def part_of(cells: Matrix, parts: int) -> NDArray[np.int64]:
     """The part of each row: the same for the same cells.
 
-    >>> part_of(np.array([[1, 2], [3, 4], [1, 2]], dtype=np.int32), 7).tolist()[::2]
-    [6, 6]
+    >>> first, _, third = part_of(np.array([[1, 2], [3, 4], [1, 2]], dtype=np.int32), 7)
+    >>> bool(first == third and 0 <= first < 7)
+    True
     """
     mixed = np.zeros(len(cells), dtype=np.uint64)
     for column in cells.T:

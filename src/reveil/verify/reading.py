@@ -52,7 +52,8 @@ class Reading:
 
 
 def published_columns(policy: Policy) -> list[str]:
-    return [name for name, spec in policy.columns.items() if spec.role in ("quasi", "sensitive", "insensitive")]
+    names = [name for name, spec in policy.columns.items() if spec.published]
+    return names if policy.bundle is None else [policy.bundle, *names]
 
 
 def grouped(table: pl.DataFrame, policy: Policy) -> bool:

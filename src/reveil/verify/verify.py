@@ -24,6 +24,7 @@ from reveil.base.words import agree, some
 from reveil.history.history import History
 from reveil.policy.policy import Policy
 from reveil.published.format import COUNT, GROUP, PACKAGE
+from reveil.verify.bundles import bundle_findings, view_of_bundles
 from reveil.verify.changes import odd_changes
 from reveil.verify.comparing import Check, Truth, compare, covered
 from reveil.verify.judges.contract import Judge, Verdict, View
@@ -136,6 +137,8 @@ def check_reading(
 ) -> Verification:
     """Judge a release that has been read already."""
     table, findings = reading.table, list(checks)
+    if policy.bundled:
+        return _check_bundles(table, policy, history, truth, checks, bench)
     groups, view = _view(reading, policy, truth)
     findings.append(_uniform(table, view, policy) if view.people is None else _parted(view, policy))
     if reading.counterfeits is not None:
@@ -169,6 +172,29 @@ def check_reading(
         limits=tuple(limits),
         boxes=() if view.people is None else _box_sizes(view.quasi),
     )
+
+
+def _check_bundles(
+    table: pl.DataFrame,
+    policy: Policy,
+    history: History,
+    truth: Truth | None,
+    checks: Sequence[Check],
+    bench: Bench | None,
+) -> Verification:
+    """The same where somebody has several rows: classes are of people (or households), and not of rows."""
+    if policy.bundle not in table.columns:
+        finding = f"no column says which rows are of one of the {policy.bundled}"
+        return Verification((*checks, Check("rows together", False, finding)), (), table.height, 0, 0, ())
+    seated = bench or Bench.seat(policy)
+    view = view_of_bundles(table, policy)
+    said = None if truth is None else truth.bundles
+    findings = [*checks, *(Check(*one) for one in bundle_findings(table, said, policy, seated.known.hierarchies))]
+    findings += compare(table, view, truth) if truth is not None else []
+    verdicts = [verdict for judge in seated.judges for verdict in judge.judge(view, history)]
+    sizes = tuple(np.sort(view.owners()).tolist())
+    counts = (table.height, view.count, 0, sizes)
+    return Verification(tuple(findings), tuple(verdicts), *counts, labels=_labels(view.quasi))
 
 
 def _box_sizes(people: pl.DataFrame) -> tuple[int, ...]:

@@ -34,7 +34,7 @@ from reveil.published.format import (
     TUPLES,
     is_value_table,
 )
-from reveil.published.imprint import Imprint
+from reveil.published.imprint import RETRACTED, Imprint
 from reveil.table.cells import texts
 from reveil.write.recode import Recoded
 
@@ -75,10 +75,11 @@ def emit_package(resources: Sequence[Mapping[str, Any]], policy: Publication, fo
     write_json(folder / PACKAGE, package)
 
 
-def stamp(folder: Path, imprint: Imprint) -> None:
-    """Let the data package of a series say which release it is, and which one it follows."""
+def stamp(folder: Path, imprint: Imprint, retracted: Sequence[Mapping[str, Any]] = ()) -> None:
+    """Let the data package of a series say which release it is, which one it follows, and which nobody should use."""
     package = json.loads((folder / PACKAGE).read_bytes())
-    write_json(folder / PACKAGE, {**package, **imprint.to_dict()})
+    more = {RETRACTED: [dict(one) for one in retracted]} if retracted else {}
+    write_json(folder / PACKAGE, {**package, **imprint.to_dict(), **more})
 
 
 def count_counterfeits(plan: Plan) -> pl.DataFrame:

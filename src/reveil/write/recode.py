@@ -62,6 +62,9 @@ def recode(
     labels = group_labels(encoded, plan, policy)
     shown = [pl.Series(GROUP, np.arange(plan.count))] if group_column else []
     parts = []
+    if policy.bundle is not None and plan.bundles is not None:
+        names = pl.DataFrame({policy.bundle: np.arange(int(plan.bundles.max(initial=0)) + 1, dtype=np.int64)})
+        parts.append(ColumnBlock(names, plan.bundles[kept][shuffled]))
     for name, spec in policy.columns.items():
         if spec.role == "quasi":
             shown.append(labels[name].alias(name))

@@ -10,8 +10,10 @@ from reveil.history.memory import signatures_of
 from reveil.plan.plan import Plan
 from reveil.policy.policy import Policy
 from reveil.table.encode import Encoded
+from reveil.verify.bundles import Bundles
 from reveil.verify.comparing import Crowds, Truth
 from reveil.verify.covering import Held
+from reveil.write.recode import group_labels
 
 Rows = slice | NDArray[np.int64]
 
@@ -37,7 +39,23 @@ def truth_of(
         }
     crowds = None if boxes is None or plan.people is None else Crowds(boxes, plan.people[plan.groups >= 0])
     signatures = signatures_of(encoded, plan, policy)
-    return Truth(encoded.rows, plan.withheld, values, members, quasi, left_out, signatures, crowds)
+    bundles = None if plan.bundles is None else _bundles(frame, encoded, plan, policy)
+    return Truth(encoded.rows, plan.withheld, values, members, quasi, left_out, signatures, crowds, bundles)
+
+
+def _bundles(frame: pl.DataFrame, encoded: Encoded, plan: Plan, policy: Policy) -> Bundles:
+    """Whose the rows that are shown are, and what they say."""
+    assert encoded.owners is not None and plan.bundles is not None
+    rows = np.flatnonzero(plan.groups >= 0)
+    shown = frame[rows]
+    labels = group_labels(encoded, plan, policy)
+    quasi = {
+        tree.name: Held(shown[tree.name], tree.leaves, encoded.positions[rows, number])
+        for number, tree in enumerate(encoded.quasi)
+    }
+    cells = pl.DataFrame([column.alias(name) for name, column in labels.items()])
+    values = shown.select(*policy.named("sensitive"), *policy.named("insensitive"))
+    return Bundles(encoded.owners[rows], plan.bundles[rows], plan.groups[rows], cells, quasi, values)
 
 
 def _of_rows(frame: pl.DataFrame, encoded: Encoded, plan: Plan, policy: Policy, rows: Rows) -> pl.DataFrame:

@@ -29,9 +29,7 @@ def tests(encoded: Encoded, policy: Policy, published: NDArray[Any] | None = Non
     """
     if encoded.totals is not None:
         return tests_of(encoded, policy, encoded.totals)
-    codes = encoded.codes if published is None else encoded.codes[published]
-    columns = enumerate(encoded.sensitive)
-    return tests_of(encoded, policy, [np.bincount(codes[:, n], minlength=len(c.values)) for n, c in columns])
+    return tests_of(encoded, policy, [encoded.spread(n, published) for n in range(len(encoded.sensitive))])
 
 
 def tests_of(encoded: Encoded, policy: Policy, totals: Sequence[NDArray[Any]]) -> Tests:
@@ -41,14 +39,16 @@ def tests_of(encoded: Encoded, policy: Policy, totals: Sequence[NDArray[Any]]) -
     for number, column in enumerate(encoded.sensitive):
         total = totals[number].astype(np.int64)
         for condition, parameters in asked:
-            whole = _original(encoded, number) if parameters.of_original else total
-            all_tests += [(len(encoded.quasi) + number, test) for test in condition.tests(parameters, column, whole)]
+            whole = encoded.spread(number) if parameters.of_original else total
+            place = len(encoded.quasi) + number * encoded.each
+            all_tests += [(place, test) for test in condition.tests(parameters, column, whole)]
     every = [test for _, test in all_tests]
     return Tests(
         least=min(LARGEST, max([1, *(condition.least(parameters) for condition, parameters in asked)])),
         most=presence.bounds(policy.guarantee.find(Presence)),
         kind=_ints(test.kind for test in every),
         column=_ints(place for place, _ in all_tests),
+        each=encoded.each,
         a=_ints(test.threshold.numerator for test in every),
         b=_ints(test.threshold.denominator for test in every),
         l=_ints(min(LARGEST, test.l) for test in every),
@@ -65,11 +65,6 @@ def tests_of(encoded: Encoded, policy: Policy, totals: Sequence[NDArray[Any]]) -
         node_height=_join(heights(test.tree) for test in every if test.tree is not None),
         leaf_node=_join(_zeros(test) if test.tree is None else test.tree.leaf_node for test in every),
     )
-
-
-def _original(encoded: Encoded, number: int) -> I64:
-    """How often each code of a sensitive column is in the table as it was put in."""
-    return np.bincount(encoded.codes[:, number], minlength=len(encoded.sensitive[number].values)).astype(np.int64)
 
 
 def heights(tree: Hierarchy) -> I64:

@@ -23,8 +23,7 @@ def faults(encoded: Encoded, policy: Policy) -> list[Fault]:
     asked = conditions_of(policy.guarantee)
     reasons = [fault for condition, parameters in asked for fault in condition.table_faults(parameters, encoded)]
     for number, column in enumerate(encoded.sensitive):
-        counts = np.bincount(encoded.codes[:, number], minlength=len(column.values))
-        seen = Spread(column, counts, encoded.rows, policy.method.infeasible == "withhold")
+        seen = Spread(column, encoded.spread(number), encoded.rows, policy.method.infeasible == "withhold")
         reasons += [fault for condition, parameters in asked for fault in condition.column_faults(parameters, seen)]
     if not reasons:
         message = "the whole table as one group does not satisfy all conditions together"

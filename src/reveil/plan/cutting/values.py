@@ -29,7 +29,8 @@ class Tests(NamedTuple):
     least: int  # rows
     most: tuple[int, int, int, int]  # presence: rows/people >= [0]/[1] and <= [2]/[3]; [1] = 0 when not asked for
     kind: I64
-    column: I64  # of the row matrix
+    column: I64  # of the row matrix, the first of `each` that hold the values of one person
+    each: int
     a: I64  # threshold a/b, or l
     b: I64
     l: I64  # noqa: E741
@@ -81,6 +82,8 @@ def count_values(tests: Tests, test: int, rows: Rows, order: Order, s: int, t: i
     column = tests.column[test]
     touched = 0
     kind = tests.kind[test]
+    if tests.each > 1:
+        return count_bundles(tests, test, rows, order, s, t, count, work)
     enough = tests.l[test] if kind == DISTINCT else t - s + 1
     for i in range(s, t):
         if order[i] < 0:
@@ -96,11 +99,27 @@ def count_values(tests: Tests, test: int, rows: Rows, order: Order, s: int, t: i
 
 
 @bare_kernel
+def count_bundles(tests: Tests, test: int, rows: Rows, order: Order, s: int, t: int, count: I64, work: I64) -> int:
+    """The same where each of s..t has several values: each value is counted once for everybody who has it."""
+    touched = 0
+    for i in range(s, t):
+        for c in range(tests.column[test], tests.column[test] + tests.each):
+            code = rows[i, c]
+            if order[i] < 0 or code < 0:
+                continue
+            if count[code] == 0:
+                work[touched] = code
+                touched += 1
+            count[code] += 1
+    return touched
+
+
+@bare_kernel
 def decide(tests: Tests, test: int, count: I64, work: I64, touched: int, size: int) -> bool:
     """Whether counts of the `touched` codes in `work` pass the test. The counts are zero afterwards."""
     kind, good = tests.kind[test], True
     if kind == DISTINCT:
-        good = touched >= tests.l[test]
+        good = touched >= tests.l[test] if tests.each == 1 else uncovered(tests, test, count, work, touched, size)
     elif kind == FREQUENCY:
         for j in range(touched):
             good = good and count[work[j]] * tests.b[test] <= tests.a[test] * size
@@ -126,6 +145,19 @@ def decide(tests: Tests, test: int, count: I64, work: I64, touched: int, size: i
     for j in range(touched):
         count[work[j]] = 0
     return good
+
+
+@bare_kernel
+def uncovered(tests: Tests, test: int, count: I64, work: I64, touched: int, size: int) -> bool:
+    """Whether the l - 1 most frequent values together are linked to fewer than all `size` people.
+
+    Then no l - 1 values are such that everybody has one of them. With one value for each, these are l different values.
+    """
+    sort_by(work, touched, count, ZERO)
+    linked = 0
+    for j in range(max(0, touched - tests.l[test] + 1), touched):
+        linked += count[work[j]]
+    return linked < size
 
 
 @bare_kernel

@@ -50,7 +50,7 @@ from reveil.verify.judges.counts import (
     wide,
     written,
 )
-from reveil.verify.judges.single import empty, example, share_of_classes, verdict
+from reveil.verify.judges.verdicts import empty, example, share_of_classes, verdict
 
 Distance = Literal["equal", "ordered", "hierarchical"]
 Ratios = tuple[Whole, Whole]  # numerator and denominator for each class

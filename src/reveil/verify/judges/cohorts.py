@@ -30,8 +30,8 @@ from reveil.verify.judges.cohort_bounds import promised_guess
 from reveil.verify.judges.contract import Background, Judge, Verdict, View
 from reveil.verify.judges.counts import exceeds, listed, written
 from reveil.verify.judges.lineage import lineage, worst_guess
-from reveil.verify.judges.single import empty
 from reveil.verify.judges.trail import Trail, trail
+from reveil.verify.judges.verdicts import empty
 
 Flags = NDArray[np.bool_]
 Protects = Callable[[object], bool]

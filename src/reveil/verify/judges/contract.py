@@ -32,6 +32,9 @@ class View:
     members: pl.DataFrame | None = None  # series only, worst case: who is known to be where (person, class)
     signatures: pl.DataFrame | None = None  # where priors are given: class and, by prior, the signature of each person
     people: NDArray[np.int64] | None = None  # two tables: the class of each row of `quasi`; rows above are values then
+    bundles: NDArray[np.int64] | None = None
+    """Where somebody has several rows: whose each row is, from 0. A class is then one of whole bundles of rows, which
+    show the same cells row by row."""
     totals: Mapping[str, pl.DataFrame] | None = None
     """Where this is a part of a release: by sensitive column, value and rows of all of it."""
     original: Mapping[str, pl.DataFrame] = field(default_factory=dict)  # by column, if told: value, rows put in
@@ -43,6 +46,13 @@ class View:
 
     def sizes(self) -> NDArray[np.int64]:
         return np.bincount(self.classes, minlength=self.count)
+
+    def owners(self) -> NDArray[np.int64]:
+        """How many people (or households) each class has; rows, where everybody has one."""
+        if self.bundles is None:
+            return self.sizes()
+        _, first = np.unique(self.bundles, return_index=True)
+        return np.bincount(self.classes[first], minlength=self.count)
 
 
 @dataclass(frozen=True)

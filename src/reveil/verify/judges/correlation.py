@@ -27,8 +27,8 @@ from reveil.policy.policy import Policy
 from reveil.verify.judges.cohorts import Protects, closed, components, excepted, refills, unknown_members, without_bound
 from reveil.verify.judges.contract import Background, Judge, Verdict, View
 from reveil.verify.judges.invariance import changed, uneven
-from reveil.verify.judges.single import empty
 from reveil.verify.judges.trail import Trail, trail
+from reveil.verify.judges.verdicts import empty
 
 Flags = NDArray[np.bool_]
 Closure = Literal["transitive", "pairwise"]

@@ -20,7 +20,7 @@ from reveil.policy.policy import Policy
 from reveil.verify.judges.contract import Background, Judge, Verdict, View
 from reveil.verify.judges.counts import Counts, Whole, count_values, largest_ratio, top, wide, written
 from reveil.verify.judges.likeness import FAR, within_logarithm
-from reveil.verify.judges.single import empty, example, share_of_classes, verdict
+from reveil.verify.judges.verdicts import empty, example, share_of_classes, verdict
 
 
 @dataclass

@@ -28,8 +28,8 @@ from reveil.policy.policy import Policy
 from reveil.verify.judges.cohorts import unknown_members
 from reveil.verify.judges.contract import Background, Judge, Verdict, View
 from reveil.verify.judges.counts import written
-from reveil.verify.judges.single import empty
 from reveil.verify.judges.trail import Trail, trail
+from reveil.verify.judges.verdicts import empty
 
 Flags = NDArray[np.bool_]
 ADVERSARY = (

@@ -26,7 +26,7 @@ from reveil.history.history import History
 from reveil.policy.policy import Policy
 from reveil.verify.judges.contract import Background, Judge, Verdict, View
 from reveil.verify.judges.counts import count_values, written
-from reveil.verify.judges.single import empty
+from reveil.verify.judges.verdicts import empty
 
 Floats = NDArray[np.float64]
 _Held = dict[int, tuple[NDArray[Any], NDArray[Any]]]  # release -> groups that have a value, and in how many rows

@@ -18,8 +18,8 @@ from reveil.history.history import History
 from reveil.policy.policy import Policy
 from reveil.verify.judges.cohorts import CompromiseSafetyJudge, unknown_members
 from reveil.verify.judges.contract import Background, Judge, Verdict, View
-from reveil.verify.judges.single import empty
 from reveil.verify.judges.trail import Trail, trail
+from reveil.verify.judges.verdicts import empty
 
 Flags = NDArray[np.bool_]
 ADVERSARY = (

@@ -56,8 +56,8 @@ from reveil.verify.judges.cohorts import (
 )
 from reveil.verify.judges.contract import Background, Judge, Verdict, View
 from reveil.verify.judges.counts import exceeds
-from reveil.verify.judges.single import empty
 from reveil.verify.judges.trail import trail
+from reveil.verify.judges.verdicts import empty
 
 ADVERSARY = (
     "knows who is in which group of every release, all published values and counterfeit counts, the chances with "

@@ -19,7 +19,7 @@ from reveil.history.history import History
 from reveil.policy.policy import Policy
 from reveil.verify.judges.contract import Background, Judge, Verdict, View
 from reveil.verify.judges.counts import Counts, Whole, count_values, exceeds, largest_ratio, top, wide, written
-from reveil.verify.judges.single import empty, example, share_of_classes, verdict
+from reveil.verify.judges.verdicts import empty, example, share_of_classes, verdict
 
 FAR = 1e-9  # relative distance from a tie beyond which floats decide; theirs is wrong by less than 1e-14
 

@@ -25,7 +25,7 @@ from reveil.policy.column import Column
 from reveil.policy.policy import Policy
 from reveil.verify.judges.contract import Background, Judge, Verdict, View
 from reveil.verify.judges.counts import LIMIT, Counts, Whole, count_values, exceeds, largest_ratio, listed, written
-from reveil.verify.judges.single import empty, example, share_of_classes, verdict
+from reveil.verify.judges.verdicts import empty, example, share_of_classes, verdict
 
 Proximity = Literal["absolute", "relative"]
 

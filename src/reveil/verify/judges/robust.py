@@ -30,7 +30,7 @@ from reveil.published.notation import Cell, parse_cell, parse_column
 from reveil.verify.judges import posterior
 from reveil.verify.judges.contract import Background, Judge, Verdict, View
 from reveil.verify.judges.counts import Counts, count_values, exceeds, written
-from reveil.verify.judges.single import empty, share_of_classes
+from reveil.verify.judges.verdicts import empty, share_of_classes
 
 WARNING = (
     "Warning: the Delta condition is the paper's, and it does not bound this chance when the other people's values "

@@ -8,7 +8,6 @@ Thresholds are compared in whole numbers; no float decides.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -24,8 +23,10 @@ from reveil.guarantees.k_anonymity import KAnonymity
 from reveil.guarantees.l_diversity import LDiversity
 from reveil.history.history import History
 from reveil.policy.policy import Policy
+from reveil.verify.judges.bundles import BundlesJudge, CoveringJudge, LinkedJudge
 from reveil.verify.judges.contract import Background, Judge, Verdict, View
 from reveil.verify.judges.counts import Counts, count_values, exceeds, largest_ratio, written
+from reveil.verify.judges.verdicts import empty, example, share_of_classes, verdict
 
 Diversity = Literal["distinct", "entropy", "recursive"]
 
@@ -320,59 +321,21 @@ def _entropy_at_least(c: tuple[int, ...], l: Fraction) -> bool:  # noqa: E741 - 
     return bool((n * l.denominator) ** n >= l.numerator**n * math.prod(count**count for count in c))
 
 
-def share_of_classes(bad: NDArray[np.bool_], one: str = "has", many: str = "have") -> str:
-    """`1 of 2 classes has`, `3 of 10 classes have`."""
-    count = int(bad.sum())
-    return f"{count:,} of {some(len(bad), 'class', 'classes')} {one if count == 1 else many}"
-
-
-def example(counts: Counts, place: int) -> dict[str, Any]:
-    """The worst class, as small JSON values."""
-    return {"class": int(counts.classes[place]), "class_rows": int(counts.sizes[place])}
-
-
-def verdict(
-    name: str,
-    statement: str,
-    plain: str,
-    bad: NDArray[np.bool_],
-    sizes: NDArray[Any],
-    *,
-    worst: Fraction | float,
-    bound: Fraction | int,
-    details: Mapping[str, Any],
-) -> Verdict:
-    """A verdict that counts its violations; it holds when there are none."""
-    return Verdict(
-        guarantee=name,
-        statement=statement,
-        plain=plain,
-        holds=not bad.any(),
-        worst=worst,
-        bound=bound,
-        violating_classes=int(bad.sum()),
-        violating_rows=int(sizes[bad].sum()),
-        details=details,
-    )
-
-
-def empty(name: str, bound: Fraction | int | None, details: Mapping[str, Any]) -> Verdict:
-    """The verdict on a release without rows: nothing is published, so nothing is broken."""
-    nothing = "the release has no rows"
-    return Verdict(
-        name, nothing, "Nothing is published, so there is nothing to check.", True, None, bound, 0, 0, details
-    )
-
-
 def build_k(asked: KAnonymity, policy: Policy, background: Background) -> list[Judge]:
+    if policy.bundled:
+        return [BundlesJudge(asked.k, policy.bundled)]
     if policy.method.boxed:
         return [BoxJudge(asked.k)]
     return [KAnonymityJudge(asked.k, parted=policy.method.two_tables)]
 
 
 def build_l(asked: LDiversity, policy: Policy, background: Background) -> list[Judge]:
+    if policy.bundled:
+        return [CoveringJudge(int(asked.l), name, policy.bundled) for name in policy.named("sensitive")]
     return [LDiversityJudge(asked.l, name, asked.diversity, asked.c) for name in policy.named("sensitive")]
 
 
 def build_alpha(asked: AlphaK, policy: Policy, background: Background) -> list[Judge]:
+    if policy.bundled:
+        return [LinkedJudge(asked.alpha, name, policy.bundled) for name in policy.named("sensitive")]
     return [AlphaKJudge(asked.alpha, name) for name in policy.named("sensitive")]
