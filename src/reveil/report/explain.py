@@ -117,7 +117,7 @@ def _alone(name: str) -> Explanation | None:
 def overview() -> str:
     """All names by kind in a few lines; of the codes, which refusals print, only where they begin and end.
 
-    >>> print(overview().splitlines()[-1])
+    >>> print(overview().splitlines()[-1])  # doctest: +ELLIPSIS
     codes: R101 to R..., as refusals print them
     """
     names: dict[Kind, list[str]] = {}
