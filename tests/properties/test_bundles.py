@@ -23,7 +23,7 @@ from reveil.measure.compare import compare
 from reveil.plan.bundles import levelled
 from reveil.verify.judges.bundles import BundlesJudge, CoveringJudge, LinkedJudge, covering
 from reveil.verify.judges.contract import View
-from support import put_right
+from support import cli, put_right
 
 CASES = 250 if os.environ.get("REVEIL_EXPLORE") else 40
 PROMISES: list[dict[str, Any]] = [
@@ -220,6 +220,20 @@ def test_what_has_no_meaning_is_refused(changes: dict[str, Any], words: str) -> 
     with pytest.raises(InputError, match="R201") as refused:
         reveil.load_policy(policy)
     assert words in str(refused.value)
+
+
+def test_the_command_counts_people(tmp_path: Path) -> None:
+    PANEL.write_csv(tmp_path / "panel.csv")
+    (tmp_path / "p.toml").write_text(
+        '[columns]\nwho = "identifier"\nhome = "drop"\nage = "quasi"\nsex = "quasi"\nill = "sensitive"\n'
+        '[guarantee]\nk = 2\n[people]\nrows = "many"\n'
+    )
+    asked = ("anonymize", str(tmp_path / "panel.csv"), "--policy", str(tmp_path / "p.toml"))
+    code, out, err = cli(*asked, "--out", str(tmp_path / "out"))
+    assert code == 0, err
+    assert "8 rows of 4 people in 2 groups (2 to 2 people each)" in out
+    code, out, err = cli("verify", str(tmp_path / "out"), "--policy", str(tmp_path / "p.toml"))
+    assert code == 0 and "every class has the rows of at least 2 people" in out, err
 
 
 def test_blocks_and_audit_refuse_by_name(tmp_path: Path) -> None:

@@ -184,8 +184,11 @@ def counts_line(counts: Mapping[str, int]) -> str:
             f"({counts['smallest group']:,} to {counts['largest group']:,} each), "
             f"{counts['withheld rows']:,} withheld, {counts['counterfeit rows']:,} counterfeit"
         )
+    bundled = next((who for who in ("people", "households") if f"published {who}" in counts), None)
+    of_whom = "" if bundled is None else f" of {counts[f'published {bundled}']:,} {bundled}"
+    sizes = f"{counts['largest group']:,} {bundled}" if bundled else some(counts["largest group"], "row")
     return (
-        f"{some(counts['published rows'], 'row')} in {some(counts['groups'], 'group')} "
-        f"({counts['smallest group']:,} to {some(counts['largest group'], 'row')} each), "
+        f"{some(counts['published rows'], 'row')}{of_whom} in {some(counts['groups'], 'group')} "
+        f"({counts['smallest group']:,} to {sizes} each), "
         f"{counts['withheld rows']:,} withheld, {counts['counterfeit rows']:,} counterfeit"
     )

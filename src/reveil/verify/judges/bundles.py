@@ -98,11 +98,13 @@ class CoveringJudge:
             f"{share_of_classes(bad)} fewer than {self.l} values of {self.column!r} such that all its {self.people} "
             f"have one of them; the poorest has {poorest}"
             if bad.any()
-            else f"no class has {self.l - 1} values of {self.column!r} of which each of its {self.people} has one"
+            else f"no class has {some(self.l - 1, 'value')} of {self.column!r} of which each of its {self.people} has one"
         )
         plain = (
             f"A group has {what}: whoever rules out the others is certain."
             if bad.any()
+            else f"In no group do all {self.people} have one value of {self.column!r} in common."
+            if self.l == 2
             else f"Whoever rules out {some(self.l - 2, 'value')} of {self.column!r} is still certain of nobody's."
         )
         seen = details | {"class": int(least.argmin())}
