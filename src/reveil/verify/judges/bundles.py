@@ -98,7 +98,7 @@ class CoveringJudge:
             f"{share_of_classes(bad)} fewer than {self.l} values of {self.column!r} such that all its {self.people} "
             f"have one of them; the poorest has {poorest}"
             if bad.any()
-            else f"no class has {some(self.l - 1, 'value')} of {self.column!r} of which each of its {self.people} has one"
+            else f"no class has {some(self.l - 1, 'value')} of {self.column!r} of which all its {self.people} have one"
         )
         plain = (
             f"A group has {what}: whoever rules out the others is certain."
