@@ -123,14 +123,15 @@ PERMITS = {
     **dict.fromkeys(("GET /static/console.css", "GET /static/console.js"), ANYBODY),
     **dict.fromkeys(("GET /", "GET /jobs", "GET /explain/{name}", "POST /leave", "GET /openapi.json"), SIGNED_IN),
     **dict.fromkeys(("GET /api/v1/health", "GET /api/v1/me", "GET /api/v1/explain/{name}"), SIGNED_IN),
-    **dict.fromkeys(("GET /api/v1/series", "GET /api/v1/jobs"), SIGNED_IN),
+    **dict.fromkeys(("GET /api/v1/series", "GET /api/v1/jobs", "GET /api/v1/tokens"), SIGNED_IN),
+    **dict.fromkeys(("POST /api/v1/tokens", "DELETE /api/v1/tokens/{token}"), SIGNED_IN),
     "GET /log": "log",
     **dict.fromkeys(("GET /people", "POST /people", "POST /people/link", "POST /people/grant"), "admin"),
     "POST /series/{key}/four-eyes": "admin",
     **dict.fromkeys(("GET /new", "POST /new", "PUT /api/v1/uploads/{name}"), "steward"),
     **dict.fromkeys(("GET /jobs/{token}", "GET /jobs/{token}/status", "GET /jobs/{token}/events"), OWN),
     **dict.fromkeys(("POST /jobs/{token}/cancel", "GET /jobs/{token}/report.html", "GET /api/v1/jobs/{token}"), OWN),
-    "DELETE /api/v1/jobs/{token}": OWN,
+    **dict.fromkeys(("DELETE /api/v1/jobs/{token}", "GET /api/v1/jobs/{token}/events"), OWN),
     **{
         f"{verb} /drafts/{{token}}/{step}": OWN
         for verb in ("GET", "POST")
@@ -146,6 +147,8 @@ PERMITS = {
     **dict.fromkeys(("POST /series/{key}/propose/{upload}", "POST /api/v1/series/{key}/proposals"), "steward"),
     "POST /series/{key}/releases/{number}/hand-over": "steward",
     "POST /series/{key}/releases/{number}/discard": "steward",
+    "GET /series/{key}/years": "data",
+    **dict.fromkeys(("POST /series/{key}/years/correct", "POST /series/{key}/years/{act}"), "steward"),
     **dict.fromkeys(("GET /series/{key}/audit", "POST /series/{key}/audit"), "audit"),
     "GET /series/{key}/proposals/{token}": "data",
     "GET /series/{key}/proposals/{token}/{which}.html": "data",
@@ -207,7 +210,7 @@ def test_who_may_what(office: tuple[Place, str, str], role: str, tmp_path: Path)
         client.get(f"/enter?key={door.link('visitor')}")
         for route, permit in PERMITS.items():
             for key, token in (("own", own), ("other", other)):
-                if route in ("POST /leave", "GET /jobs/{token}/events") or permit == ANYBODY:
+                if route == "POST /leave" or route.endswith("/events") or permit == ANYBODY:
                     continue
                 verb, path = route.split(" ")
                 kind = draft if "/drafts/" in path else job if "/jobs/" in path else token

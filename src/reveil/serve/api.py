@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
+from urllib.parse import urlencode
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse, Response
 from starlette.concurrency import run_in_threadpool
 
 from reveil.base.errors import Fault, InputError, ReveilError
 from reveil.base.version import __version__
 from reveil.report.explain import explain
-from reveil.serve.common import own_job, own_jobs
-from reveil.serve.place import now, write_atomically
+from reveil.serve.common import following, own_job, own_jobs
+from reveil.serve.place import now, unknown, write_atomically
 from reveil.serve.publishing import ask_to_propose, state_of
 from reveil.serve.security import HEADERS, same
 from reveil.serve.state import SeriesState, find_proposal, find_release, ledger_of
@@ -38,10 +39,16 @@ def problem(error: ReveilError, status: int) -> Response:
 def changing(request: Request, permit: str, key: str = "") -> str:
     """Who asks for a change, with the token of their session in a header."""
     who = insist(request, permit, key)
+    _insist_on_token(request)
+    return who
+
+
+def _insist_on_token(request: Request) -> None:
+    if request.scope["console"].by_token:  # no browser sends that by itself
+        return
     if not same(request.headers.get("x-reveil-token", ""), request.scope["console"].form_token):
         message = "the header X-Reveil-Token is missing, or not that of this session"
         raise InputError(Fault("R847", "request", message, "send the token that GET /api/v1/me gives"))
-    return who
 
 
 def described(found: SeriesState) -> dict[str, Any]:
@@ -80,11 +87,60 @@ def explained(request: Request, name: str) -> dict[str, Any]:
     return explain(name).to_dict()
 
 
+Limit = Annotated[int, Query(ge=1, le=500)]
+
+
+def _say_next(response: Response, path: str, after: str, limit: int) -> None:
+    """Where the list goes on (RFC 8288). It is named by its last entry, so that nothing is skipped or told twice."""
+    response.headers["Link"] = f'</api/v1/{path}?{urlencode({"after": after, "limit": limit})}>; rel="next"'
+
+
 @router.get("/series")
-def all_series(request: Request) -> list[dict[str, Any]]:
-    """Every series with its releases and proposals."""
+def all_series(request: Request, response: Response, after: str = "", limit: Limit = 100) -> list[dict[str, Any]]:
+    """Series with their releases and proposals, by key; `Link` says where the list goes on."""
     visitor = request.scope["console"]
-    return [described(state_of(request, key)) for key in request.app.state.place.series() if "see" in visitor.may(key)]
+    keys = [key for key in request.app.state.place.series() if key > after and "see" in visitor.may(key)]
+    if len(keys) > limit:
+        _say_next(response, "series", keys[limit - 1], limit)
+    return [described(state_of(request, key)) for key in keys[:limit]]
+
+
+# --- tokens ------------------------------------------------------------------------------------------------
+
+
+def _person(request: Request) -> str:
+    """Who asks for a change, in a session: no token makes or ends another."""
+    visitor = request.scope["console"]
+    if visitor.by_token:
+        raise InputError(Fault("R845", "token", "makes and ends no tokens", "do it in a session"))
+    _insist_on_token(request)
+    return str(visitor.who)
+
+
+@router.get("/tokens")
+def tokens(request: Request) -> list[dict[str, Any]]:
+    """The visitor's own tokens, without their secrets."""
+    return list(request.app.state.kept.tokens(request.scope["console"].who))
+
+
+@router.post("/tokens", status_code=201)
+def make_token(request: Request, name: str, scopes: str, days: int = 30) -> dict[str, Any]:
+    """A token for programs; its secret is in this answer and nowhere else. No token signs."""
+    who = _person(request)
+    wanted = [scope for scope in scopes.split(",") if scope]
+    secret, about = request.app.state.kept.make_token(who, name, wanted, days)
+    request.app.state.log.note(who, "made a token", about["id"], scopes=about["scopes"], days=days)
+    return {**about, "token": secret}
+
+
+@router.delete("/tokens/{token}", status_code=204)
+def end_token(request: Request, token: str) -> Response:
+    """End one of the visitor's own tokens."""
+    who = _person(request)
+    if not request.app.state.kept.end_token(who, token):
+        raise unknown("token", token)
+    request.app.state.log.note(who, "ended a token", token)
+    return Response(status_code=204)
 
 
 @router.get("/series/{key}")
@@ -159,9 +215,23 @@ def decide(request: Request, response: Response, key: str, token: str, act: str,
 
 
 @router.get("/jobs")
-def jobs(request: Request) -> list[dict[str, Any]]:
-    """All jobs, the newest first, without their results."""
-    return own_jobs(request)
+def jobs(request: Request, response: Response, after: str = "", limit: Limit = 100) -> list[dict[str, Any]]:
+    """Jobs, the newest first, without their results; `Link` says where the list goes on."""
+    listed = own_jobs(request)
+    places = [place for place, job in enumerate(listed) if job["id"] == after]
+    if after and not places:
+        raise unknown("job", after)
+    rest = listed[places[0] + 1 :] if places else listed
+    if len(rest) > limit:
+        _say_next(response, "jobs", rest[limit - 1]["id"], limit)
+    return rest[:limit]
+
+
+@router.get("/jobs/{token}/events")
+def events(request: Request, token: str) -> Response:
+    """How far a job is, as server-sent events until it is over; `Last-Event-ID` resumes."""
+    own_job(request, token)
+    return following(request, request.app.state.queue, token)
 
 
 @router.get("/jobs/{token}")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 from collections.abc import AsyncIterator
 from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.concurrency import run_in_threadpool
 
 from reveil.base.doubts import DOUBTS
 from reveil.base.errors import InputError
@@ -151,16 +153,22 @@ async def events(request: Request, token: str) -> Response:
     """How far a job is, told whenever it changes, until it is over."""
     queue: Queue = request.app.state.queue
     own_job(request, token)
+    return following(request, queue, token)
+
+
+def following(request: Request, queue: Queue, token: str) -> Response:
+    """Events of a job. Each tells all that is known, and its id is that of what it tells: `Last-Event-ID` resumes."""
     return StreamingResponse(_following(request, queue, token), media_type="text/event-stream", headers=HEADERS)
 
 
 async def _following(request: Request, queue: Queue, token: str) -> AsyncIterator[str]:
-    last, number = "", 0
+    last = request.headers.get("last-event-id", "")
     while not await request.is_disconnected():
-        now = told(queue.job(token))
-        if (text := json.dumps(now)) != last:
-            last, number = text, number + 1
-            yield f"id: {number}\ndata: {text}\n\n"
+        now = told(await run_in_threadpool(queue.job, token))
+        text = json.dumps(now)
+        if (name := hashlib.sha256(text.encode()).hexdigest()[:16]) != last:
+            last = name
+            yield f"id: {name}\ndata: {text}\n\n"
         if now["over"]:
             return
         await asyncio.sleep(TELL_EVERY)

@@ -24,7 +24,7 @@ from reveil.serve.place import Place, now, read, write_atomically
 OVER = ("succeeded", "failed", "cancelled", "lost")
 AT_ONCE = 2
 PATIENCE = 5.0  # seconds between asking a process to end and ending it
-FINAL = ("accept", "hand-over", "discard")  # jobs that record: they are short, and not to be stopped
+FINAL = ("accept", "hand-over", "discard", "correct")  # jobs that record: they are short, and not to be stopped
 LOST = Fault(
     "R843", "job", "its process is gone, and it had not said that it was done", "look at it, and start it again"
 )

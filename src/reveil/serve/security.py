@@ -7,8 +7,10 @@ import hmac
 import secrets
 import time
 from dataclasses import dataclass, field
+from typing import Protocol
 
 LINK_SECONDS = 15 * 60
+TOUCH_SECONDS = 60  # how exactly it is kept when somebody was last here
 IDLE_SECONDS, LONGEST_SECONDS = 12 * 3600, 24 * 3600
 COOKIE, SECURE_COOKIE = "reveil_session", "__Host-reveil"  # behind a proxy with TLS, the second
 POLICY = (
@@ -38,12 +40,22 @@ class Session:
     seen: float
 
 
+class Sessions(Protocol):
+    """Where sessions are kept when the console ends."""
+
+    def begin(self, secret: str, session: Session) -> None: ...
+    def session(self, secret: str) -> Session | None: ...
+    def touch(self, secret: str, seen: float) -> None: ...
+    def leave(self, secret: str) -> None: ...
+
+
 @dataclass
 class Door:
-    """Links and sessions of a console for one person, in the memory of its process: it ends, and they end."""
+    """Links, in the memory of the console's process, and sessions, which survive it where they are `kept`."""
 
     links: dict[str, tuple[float, str, str]] = field(default_factory=dict)  # until when, for whom, for what
     sessions: dict[str, Session] = field(default_factory=dict)
+    kept: Sessions | None = None
 
     def link(self, who: str = "", what: str = "enter") -> str:
         """A secret that is good for one thing, once, within a quarter of an hour."""
@@ -64,22 +76,34 @@ class Door:
 
     def begin(self, who: str) -> str:
         """The secret of a new session."""
-        key, now = secrets.token_urlsafe(32), time.monotonic()
-        self.sessions[hashed(key)] = Session(who, secrets.token_urlsafe(32), now, now)
+        key, now = secrets.token_urlsafe(32), time.time()
+        session = Session(who, secrets.token_urlsafe(32), now, now)
+        self.sessions[hashed(key)] = session
+        if self.kept is not None:
+            self.kept.begin(key, session)
         return key
 
     def session(self, secret: str) -> Session | None:
         """Who this is; nobody where the session is over."""
-        session, now = self.sessions.get(hashed(secret)), time.monotonic()
-        if session is None or now - session.seen > IDLE_SECONDS or now - session.begun > LONGEST_SECONDS:
-            self.sessions.pop(hashed(secret), None)
+        session, now = self.sessions.get(hashed(secret)), time.time()
+        if session is None and secret and self.kept is not None and (session := self.kept.session(secret)):
+            self.sessions[hashed(secret)] = session  # of a console that ran before this one
+        if session is None:
             return None
-        session.seen = now
+        if now - session.seen > IDLE_SECONDS or now - session.begun > LONGEST_SECONDS:
+            self.leave(secret)
+            return None
+        if self.kept is not None and now - session.seen > TOUCH_SECONDS:
+            self.kept.touch(secret, now)
+        if self.kept is None or now - session.seen > TOUCH_SECONDS:
+            session.seen = now
         return session
 
     def leave(self, secret: str) -> None:
         """End a session."""
         self.sessions.pop(hashed(secret), None)
+        if self.kept is not None:
+            self.kept.leave(secret)
 
 
 def hashed(secret: str) -> str:

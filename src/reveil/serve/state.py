@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from reveil.base.errors import Fault, InputError, ReveilError
+from reveil.ledger.amendments import ACTIONS, ASK, RETRACT, end_of
 from reveil.ledger.ledger import Ledger
 from reveil.ledger.proposals import WAITING, Proposal, ProposalState, four_eyes, state_of, steps_of
 from reveil.ledger.record import Record, Snapshot
@@ -60,6 +61,29 @@ class SeriesState:
     @property
     def four_eyes(self) -> bool:
         return self.now is not None and four_eyes(self.now.events)
+
+    @property
+    def ended(self) -> bool:
+        return self.now is not None and end_of(self.now.events) is not None
+
+    @property
+    def amendments(self) -> list[dict[str, Any]]:
+        """What was done to the series years later, the oldest first."""
+        if self.now is None:
+            return []
+        numbers = {record.id: record.number for record in self.now.chain}
+        return [
+            {
+                "at": e.at,
+                "by": e.actor,
+                "action": f"asked to be {e.details['for']}" if e.action == ASK else e.action,
+                "release": numbers.get(e.release),
+                "people": e.details.get("people"),
+                "note": e.details.get("note", ""),
+            }
+            for e in self.now.events
+            if e.action in ACTIONS or e.action == RETRACT
+        ]
 
     def steps(self, proposal: Proposal) -> list[dict[str, Any]]:
         """What happened to a proposal."""

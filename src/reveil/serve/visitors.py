@@ -21,6 +21,7 @@ class Visitor:
     who: str = ""
     form_token: str = ""
     permits: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    by_token: bool = False  # a program, which has no form and no cookie
 
     def may(self, key: str = "") -> frozenset[str]:
         """What is allowed in a series; without one, what is allowed anywhere."""
