@@ -15,6 +15,7 @@ from reveil.history import recorded
 from reveil.history.history import SPELLED, History
 from reveil.history.memory import memory_of
 from reveil.ledger.ledger import Ledger
+from reveil.plan.persistent.past import read_closed, read_past
 from reveil.publish import Series, open_series
 
 ILLS = ("flu", "cold", "gout", "asthma", "lo")
@@ -160,3 +161,41 @@ def test_people_of_a_cohort_who_were_never_there_together_again_come_back_to_it(
     last = series.publish(everybody, new_people=True, accept=["same-table"])
     assert last.certificate.holds
     assert [[int(a == b) for b in last.groups] for a in last.groups] == [[int(a == b) for b in first] for a in first]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_closed_cohorts_are_those_that_following_everybody_finds(seed: int) -> None:
+    """Random presence, cohorts of three, some people never shown, pieces of any length in memory."""
+    rng = np.random.default_rng(seed)
+    people, releases = 30, int(rng.integers(1, 6))
+    home, joins = np.arange(people) // 3, rng.integers(1, 3, people // 3)
+    members, groups, values = [], [], []
+    for release in range(1, releases + 1):
+        here = np.flatnonzero((rng.random(people) < 0.5) & (joins[home] <= release))
+        if release == 1 or joins.max() == release:  # a cohort begins with all of its people
+            here = np.union1d(here, np.flatnonzero(joins[home] == release))
+        shown = {int(c): n for n, c in enumerate(rng.permutation(np.unique(home[here])))}
+        group = np.array([shown[int(c)] for c in home[here]], dtype=np.int32)
+        group[np.isin(home[here], [9])] = -1  # nobody of the last cohort is ever shown
+        kept = sorted({int(g) for g in group if g >= 0})
+        number = {g: n for n, g in enumerate(kept)}
+        group = np.array([number.get(int(g), -1) for g in group], dtype=np.int32)
+        at = pl.lit(release, dtype=pl.Int32).alias("release")
+        order = rng.permutation(len(here))
+        members.append(pl.DataFrame({"person": here[order].astype(np.uint32), "group": group[order]}).with_columns(at))
+        each = pl.DataFrame({"group": np.arange(len(kept), dtype=np.int32)}).with_columns(at, rows=3, counterfeits=0)
+        groups.append(each)
+        codes = np.repeat([home[here][group == n][0] for n in range(len(kept))], 3) * 3 + np.tile([0, 1, 2], len(kept))
+        shown_values = {"group": np.repeat(np.arange(len(kept), dtype=np.int32), 3), "code": codes.astype(np.int32)}
+        values.append(pl.DataFrame(shown_values).with_columns(at, pl.lit("ill").alias("column"), rows=1))
+    known = pl.DataFrame({"hi": np.arange(people, dtype=np.uint64)}).with_columns(lo=pl.col("hi"))
+    frames = (pl.concat(part, rechunk=bool(rng.random() < 0.3)) for part in (members, groups, values))
+    history = History(releases, "", known, *frames, {"ill": list(range(people))})
+    table = np.flatnonzero(rng.random(people) < 0.6)
+    closed, followed = read_closed(history, table, "ill"), read_past(history, people, "ill")
+    assert closed.cohort.tolist() == followed.cohort.tolist() and closed.shown.tolist() == followed.shown.tolist()
+    for cohort in np.unique(closed.cohort[table][closed.cohort[table] >= 0]):
+        a, b = (
+            past.codes[past.first[g] : past.first[g + 1]] for past in (closed, followed) for g in [past.shown[cohort]]
+        )
+        assert a.tolist() == b.tolist() and len(a) == 3
