@@ -72,19 +72,25 @@ class Overview:
             connection.execute(CREATE)
             yield connection
 
+    def keys(self) -> list[str]:
+        """All series, in order. Those that are known are not looked at: a page looks at those that it shows."""
+        with self._open() as connection:
+            known = {key for (key,) in connection.execute("SELECT key FROM lines")}
+        return self._place.series(known)
+
     def lines(self, keys: Sequence[str]) -> list[Outline]:
         """Lines of these series, as they are now."""
         with self._open() as connection:
             marks = ", ".join("?" * len(keys))
             rows = connection.execute(f"SELECT key, state, line FROM lines WHERE key IN ({marks})", tuple(keys))
             known = {key: (state, line) for key, state, line in rows}
-        return [self._line(key, *known.get(key, (ASKED, ""))) for key in keys]
+        return [self._line(key, *known.get(key, (ASKED, ""))) for key in keys if self._place.there(key)]
 
     def waiting(self) -> list[Outline]:
         """Series in which a proposal waits."""
         with self._open() as connection:
             keys = [key for (key,) in connection.execute("SELECT key FROM lines WHERE open ORDER BY key")]
-        return [line for line in self.lines([key for key in keys if self._place.there(key)]) if line.open]
+        return [line for line in self.lines(keys) if line.open]
 
     def _line(self, key: str, state: str, line: str) -> Outline:
         now = state_of_files(self._place.folder / key)

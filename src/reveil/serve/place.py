@@ -16,6 +16,7 @@ import os
 import re
 import secrets
 import shutil
+from collections.abc import Container
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -76,13 +77,13 @@ class Place:
 
     # --- series --------------------------------------------------------------------------------------------
 
-    def series(self) -> list[str]:
-        """Names of the folders that hold a policy, in alphabetical order."""
+    def series(self, known: Container[str] = ()) -> list[str]:
+        """Names of the folders that hold a policy, in alphabetical order; of those that are known it is believed."""
         if not self.folder.is_dir():
             return []
         names = sorted(filter(NAME.fullmatch, os.listdir(self.folder)))  # noqa: PTH208 there may be ten thousand
         base = str(self.folder)
-        return [name for name in names if os.path.isfile(f"{base}/{name}/reveil.toml")]  # noqa: PTH113
+        return [name for name in names if name in known or os.path.isfile(f"{base}/{name}/reveil.toml")]  # noqa: PTH113
 
     def home(self, key: str) -> Path:
         """The folder of a series; refused where there is none, whatever the address says."""
