@@ -153,6 +153,26 @@ def withheld(rows: int, seed: int, folder: Path) -> Leak:
     return Leak(hits, len(left), float(SKEWED.max()), *limit_of(step, "wait because of their value"))
 
 
+def drawn(rows: int, seed: int, folder: Path) -> Leak:
+    """Who is drawn by lot to wait has the value that is too frequent; one of them is known not to have it."""
+    rng = np.random.default_rng(seed)
+    first = people(range(60), rng, np.full(9, 1 / 9)).with_columns(illness=pl.Series((VALUES * 7)[:60]))
+    tables = [first, pl.concat([first, people(range(60, 60 + rows), rng)])]
+    method = {"infeasible": "wait", "publish": "anatomy", "people": "exact"}
+    *_, step = series(tables, {"model": "compromise-safety", "m": 6}, folder, method)
+    truth, left = step.truth(), step.members().get(-1, [])
+    known = next((name for name in left if truth[name] != VALUES[0]), None)
+    others = [name for name in left if name != known]
+    hits = sum(truth[name] == VALUES[0] for name in others)
+    told = [text for text in step.release.certificate.limits if "drawn by lot" in text]
+    surer = re.findall(r"\(([\d./]+)[^,]* with 1 of them known\)", told[0]) if told else []
+    if not surer:
+        return Leak(hits, len(others), float(SKEWED.max()), *bound_of(step))
+    return Leak(
+        hits, len(others), float(SKEWED.max()), f"limit: drawn by lot, right with {surer[0]}", float(Fraction(surer[0]))
+    )
+
+
 def shown_later(rows: int, seed: int, folder: Path) -> Leak:
     """Whoever waited while others were shown has, once shown, the most frequent value of that time in their group."""
     steps = series(arriving(rows, seed, 5), {"model": "compromise-safety", "m": 4}, folder)
@@ -486,6 +506,7 @@ def owners(steps: list[Step], trail: Trail) -> set[str]:
 ATTACKS: dict[str, Callable[[int, int, Path], Leak]] = {
     "respelled": respelled,
     "withheld": withheld,
+    "drawn by lot": drawn,
     "shown later": shown_later,
     "refill": refill,
     "leavers": leavers,

@@ -102,9 +102,8 @@ def draft(
     plan = plan.renumbered(rng)
     names = token(secret, "series"), token(secret, "release")
     imprint = None if history is None else Imprint.following(past.imprint, past.head + 1, *names)
-    loss = loss_of(encoded, plan, policy)
     known = (bench, people, imprint, trace, origin_of(table), corrected)
-    return Draft(policy, frame, encoded, plan, loss, rng, *known)
+    return Draft(policy, frame, encoded, plan, loss_of(encoded, plan, policy), rng, *known)
 
 
 def write_release(d: Draft, folder: Path, history: History, number: int | None, progress: Progress) -> Release:

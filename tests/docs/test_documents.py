@@ -50,3 +50,10 @@ def test_links_lead_somewhere(path: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", path.read_text(encoding="utf-8")):
         if "://" not in target:
             assert (path.parent / target).exists(), f"{path.name} links to {target}"
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_named_tests_exist(path: Path) -> None:
+    """The proofs name the tests that compare them with enumeration."""
+    for file, name in re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", path.read_text(encoding="utf-8")):
+        assert f"\ndef {name}(" in (ROOT / file).read_text(encoding="utf-8"), f"{path.name} names {file}::{name}"

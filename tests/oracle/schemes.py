@@ -12,21 +12,26 @@ from collections import Counter, defaultdict
 from fractions import Fraction
 
 
-def full_domain(rows, columns, passes, most, weights=None, geometric=False):
+def full_domain(rows, columns, passes, most, weights=None, geometric=False, target=None, within=None):
     """The least loss over all levels, and all level vectors that have it. None where none may be published.
 
     `passes(class, published)` judges the sensitive values of a class against all published ones. Classes that fail are
     withheld, and the others judged again, until none fails; at most `most` rows may be withheld.
     """
     found = {}
-    for levels in itertools.product(*(range(depth(column)) for column in columns)):
+    ends = within or [(0, depth(column) - 1) for column in columns]
+    for levels in itertools.product(*(range(low, high + 1) for low, high in ends)):
         classes = defaultdict(list)
         for number, (values, _) in enumerate(rows):
             classes[tuple(c[v][at] for c, v, at in zip(columns, values, levels, strict=True))].append(number)
         shown, withheld = publishable(list(classes.values()), rows, passes)
         if shown and withheld <= most:
             kept = [number for members in shown for number in members]
-            found[levels] = loss(rows, columns, levels, kept, weights, geometric)
+            found[levels] = (
+                loss(rows, columns, levels, kept, weights, geometric)
+                if target is None
+                else TARGETS[target](rows, columns, levels, shown, withheld)
+            )
     if not found:
         return None
     least = min(found.values())
@@ -63,6 +68,37 @@ def loss(rows, columns, levels, kept, weights, geometric):
     if geometric:
         return math.prod((1 + float(mean)) ** (share / total) for mean, share in zip(means, shares, strict=True)) - 1
     return float(sum(mean * Fraction(share) for mean, share in zip(means, shares, strict=True)) / Fraction(total))
+
+
+def discernibility(rows, columns, levels, shown, withheld):
+    """Pairs of rows that cannot be told apart, over all pairs; a withheld row cannot be told from anybody."""
+    return float(Fraction(sum(len(members) ** 2 for members in shown) + withheld * len(rows), len(rows) ** 2))
+
+
+def average_class(rows, columns, levels, shown, withheld):
+    """Rows of the table for each class that is published, over the rows."""
+    return 1 / len(shown)
+
+
+def hidden_entropy(rows, columns, levels, shown, withheld):
+    """The mean share of a column's entropy that cells hide, at most all of it; a withheld row loses everything."""
+    lost = 0.0
+    for place, (column, level) in enumerate(zip(columns, levels, strict=True)):
+        values = [row[place] for row, _ in rows]
+        whole = bits(values)
+        for members in shown:
+            label = column[values[members[0]]][level]
+            inside = bits([value for value in values if column[value][level] == label])
+            lost += len(members) * (min(1.0, inside / whole) if whole else 0.0)
+        lost += withheld
+    return lost / len(rows) / len(columns)
+
+
+def bits(values):
+    return -sum(n / len(values) * math.log2(n / len(values)) for n in Counter(values).values())
+
+
+TARGETS = {"discernibility": discernibility, "average-class": average_class, "entropy": hidden_entropy}
 
 
 def fewest_cells(rows, k, weights):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracle import disclosure, likeness, single
@@ -79,6 +79,7 @@ def distinct(table: pl.DataFrame) -> int:
     return table.filter((pl.col("age") != "*") | (pl.col("town") != "*")).select("age", "town").n_unique()
 
 
+@settings(max_examples=40)
 @given(st.integers(0, 10**6), st.integers(1, 90), st.sampled_from(PROMISES), st.sampled_from(["csv", "parquet"]))
 def test_blocks_keep_what_the_whole_keeps(seed: int, rows: int, promise: dict[str, Any], form: str) -> None:
     table = tables(seed, rows)

@@ -44,7 +44,7 @@ def grounds(original):
     yield oracle.ground_hierarchical(present, TREE), ("hierarchical", tree)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(CLASSES, WITHHELD)
 def test_the_judge_finds_what_the_definition_says(classes, withheld):
     original = [value for rows in classes for value in rows] + withheld

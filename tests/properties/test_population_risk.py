@@ -26,7 +26,7 @@ from reveil.measure.population_risk import (
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.integers(1, 40), st.floats(1, 30))
 def test_individual_risk_is_the_sum_of_its_definition(f, weight):
     found = individual_risk(np.array([f]), np.array([f * weight]))[0]
@@ -53,7 +53,7 @@ def test_pitman_is_the_chance_of_coming_one_after_another(people, theta, alpha):
     assert total == pytest.approx(1)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(SIZES)
 def test_nothing_near_is_more_likely_than_what_was_fitted(sizes):
     theta, alpha = fitted(np.array(sizes))
@@ -78,7 +78,7 @@ def test_expected_uniques_are_the_mean_over_partitions(sizes, people):
 ROWS = st.lists(st.tuples(st.sampled_from([1, 2, None]), st.sampled_from(["f", "m"])), min_size=1, max_size=12)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(ROWS, ROWS, st.data())
 def test_counts_of_a_population(sample, others, data):
     everybody = pl.DataFrame([*sample, *others], schema={"a": pl.Int64, "b": pl.String}, orient="row")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import reveil
 from oracle import schemes as oracle
-from reveil.base.errors import InfeasibleError
+from reveil.base.errors import InfeasibleError, InputError
 from reveil.base.progress import silent
 from reveil.history.history import History
 from reveil.plan.cutting.boxes import boxes
@@ -102,6 +102,67 @@ def test_the_full_domain_optimum_is_that_of_exhaustive_search(tmp_path_factory, 
     assert plan.withheld <= most
     if loss == "ncp":
         assert loss_of(encoded, plan, policy).mean == pytest.approx(least)
+
+
+@pytest.mark.parametrize(("guarantee", "judge"), GUARANTEES, ids=["k", "l", "alpha", "t"])
+@settings(max_examples=60)
+@given(case=tables(), share=st.sampled_from(["0", "1/10", "1/3"]), target=st.sampled_from(sorted(oracle.TARGETS)))
+def test_the_optimum_of_every_target_is_that_of_exhaustive_search(
+    tmp_path_factory, guarantee, judge, case, share, target
+):
+    columns, rows = case
+    folder = tmp_path_factory.mktemp("case")
+    policy = policy_of(columns, guarantee, folder, name="full-domain", suppress=share, loss=target)
+    encoded = encoded_of(columns, rows, policy)
+    whole = [value for _, value in rows]
+    if not judge()(whole, whole):
+        return
+    plan = fulldomain.plan(encoded, History(), policy, seed=1, progress=silent)
+    least, winners = oracle.full_domain(rows, columns, judge(), int(Fraction(share) * len(rows)), target=target)
+    assert plan.statistics["loss"] == pytest.approx(least, abs=1e-9)
+    assert tuple(plan.statistics["levels"].values()) in winners
+    assert plan.statistics["proved best"]
+
+
+@settings(max_examples=60)
+@given(case=tables(), share=st.sampled_from(["0", "1/3"]), data=st.data())
+def test_only_allowed_levels_are_published(tmp_path_factory, case, share, data):
+    """The optimum among the level vectors that the limits leave; or a refusal where none of them can be published."""
+    columns, rows = case
+    folder, limits = tmp_path_factory.mktemp("case"), []
+    for column in columns:
+        lowest = data.draw(st.integers(0, oracle.depth(column) - 1))
+        limits.append((lowest, data.draw(st.integers(lowest, oracle.depth(column) - 1))))
+    free = policy_of(columns, {"k": 2}, folder, name="full-domain", suppress=share)
+    specs = {
+        name: {"role": "quasi", "hierarchy": str(folder / f"{name}.csv"), "lowest": low, "highest": high}
+        for name, (low, high) in zip("abc", limits, strict=False)
+    }
+    policy = load_policy(
+        {"columns": {**specs, "s": "sensitive"}, "guarantee": {"k": 2}, "method": free.to_dict()["method"]}
+    )
+    encoded, most = encoded_of(columns, rows, policy), int(Fraction(share) * len(rows))
+    found = oracle.full_domain(rows, columns, oracle.at_least(2), most, within=limits)
+    if found is None:
+        with pytest.raises(InfeasibleError, match="R917"):
+            fulldomain.plan(encoded, History(), policy, seed=1, progress=silent)
+        return
+    plan = fulldomain.plan(encoded, History(), policy, seed=1, progress=silent)
+    assert plan.statistics["loss"] == pytest.approx(found[0])
+    assert tuple(plan.statistics["levels"].values()) in found[1]
+
+
+def test_levels_are_limited_where_there_are_some(tmp_path):
+    columns = [{"a0": ["a0", "x", "*"], "a1": ["a1", "x", "*"]}]
+    policy = policy_of(columns, {"k": 2}, tmp_path, name="full-domain")
+    content = policy.to_dict()
+    for key, method_name, code in (("highest", "full-domain", "R916"), ("lowest", "mondrian", "R201")):
+        spec = {"role": "quasi", "hierarchy": str(tmp_path / "a.csv"), key: 7}
+        table = pl.DataFrame({"a": ["a0", "a1", "a0"], "s": ["u", "v", "u"]})
+        with pytest.raises(InputError, match=code):
+            asked = {"columns": {"a": spec, "s": "sensitive"}, "guarantee": {"k": 2}, "method": {"name": method_name}}
+            reveil.anonymize(table, asked)
+    assert "lowest" not in content["columns"]["a"]  # recorded policies keep their form
 
 
 BOUNDED = [

@@ -141,3 +141,22 @@ def test_homes_without_standing_and_spans_go_on(tmp_path: Path, monkeypatch: pyt
     assert_frame_equal(old.history().standing().drop(SPELLED), new.history().standing().drop(SPELLED))
     assert old.history().persons.n_unique() == new.history().persons.n_unique()
     assert all(found.holds for found in old.verify().values())  # type: ignore[union-attr]
+
+
+def test_people_of_a_cohort_who_were_never_there_together_again_come_back_to_it(tmp_path: Path) -> None:
+    """One is away in release 2, the other in release 3: only the first release says that they belong together."""
+    policy: dict[str, Any] = {
+        "columns": {"name": "identifier", "age": "quasi", "ill": "sensitive"},
+        "values": {"change": "never"},
+        "guarantee": {"model": "compromise-safety", "m": 2, "compromised": 0},
+    }
+    everybody = pl.DataFrame({"name": list("abcdefgh"), "age": list(range(20, 28)), "ill": list("wxyzwxyz")})
+    series = open_series(policy, tmp_path / "home")
+    first = series.publish(everybody).groups
+    ones = [int(np.flatnonzero(first == group)[0]) for group in range(4)]
+    others = [row for row in range(8) if row not in ones]
+    series.publish(everybody[ones])
+    series.publish(everybody[others], new_people=True)
+    last = series.publish(everybody, new_people=True, accept=["same-table"])
+    assert last.certificate.holds
+    assert [[int(a == b) for b in last.groups] for a in last.groups] == [[int(a == b) for b in first] for a in first]

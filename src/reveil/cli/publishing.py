@@ -74,6 +74,9 @@ def init(
 
     if policy.exists():
         raise InputError(Fault("R219", f"policy {policy}", "exists already", "remove it, or pass --policy NEW-FILE"))
+    if Path(source).suffix.lower() == ".deid" and Path(source).is_file():
+        _from_arx(Path(source), policy, name, json, quiet)
+        return
     look = first_look(source, ReadOptions(query=query, header=not no_header, accept=accepted(accept)))
     frame = look.frame
     folder = Path(source).parent if Path(source).exists() else Path()
@@ -102,6 +105,27 @@ def init(
             terminal.say(
                 'Or all of it in one release, where people count and not rows: `reveil explain "several rows"`.'
             )
+
+
+def _from_arx(source: Path, policy: Path, name: str | None, json: bool, quiet: bool) -> None:
+    """A project of ARX as a policy, with its table and hierarchies beside it."""
+    from reveil.cli import terminal
+    from reveil.start.arx_policy import import_project
+
+    imported, table = import_project(source, policy, name)
+    if json:
+        made = {"policy": str(policy), "table": str(table), "hierarchies": list(imported.hierarchies)}
+        terminal.say_json({**made, "no_equivalent": imported.unknown, "notes": imported.notes})
+    elif not quiet:
+        terminal.say(f"Wrote {policy}, {table} and {some(len(imported.hierarchies), 'hierarchy', 'hierarchies')}.")
+        for note in imported.notes:
+            terminal.say(f"\n{note}")
+        terminal.say(
+            "\nThese have no equivalent here:" if imported.unknown else "\nAll that it says has an equivalent."
+        )
+        for line in imported.unknown:
+            terminal.say(f"- {line}")
+        terminal.say(f"Then: {command('anonymize --out NEW-FOLDER', str(table), policy)}")
 
 
 @app.command()

@@ -11,6 +11,7 @@ from reveil.cli.shared import POLICY, Json, PolicyFile, Quiet, app
 from reveil.jobs.specs import MeasureSpec
 
 if TYPE_CHECKING:
+    from reveil.measure.analysis import Analysis
     from reveil.measure.measure import Utility
 
 
@@ -21,13 +22,15 @@ def measure(
     policy: PolicyFile = POLICY,
     queries: Annotated[int, typer.Option(help="Random COUNT queries per selectivity; 0 for none.")] = 10_000,
     seed: Annotated[int, typer.Option(help="Of the random queries.")] = 0,
+    analysis: Annotated[bool, typer.Option("--analysis", help="What analysts would find, before and after.")] = False,
+    predict: Annotated[str | None, typer.Option(help="A column to predict: a model of it, before and after.")] = None,
     json: Json = False,
 ) -> None:
     """Utility: information loss and query error of a published table."""
     from reveil.cli import terminal
 
     with terminal.busy("measuring"):
-        utility = MeasureSpec(published, original, policy, queries, seed).run()
+        utility = MeasureSpec(published, original, policy, queries, seed, analysis, predict).run()
     if json:
         terminal.say_json(utility.to_dict())
     else:
@@ -52,6 +55,34 @@ def _show_utility(utility: "Utility") -> None:
         terminal.say(f"COUNT queries over {error.selectivity:.0%} of the rows: {error.words}; {skipped}")
     if utility.queries:
         terminal.say(utility.answerable)
+    if utility.analysis is not None:
+        _show_analysis(utility.analysis)
+
+
+def _show_analysis(analysis: "Analysis") -> None:
+    from reveil.cli import terminal
+
+    terminal.say(
+        "\nWhat analysts would find. Distances from 0 (the same) to 1; expected squared error over the spread:"
+    )
+    rows = [(name, far, analysis.squared_error.get(name, "")) for name, far in analysis.distributions.items()]
+    terminal.say(terminal.table(("column", "distribution", "squared error"), rows))
+    if analysis.correlations:
+        pairs = [(name, *both) for name, both in analysis.correlations.items()]
+        terminal.say(terminal.table(("correlation", "before", "after"), pairs))
+    if (found := analysis.prediction) is not None:
+        kept = "" if found.kept is None else f"; {found.kept:.0%} of what the original tells beyond that"
+        terminal.say(
+            f"{found.target!r} is predicted right in {found.before:.1%} from the original, {found.after:.1%} from the "
+            f"release, {found.baseline:.1%} by its most frequent value{kept} ({found.method})"
+        )
+    if (fit := analysis.regression) is not None:
+        lines = [(one.feature, one.before[0], one.after[0], one.overlap) for one in fit.coefficients]
+        terminal.say(terminal.table((f"{fit.target} by", "before", "after", "overlap"), lines))
+        explained = " and ".join(f"{share:.1%}" for share in fit.r_squared)
+        terminal.say(
+            f"Intervals (95 %) overlap by {fit.overlap:.0%} on average; explained before and after: {explained}"
+        )
 
 
 @app.command()

@@ -288,11 +288,21 @@ class MeasureSpec(Spec):
     policy: Any
     queries: int = 10_000
     seed: int = 0
+    analysis: bool = False
+    predict: str | None = None
 
     def run(self, progress: Progress = silent) -> Utility:
         from reveil.measure.measure import measure
 
-        return measure(self.published, self.original, self.policy, queries=self.queries, seed=self.seed)
+        return measure(
+            self.published,
+            self.original,
+            self.policy,
+            queries=self.queries,
+            seed=self.seed,
+            analysis=self.analysis,
+            predict=self.predict,
+        )
 
 
 @dataclass(frozen=True, repr=False)

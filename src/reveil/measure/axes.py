@@ -64,6 +64,10 @@ class Axis:
     def place(self) -> dict[Hashable, int]:
         return {self._key(value): rank for rank, value in enumerate(self.values)}
 
+    def rank(self, value: Hashable) -> int:
+        """The place of a value of the original."""
+        return self.place[self._key(value)]
+
     def _key(self, value: Hashable) -> Hashable:
         """What values of the original and values named in a cell are compared by."""
         if value is None or self.numbers is None:

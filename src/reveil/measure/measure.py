@@ -21,6 +21,7 @@ from reveil.base.arrays import I64
 from reveil.base.errors import Fault, InputError, stop_if
 from reveil.base.words import some
 from reveil.guarantees.k_anonymity import KAnonymity
+from reveil.measure.analysis import Analysis, analyse
 from reveil.measure.axes import Classes, Floats, Read, Runs, classes_of
 from reveil.measure.queries import USEFUL, QueryError, Questions
 from reveil.policy.policy import Policy, PolicyLike, load_policy
@@ -97,6 +98,7 @@ class Utility:
     average_class: float
     c_avg: float | None  # average class / k, where the policy has a k
     queries: tuple[QueryError, ...]
+    analysis: Analysis | None = None  # where it was asked for
 
     @property
     def answerable(self) -> str:
@@ -109,7 +111,8 @@ class Utility:
         return f"Counts over {shares[0]:.0%} of the rows or more can be answered: {within}."
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"queries": [asdict(error) for error in self.queries]}
+        content = asdict(self) | {"queries": [asdict(error) for error in self.queries]}
+        return content if self.analysis is not None else {key: content[key] for key in content if key != "analysis"}
 
     def __repr__(self) -> str:
         errors = [
@@ -145,12 +148,15 @@ def measure(
     queries: int = 10_000,
     selectivity: Sequence[float] = (0.01, 0.05, 0.1),
     seed: int = 0,
+    analysis: bool = False,
+    predict: str | None = None,
 ) -> Utility:
     """Compare a published table with its original. `queries` are asked for each selectivity; 0 asks none.
 
     Both are paths, frames of any kind, or (`published`) the folder of a release. `counterfeits` has the columns group
-    and count. Of two tables `published` is that of the people, and `values` has the table of values of each sensitive
-    column (group, value, count); their counterfeits are counts alone. A release folder has all of these.
+    and count. With `analysis`, or a column to `predict`, also what analysts would find (`Analysis`). Of two tables
+    `published` is that of the people, and `values` has the table of values of each sensitive column (group, value,
+    count); their counterfeits are counts alone. A release folder has all of these.
 
     >>> original = pl.DataFrame({"age": [20, 25, 40], "ill": ["flu", "cold", "flu"]})
     >>> published = pl.DataFrame({"age": ["[20-25]", "[20-25]", "*"], "ill": ["cold", "flu", "flu"]})
@@ -179,6 +185,10 @@ def measure(
     ncp, entropy = (_losses(classes, rows, suppressed, what) for what in ("ncp", "entropy"))
     sizes, promised = classes.sizes[kept], rules.guarantee.find(KAnonymity)
     k = None if promised is None else promised.k
+    found = None
+    if analysis or predict is not None:
+        stop_if(_whole(values))
+        found = analyse(classes, published, original, rules, predict, seed)
     asked = Questions(classes, published, original, rules, values) if queries else None
     utility = Utility(
         rows=rows,
@@ -193,8 +203,17 @@ def measure(
         average_class=average_class(sizes),
         c_avg=average_class(sizes) / k if k else None,
         queries=tuple(asked.error(queries, s, seed) for s in selectivity) if asked else (),
+        analysis=found,
     )
     return utility if values is None else _of_people(utility, published, rules, k, classes)
+
+
+def _whole(values: Mapping[str, pl.DataFrame] | None) -> list[Fault]:
+    """Analyses need values beside the quasi-identifiers of their rows."""
+    if values is None:
+        return []
+    message, remedy = "shows values apart from people", "analyse `reveil expand`, or a release in one table"
+    return [Fault("R914", "release in two tables", message, remedy)]
 
 
 def _fakes(published: pl.DataFrame, values: Mapping[str, pl.DataFrame]) -> int:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from reveil.base.errors import Fault
 from reveil.guarantees.catalog import descriptors
+from reveil.policy.column import LIMITS
 from reveil.policy.method import WAITING, may_wait, scheme_faults
 from reveil.policy.people import people_faults
 from reveil.policy.several import several_faults, value_faults
@@ -29,11 +30,27 @@ def disagreements(policy: Policy) -> list[str]:
     faults += _one_step(policy) if policy.values.closure == "one-step" else []
     faults += [text for condition in policy.guarantee.conditions for text in condition.disagreements(policy)]
     faults += scheme_faults(policy.method, policy.guarantee)
+    faults += _limits(policy)
     faults += two_table_faults(policy)
     faults += people_faults(policy)
     if policy.method.infeasible == "wait" and not may_wait(policy.guarantee):
         faults.append(f'infeasible = "wait" needs {WAITING}; use "refuse" or "withhold"')
     return faults
+
+
+def _limits(policy: Policy) -> list[str]:
+    """Lowest and highest levels are of the recoding that has levels."""
+    if policy.method.name == "full-domain":
+        return []
+    limited = {
+        name: next((key for key in LIMITS if getattr(c, key) is not None), "") for name, c in policy.columns.items()
+    }
+    return [
+        f'columns.{name}.{key} does nothing unless method.name = "full-domain": other methods have no levels; name the '
+        "finest level that may be shown by widths, cuts, prefixes or levels"
+        for name, key in limited.items()
+        if key
+    ]
 
 
 def _sensitive_columns(policy: Policy) -> list[str]:

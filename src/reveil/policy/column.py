@@ -13,6 +13,7 @@ Role = Literal["identifier", "household", "quasi", "sensitive", "insensitive", "
 ColumnType = Literal["auto", "number", "category", "date"]
 DateOrder = Literal["day-first", "month-first"]
 DateLevel = Literal["day", "month", "quarter", "year", "decade"]
+LIMITS = ("lowest", "highest")  # keys of quasi-identifiers
 PUBLISHED = ("quasi", "sensitive", "insensitive")
 ABOUT_VALUES = ("harmless", "change", "bins")  # keys of sensitive columns
 DATE_LEVELS: tuple[DateLevel, ...] = ("day", "month", "quarter", "year", "decade")
@@ -48,6 +49,8 @@ class Column(Section):
     prefixes: tuple[int, ...] | None = None
     levels: tuple[DateLevel, ...] | None = None
     order: tuple[str, ...] | None = None
+    lowest: Annotated[int, Field(ge=0)] | None = None  # level of the hierarchy that may be published, in full-domain
+    highest: Annotated[int, Field(ge=0)] | None = None
     missing: Literal["category", "refuse"] = "category"
     weight: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
     harmless: Annotated[tuple[PlainText, ...], Field(min_length=1)] | None = None
@@ -56,9 +59,11 @@ class Column(Section):
 
     @model_serializer(mode="wrap")
     def _written(self, written: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Without what is not said of its values: earlier series keep the form of their policy."""
+        """Without what is not said of its values or levels: earlier series keep the form of their policy."""
         content: dict[str, Any] = written(self)
-        return {key: value for key, value in content.items() if key not in ABOUT_VALUES or value is not None}
+        return {
+            key: value for key, value in content.items() if key not in (*ABOUT_VALUES, *LIMITS) or value is not None
+        }
 
     @property
     def published(self) -> bool:
@@ -90,6 +95,10 @@ class Column(Section):
                 raise ValueError(f'has {way}, which needs type = "{wanted[way]}", not "{self.type}"')
         if self.role != "sensitive" and (idle := [key for key in ABOUT_VALUES if getattr(self, key) is not None]):
             raise ValueError(f"has {idle[0]}, but only sensitive values are protected")
+        if self.role != "quasi" and (idle := [key for key in LIMITS if getattr(self, key) is not None]):
+            raise ValueError(f"has {idle[0]}, but only quasi columns are generalised")
+        if self.lowest is not None and self.highest is not None and self.lowest > self.highest:
+            raise ValueError(f"has lowest = {self.lowest} above highest = {self.highest}")
         if self.bins is not None and (ways or self.type not in ("auto", "number")):
             raise ValueError("has bins, which are for numbers, and no hierarchy or order besides")
         if self.bins is not None and any(a >= b for a, b in pairwise(self.bins)):

@@ -57,7 +57,8 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     progress("planning", 0.0)
     rng = generator(seed, 3)
     people, refills = int(encoded.persons.max(initial=-1)) + 1, least_refill(policy.guarantee.headline) < NEVER
-    past = read_past(history, people, encoded.sensitive[0].name) if refills else _closed(history, encoded)
+    name = encoded.sensitive[0].name
+    past = read_past(history, people, name) if refills else read_closed(history, encoded.persons, name)
     known, lost, often = _who(past, history, encoded.persons, policy)
     standing = _standing(past, encoded, np.flatnonzero(known & ~lost & ~often))
     trees = lay_end_to_end(encoded, policy)
@@ -91,16 +92,6 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
         reasons={reason: rows for reason, rows in reasons.items() if rows},
         statistics=statistics_of(standing, home, groups, len(fakes[0])) | outlook(history, known, policy),
     )
-
-
-def _closed(history: History, encoded: Encoded) -> ClosedPast:
-    """The past of those who are here; of everybody where what leavers leave is put together from their own values."""
-    assert encoded.persons is not None
-    several = len(encoded.sensitive) > 1
-    wanted = np.full(max(history.persons.height, int(encoded.persons.max(initial=-1)) + 1), several)
-    wanted[encoded.persons] = True
-    wanted[history.persons.height :] = False
-    return read_closed(history, wanted, encoded.sensitive[0].name)
 
 
 def _who(

@@ -88,27 +88,21 @@ def read_past(history: History, people: int, column: str) -> CohortPast:
     return CohortPast(first, codes, cohort, *groups)
 
 
-def read_closed(history: History, wanted: Bools, column: str) -> ClosedPast:
-    """The same where nobody ever joined a cohort later: from the newest release back until all wanted persons are met.
-
-    A group belongs to the cohort of those of its people who were met later on; if there are none, that was its last.
-    """
-    cohort = np.full(len(wanted), -1, dtype=np.int32)
+def read_closed(history: History, persons: I64, column: str) -> ClosedPast:
+    """The same where nobody ever joined a cohort later; what groups showed is only read where these people need it."""
+    people = max(int(persons.max(initial=-1)) + 1, history.persons.height)
+    cohort = np.full(people, -1, dtype=np.int32)
     if history.groups.is_empty():
         none = np.empty(0, dtype=np.int32)
         return ClosedPast(np.zeros(1, dtype=np.int64), frozen(none), cohort, none)
     offsets, count = group_offsets(history)
     owner, shown, cohorts = np.full(count, -1, dtype=np.int32), np.zeros(count, dtype=np.int32), 0
-    missing, oldest = int(wanted.sum()), history.head + 1
-    pieces = _by_piece(_sorted(history.members))
-    while missing and oldest > 1:
-        oldest -= 1
-        here = pieces.get(oldest, [])
-        for person, group in here if cohorts else ():
-            claim(person, group, offsets[oldest], cohort, owner)
-        for person, group in here:
-            cohorts, met = settle(person, group, offsets[oldest], cohort, owner, shown, wanted, cohorts)
-            missing -= met
+    for number, pieces in sorted(_by_piece(_sorted(history.members)).items()):
+        before = cohorts
+        for person, group in pieces:
+            cohorts = settle(person, group, offsets[number], cohort, owner, shown, before, cohorts)
+    there = cohort[persons][cohort[persons] >= 0]
+    oldest = int(np.searchsorted(offsets, shown[there].min(initial=count), side="right")) - 1
     values = _values(history, column).filter(pl.col("release") >= oldest)
     return ClosedPast(*_codes(_each_row(values), offsets, count), cohort, shown[:cohorts])
 
@@ -206,32 +200,27 @@ def last_groups(bounds: I64, person: Ints, group: Ints, offsets: I64, wanted: Bo
 
 
 @kernel
-def claim(person: Ints, group: Ints, base: int, cohort: I32, owner: I32) -> None:
-    """Groups of a release that belong to a cohort which somebody of them was met in."""
-    for i in range(len(person)):
-        if group[i] >= 0 and owner[base + group[i]] < 0 and cohort[person[i]] >= 0:
-            owner[base + group[i]] = cohort[person[i]]
+def settle(person: Ints, group: Ints, base: int, cohort: I32, owner: I32, shown: I32, before: int, cohorts: int) -> int:
+    """Give a new cohort to the people of each group of a release that begins one. Returns how many cohorts there are.
 
-
-@kernel
-def settle(
-    person: Ints, group: Ints, base: int, cohort: I32, owner: I32, shown: I32, wanted: Bools, cohorts: int
-) -> tuple[int, int]:
-    """Number the other groups, whose last release it is, and give everybody their cohort. Returns how many cohorts
-    there are, and how many wanted persons are met."""
-    met = 0
+    All people of a group are of one cohort, so only the first of them is looked up. `owner` is the cohort of each
+    group, `before` how many cohorts there were before this release.
+    """
     for i in range(len(person)):
         if group[i] < 0:
             continue
-        g, p = base + group[i], person[i]
-        if owner[g] < 0:
-            owner[g] = cohorts
-            shown[cohorts] = g
-            cohorts += 1
-        if cohort[p] < 0:
-            cohort[p] = owner[g]
-            met += wanted[p]
-    return cohorts, met
+        g = base + group[i]
+        c = owner[g]
+        if c < 0:
+            c = cohort[person[i]]
+            if c < 0:
+                c = cohorts
+                cohorts += 1
+            owner[g] = c
+            shown[c] = g
+        if c >= before:
+            cohort[person[i]] = c
+    return cohorts
 
 
 @kernel

@@ -7,7 +7,9 @@ exchanged, and groups that have become large are cut. Every step lowers the loss
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from os import cpu_count
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,12 +29,14 @@ from reveil.plan.schemes import regroup
 from reveil.policy.policy import Policy
 from reveil.table.encode import Encoded
 
-PASSES = 30  # at most; fewer for large tables
-QUIET = 4  # passes with next to no gain, after which there are no more
-LEAST_GAIN = 0.0005  # of the loss
+PASSES = 60  # at most; fewer for large tables
+ROWS = 2_000_000  # that all passes together look at, roughly
+QUIET = 10  # passes that together gain next to nothing, after which there are no more
+LEAST_GAIN = 0.001  # of the loss
+PART = 4096  # rows that one thread improves by themselves in a pass
 SMALL = 300  # rows of a table that is also built from below
 BLOCKS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64)
-WORK = 60_000_000  # comparisons of a row with a group in one pass, roughly
+WORK = 2_000_000  # comparisons of a row with a group in one pass, roughly
 
 
 def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progress: Progress) -> Plan:
@@ -59,36 +63,59 @@ class _CellSearch:
         self.rows: Rows = mondrian.rows_of(encoded)[0][kept]
         self.positions = encoded.positions[kept]
         self.window = int(np.clip(WORK // max(1, len(kept)), 16, 400))
-        self.passes = int(np.clip(1_000_000 // max(1, len(kept)), 4, PASSES))
+        self.passes = int(np.clip(ROWS // max(1, len(kept)), 8, PASSES))
+        self.parts = max(1, len(kept) // PART)
 
     def loss(self, groups: I32) -> float:
         """The loss of all rows together, as the kernels count it."""
-        return float(np.sum(self._state(groups).cost * np.bincount(groups)))
+        return float(np.sum(self._state(self.rows, groups).cost * np.bincount(groups)))
 
     def improved(self, groups: I32, progress: Progress) -> tuple[float, I32]:
         """Better groups of the same rows, and their loss."""
-        loss, quiet = self.loss(groups), 0
-        for number in range(self.passes):
-            if quiet == QUIET or loss == 0:
-                break
-            groups = self._pass(groups)
-            now = self.loss(groups)
-            quiet = quiet + 1 if now > loss * (1 - LEAST_GAIN) else 0
-            loss = now
-            progress("regrouping", number / self.passes)
-        return loss, groups
+        losses = [self.loss(groups)]
+        with ThreadPoolExecutor(cpu_count() or 1) as threads:
+            for number in range(self.passes):
+                if losses[-1] == 0 or (len(losses) > QUIET and losses[-1] > losses[-QUIET] * (1 - LEAST_GAIN)):
+                    break
+                loss, groups = self._pass(groups, threads)
+                losses.append(loss)
+                progress("regrouping", number / self.passes)
+        return losses[-1], groups
 
-    def _pass(self, groups: I32) -> I32:
-        """Number the groups anew, dissolve, exchange, cut."""
+    def _pass(self, groups: I32, threads: ThreadPoolExecutor) -> tuple[float, I32]:
+        """Number the groups anew, and improve parts of them; how many parts there are does not depend on threads."""
         low, high = boxes(groups, self.positions, int(groups.max()) + 1)
         columns = self.rng.permutation(low.shape[1])
         rank = np.empty(len(low), dtype=np.int32)
         rank[np.lexsort([(low + high)[:, c] for c in columns])] = np.arange(len(low), dtype=np.int32)
-        state = self._state(rank[groups])
-        homes = np.empty(regroup.LARGEST, dtype=np.int32)
+        order = np.argsort(rank[groups], kind="stable")
+        begins = np.flatnonzero(np.diff(rank[groups][order], prepend=-1))
+        first = [*begins[:: -(-len(begins) // self.parts)].tolist(), len(order)]
+        block = int(self.rng.choice(BLOCKS))
+        jobs = [threads.submit(self._part, order[s:t], rank[groups[order[s:t]]], block) for s, t in pairwise(first)]
+        loss, count, better = 0.0, 0, np.empty(len(order), dtype=np.int32)
+        for (s, t), job in zip(pairwise(first), jobs, strict=True):
+            part, mine = job.result()
+            better[order[s:t]] = mine + count
+            loss, count = loss + part, count + int(mine.max()) + 1
+        return loss, better
+
+    def _part(self, numbers: NDArray[np.int64], groups: I32, block: int) -> tuple[float, I32]:
+        """Dissolve, exchange and cut the groups of some rows; the loss of these, and the group of each row."""
+        rows = self.rows[numbers]
+        state = self._state(rows, groups - groups.min())
         narrow = max(8, self.window // 4)
-        regroup.improve(self.trees, self.tests, self.rows, self.window, narrow, state, homes)
-        return self._cut_again(state.of, int(self.rng.choice(BLOCKS)))
+        room = regroup.Room(
+            homes=np.empty(regroup.LARGEST, dtype=np.int32),
+            rows=np.empty_like(rows),
+            cut=np.empty_like(rows),
+            order=np.empty(len(rows), dtype=np.int32),
+            again=np.empty(len(rows), dtype=np.int32),
+            starts=np.empty(len(rows) + 1, dtype=np.int32),
+            pieces=cuts.boundaries_for(len(rows)),
+        )
+        how = cuts.Cutting(self.trees, self.tests, scratch_for(self.trees, self.tests, rows), True)
+        return float(regroup.better(how, rows, self.window, narrow, block, state, room)), state.of
 
     def joined(self) -> I32:
         """Groups from below: rows that are alike; then, again and again, the smallest that fails joins the nearest."""
@@ -121,35 +148,8 @@ class _CellSearch:
         order = np.zeros(len(members), dtype=np.int32)
         return bool(admits(self.tests, self.rows[members], order, 0, len(members), count, work))
 
-    def _cut_again(self, groups: I32, block: int) -> I32:
-        """Throw every `block` neighbouring groups together and cut them again, where that lowers the loss."""
-        order = np.argsort(groups, kind="stable").astype(np.int32)
-        old = np.flatnonzero(np.append(True, np.diff(groups[order]) > 0)).astype(np.int32)
-        blocks = np.append(old[::block], len(order))
-        rows, again = self.rows[order], order.copy()
-        how = cuts.Cutting(self.trees, self.tests, scratch_for(self.trees, self.tests, rows), True)
-        room, pieces, cut = cuts.boundaries_for(len(order)), [], rows.copy()
-        for s, t in pairwise(blocks.tolist()):
-            count = cuts.split_into(how, cut, again, s, t, 0, 0, room)
-            pieces.append(room.starts[:count].copy())
-        new = np.concatenate(pieces)
-        before, after = self._losses(rows, old, blocks), self._losses(cut, new, blocks)
-        better = after < before - 1e-9
-        mine = np.repeat(better, np.diff(blocks))
-        begin = np.sort(np.concatenate([old[~mine[old]], new[mine[new]]]))
-        groups = np.empty(len(order), dtype=np.int32)
-        sizes = np.diff(np.append(begin, len(order)))
-        groups[np.where(mine, again, order)] = np.repeat(np.arange(len(begin), dtype=np.int32), sizes)
-        return groups
-
-    def _losses(self, rows: Rows, starts: I32, blocks: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The loss of each block of groups."""
-        loss, seen = np.empty(len(starts)), np.zeros(max(map(int, self.trees.first_leaf)) + 1, dtype=np.int32)
-        regroup.losses(self.trees, rows, np.append(starts, len(rows)).astype(np.int32), seen, loss)
-        return np.add.reduceat(loss, np.searchsorted(starts, blocks[:-1]))
-
-    def _state(self, groups: I32) -> Groups:
-        rows, count, columns, n = self.rows, int(groups.max()) + 1, len(self.trees.form), len(groups)
+    def _state(self, rows: Rows, groups: I32) -> Groups:
+        count, columns, n = int(groups.max()) + 1, len(self.trees.form), len(groups)
         tally, touched = room_for(self.tests)
         box = [np.empty((count, columns), dtype=rows.dtype) for _ in range(4)]
         state = Groups(

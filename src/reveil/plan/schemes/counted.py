@@ -20,6 +20,8 @@ from reveil.plan.schemes.classes import Recoding, Tally, failing, least_withheld
 from reveil.policy.policy import Policy
 from reveil.table.encode import Encoded
 
+OF_CLASSES = ("discernibility", "average-class")
+
 
 @dataclass(frozen=True)
 class Checked:
@@ -28,6 +30,7 @@ class Checked:
     withheld: int
     loss: float
     least: float = 0.0  # rows that every finer recoding withholds, too
+    coarser: float = 0.0  # the least that any coarser recoding loses
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,14 +105,29 @@ class RecodingProblem:
         withheld, least = int(sizes[bad].sum()), 0.0
         if withheld:
             least = float(withheld) if self.falls else self._least_withheld(counted, ids, sizes)
+        coarser = self.loss_of_classes(sizes, 0) if self.of_classes else 0.0  # there, these classes are joined
         if withheld > self.allowance or withheld == len(self.rows):
-            return Checked(withheld, np.inf, least)
+            return Checked(withheld, np.inf, least, coarser)
+        if self.of_classes:
+            return Checked(withheld, self.loss_of_classes(sizes[~bad], withheld), least, coarser)
         gone, times = counted.rows[bad[ids]], counted.weight[bad[ids]] / max(1, len(self.rows))
         losses = [
             share @ column + times @ (1 - column[gone[:, c]])
             for c, (share, column) in enumerate(zip(self.leaves, cost, strict=True))
         ]
         return Checked(withheld, float(self.total(losses, weight)), least)
+
+    @property
+    def of_classes(self) -> bool:
+        """Whether what is lost follows from the sizes of the classes, and not from their cells."""
+        return self.policy.method.loss in OF_CLASSES
+
+    def loss_of_classes(self, sizes: NDArray[np.int64], withheld: int) -> float:
+        """Discernibility over its largest value, or rows of the table per class over the rows."""
+        if self.policy.method.loss == "average-class":
+            return 1 / len(sizes)
+        rows = len(self.rows)
+        return float((sizes.astype(np.float64) ** 2).sum() + withheld * rows) / rows**2
 
     @cached_property
     def falls(self) -> bool:

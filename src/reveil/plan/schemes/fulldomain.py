@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from reveil.base.errors import InfeasibleError
+from reveil.base.errors import Fault, InfeasibleError
 from reveil.base.progress import Progress
 from reveil.history.history import History
 from reveil.plan.cutting import infeasible
@@ -47,7 +47,9 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     geometric = policy.method.loss == "geometric"
     loss, bound = (float(np.expm1(x)) if geometric else x for x in (best.checked.loss, best.bound))
     statistics = {
-        "levels": {h.name: level for h, level in zip(encoded.quasi, best.levels, strict=True)},
+        "levels": {
+            h.name: lowest + level for h, lowest, level in zip(encoded.quasi, lattice.lowest, best.levels, strict=True)
+        },
         "nodes checked": lattice.checks,
         "nodes of the lattice": lattice.size,
         "loss": loss,
@@ -62,8 +64,16 @@ def best_levels(problem: RecodingProblem, progress: Progress) -> tuple[Lattice, 
     lattice = Lattice(problem)
     best = search(lattice, progress) if lattice.size <= LARGEST else survey(lattice, progress)
     if best is None:
-        raise InfeasibleError(infeasible.faults(problem.encoded, problem.policy))
+        limited = [name for name, spec in problem.policy.columns.items() if spec.highest is not None]
+        raise InfeasibleError([_too_low(limited)] if limited else infeasible.faults(problem.encoded, problem.policy))
     return lattice, best
+
+
+def _too_low(columns: list[str]) -> Fault:
+    message = (
+        f"no levels that the highest of {', '.join(map(repr, columns))} allow keep the promise within the allowance"
+    )
+    return Fault("R917", "columns", message, "allow higher levels, or let more rows be withheld (method.suppress)")
 
 
 def search(lattice: Lattice, progress: Progress) -> BestNode | None:
@@ -87,6 +97,9 @@ def search(lattice: Lattice, progress: Progress) -> BestNode | None:
         if better:
             best, limit = (levels, checked), checked.loss
         bound[levels] = inf
+        if checked.coarser:
+            above = tuple(slice(level, None) for level in levels)
+            bound[above] = np.maximum(bound[above], checked.coarser)
         if checked.least:
             _rule_out(lattice, bound, least, levels, checked)
         telling = better or checked.least > lattice.problem.allowance
@@ -125,7 +138,8 @@ def survey(lattice: Lattice, progress: Progress) -> BestNode | None:
         progress("searching the lattice", 1 - sum(levels) / sum(lattice.top))
     if best.loss == inf:
         return None
-    return BestNode(levels, best, _bound_by_parts(lattice, progress) if lattice.problem.falls else lattice.bottom_bound)
+    parted = lattice.problem.falls and not lattice.problem.of_classes
+    return BestNode(levels, best, _bound_by_parts(lattice, progress) if parted else lattice.bottom_bound)
 
 
 def _bound_by_parts(lattice: Lattice, progress: Progress) -> float:

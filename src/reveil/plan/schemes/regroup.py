@@ -6,13 +6,14 @@ caller numbers them anew before each pass, in another order.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from reveil.base.arrays import F64, I32
 from reveil.base.kernels import bare_kernel
 from reveil.plan.cutting.candidates import segment_cost
+from reveil.plan.cutting.cuts import Boundaries, Cutting, split_into
 from reveil.plan.cutting.repair import Groups, cost_without, measure, move
 from reveil.plan.cutting.trees import Trees, run_loss
 from reveil.plan.cutting.values import ZERO, Rows, Tests, admits
@@ -20,6 +21,18 @@ from reveil.plan.cutting.values import ZERO, Rows, Tests, admits
 LARGEST = 64  # rows of a group that is dissolved
 WIDE: Any = np.int64  # numbers of rows are 64 bits throughout: for each other type Numba compiles callees again
 NONE: Any = WIDE(-1)
+
+
+class Room(NamedTuple):
+    """Memory for one pass over some rows: the rows by group, as they are and cut again, and which these are."""
+
+    homes: I32
+    rows: Rows
+    cut: Rows
+    order: I32
+    again: I32
+    starts: I32
+    pieces: Boundaries
 
 
 @bare_kernel
@@ -91,7 +104,7 @@ def improve(trees: Trees, tests: Tests, rows: Rows, window: int, narrow: int, st
         while i >= 0 and 0 < state.cost[g] < np.inf:
             following = WIDE(state.after[i])
             rest = cost_without(trees, rows, g, i, state)
-            if rest < state.cost[g]:  # this row sets a bound of its group
+            if (state.cost[g] - rest) * state.size[g] > 1.0 * state.cost[g]:  # this row sets a bound of its group
                 rehome(trees, tests, rows, g, i, rest, narrow, state)
             i = following
 
@@ -178,11 +191,67 @@ def exchange_gain(trees: Trees, rows: Rows, g: int, h: int, i: int, j: int, stat
 
 
 @bare_kernel
-def losses(trees: Trees, rows: Rows, bounds: I32, seen: I32, loss: F64) -> None:
-    """The loss of each group, rows bounds[g]..bounds[g + 1]."""
-    for g in range(len(loss)):
-        s, t = WIDE(bounds[g]), WIDE(bounds[g + 1])
-        loss[g] = (t - s) * segment_cost(trees, rows, s, t, seen)
+def better(how: Cutting, rows: Rows, window: int, narrow: int, block: int, state: Groups, room: Room) -> float:
+    """One pass over the groups of some rows: dissolve, exchange, and cut every `block` neighbouring groups again.
+
+    The groups are `state.of` afterwards, numbered from 0 without gaps. Returns their loss.
+    """
+    improve(how.trees, how.tests, rows, window, narrow, state, room.homes)
+    groups = lay_out(rows, state, room)
+    group, loss = ZERO, 0.0
+    for b in range(ZERO, groups, block):
+        first, last = b, min(b + block, groups)
+        s, t = WIDE(room.starts[first]), WIDE(room.starts[last])
+        pieces = split_into(how, room.cut, room.again, s, t, ZERO, ZERO, room.pieces)
+        before = block_loss(how, room.rows, room.starts, first, last, t)
+        after = block_loss(how, room.cut, room.pieces.starts, ZERO, pieces, t)
+        again = after < before - 1e-9
+        loss += min(before, after)
+        if again:
+            group = renumber(state, room.again, room.pieces.starts, ZERO, pieces, t, group)
+        else:
+            group = renumber(state, room.order, room.starts, first, last, t, group)
+    return loss
+
+
+@bare_kernel
+def lay_out(rows: Rows, state: Groups, room: Room) -> int:
+    """Put the rows of each group side by side, twice; returns how many groups have rows."""
+    groups = n = ZERO
+    for g in range(len(state.head)):
+        i = WIDE(state.head[g])
+        if i < 0:
+            continue
+        room.starts[groups] = n
+        groups += 1
+        while i >= 0:
+            room.order[n] = room.again[n] = i
+            for c in range(rows.shape[1]):
+                room.rows[n, c] = room.cut[n, c] = rows[i, c]
+            n += 1
+            i = WIDE(state.after[i])
+    room.starts[groups] = n
+    return groups
+
+
+@bare_kernel
+def block_loss(how: Cutting, rows: Rows, starts: I32, first: int, last: int, end: int) -> float:
+    """The loss of groups first..last, whose rows begin at `starts` and end before `end`."""
+    loss = 0.0
+    for g in range(first, last):
+        s, t = WIDE(starts[g]), WIDE(end if g + 1 == last else starts[g + 1])
+        loss += (t - s) * segment_cost(how.trees, rows, s, t, how.scratch.rows_at)
+    return loss
+
+
+@bare_kernel
+def renumber(state: Groups, order: I32, starts: I32, first: int, last: int, end: int, group: int) -> int:
+    """Say of each row of groups first..last which group it is in, from `group` on; returns the next number."""
+    for g in range(first, last):
+        for i in range(starts[g], end if g + 1 == last else starts[g + 1]):
+            state.of[order[i]] = group
+        group += 1
+    return group
 
 
 @bare_kernel
