@@ -151,6 +151,18 @@ def test_programs_publish_too(client: TestClient, tmp_path: Path, place: Place) 
     assert not [line for line in place.state.joinpath("log.jsonl").read_text().splitlines() if "P1000" in line]
 
 
+def test_every_page_says_how_it_is_done_elsewhere(client: TestClient, tmp_path: Path) -> None:
+    token = client.get("/api/v1/me").json()["token"]
+    with quarter(tmp_path / "q1.csv", rows=40).open("rb") as file:
+        sent = client.post("/new", data={"token": token, "name": "x"}, files={"file": ("q1.csv", file)})
+    assert sent.status_code == 200
+    assert finished(client, client.get("/api/v1/jobs").json()[0]["id"])["state"] == "succeeded"
+    (draft,) = client.app.state.place.drafts()  # type: ignore[attr-defined]
+    steps = [f"/drafts/{draft['id']}/{step}" for step in ("columns", "coarser", "promise")]
+    for path in ("/", "/new", "/jobs", "/log", "/series/service", "/series/service/publish", "/explain/R101", *steps):
+        assert "Same thing elsewhere" in client.get(path).text, path
+
+
 def test_an_edited_log_is_noticed(client: TestClient, place: Place) -> None:
     assert "The chain is whole" in client.get("/log").text
     log = Log(place.state / "log.jsonl")

@@ -13,6 +13,7 @@ DATA = BENCH.parents[1] / "shared" / "data"
 GENERATED = {  # script and arguments; {out} is a folder of the test
     "audit scale": "60 2 m-invariance 2",
     "audit compare": "60 2 2",
+    "console": "--series 4 --releases 1 --times 3",
     "evolving_joint speed": "--rows 200 --releases 2",
     "persistent series": "--rows 120 --releases 2 --queries 10 --m 3",
     "persistent attack": "--rows 120 --releases 2 --m 3",

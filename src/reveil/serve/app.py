@@ -22,6 +22,7 @@ from reveil.serve.drafts import Drafts
 from reveil.serve.kept import Kept
 from reveil.serve.log import Log
 from reveil.serve.once import Once
+from reveil.serve.overview import Overview
 from reveil.serve.people import Accounts
 from reveil.serve.place import Place
 from reveil.serve.queue import Queue
@@ -119,16 +120,20 @@ def create_app(
     """The console of one person (`who`) in one folder, or that of a team. `secure`: a proxy gives it TLS."""
     place.lay_out()
     place.forget_old()
-    queue = Queue(place)
+    overview, queue = Overview(place), Queue(place)
+    queue.after = lambda series: overview.refresh(series) if place.there(series) else None
     queue.settle()
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        overview.begin()
         yield
+        overview.end()
         queue.close()
 
     app = FastAPI(title="Reveil", version=__version__, docs_url=None, redoc_url=None, lifespan=lifespan)
     app.state.place, app.state.queue, app.state.door = place, queue, door
+    app.state.overview = overview
     app.state.kept = door.kept = Kept(place.state / "kept.sqlite")
     app.state.drafts, app.state.log = Drafts(place), Log(place.state / "log.jsonl")
     app.state.who, app.state.team, app.state.cookie = who, team, SECURE_COOKIE if secure else COOKIE

@@ -18,12 +18,11 @@ from reveil.report.explain import explain
 from reveil.serve.forms import form_of
 from reveil.serve.queue import OVER, Queue
 from reveil.serve.security import HEADERS, Door
-from reveil.serve.state import series_state
 from reveil.serve.view import go, let_in, page
-from reveil.serve.visitors import insist, insist_on_own
+from reveil.serve.visitors import ALL, insist, insist_on_own
 
 router = APIRouter(include_in_schema=False)
-SHOWN_JOBS, SHOWN_LINES = 200, 500
+SHOWN_JOBS, SHOWN_LINES, SHOWN_SERIES = 200, 500, 50
 TELL_EVERY = 0.25  # seconds between two looks at a job that somebody follows
 
 
@@ -55,18 +54,21 @@ async def leave(request: Request) -> Response:
 
 
 @router.get("/")
-def home(request: Request) -> Response:
+def home(request: Request, after: str = "") -> Response:
     """What waits for somebody, the series, and what runs."""
-    place, visitor = request.app.state.place, request.scope["console"]
-    shown = [key for key in place.series() if "see" in visitor.may(key)]
-    series = [series_state(place, key) for key in shown]
-    tasks = [(one, *one.open) for one in series if one.open is not None and "data" in visitor.may(one.key)]
+    place, visitor, overview = request.app.state.place, request.scope["console"], request.app.state.overview
+    keys = overview.keys()
+    if "see" not in visitor.permits.get(ALL, ()):
+        keys = [key for key in keys if "see" in visitor.may(key)]
+    rest = [key for key in keys if key > after]
+    series = overview.lines(rest[:SHOWN_SERIES])
+    following = series[-1].key if len(rest) > SHOWN_SERIES else ""
+    tasks = [(one, one.open) for one in overview.waiting() if "data" in visitor.may(one.key)][:SHOWN_SERIES]
     running = [job for job in own_jobs(request) if job["state"] not in OVER]
     elsewhere = (("Command line", f"cd {place.folder}\nreveil history -p SERIES/reveil.toml"),)
     drafts = [draft for draft in place.drafts() if is_own(request, draft)]
-    return page(
-        request, "home", elsewhere=elsewhere, listed=series, tasks=tasks, running=running, drafts=drafts, place=place
-    )
+    told: dict[str, Any] = {"listed": series, "after": after, "following": following, "whole": len(keys)}
+    return page(request, "home", elsewhere=elsewhere, **told, tasks=tasks, running=running, drafts=drafts, place=place)
 
 
 @router.get("/explain/{name}")

@@ -12,9 +12,11 @@ Everything is plain files: the command line works in the same folders, and a sto
 from __future__ import annotations
 
 import json
+import os
 import re
 import secrets
 import shutil
+from collections.abc import Container
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -75,16 +77,23 @@ class Place:
 
     # --- series --------------------------------------------------------------------------------------------
 
-    def series(self) -> list[str]:
-        """Names of the folders that hold a policy, in alphabetical order."""
-        entries = sorted(self.folder.iterdir()) if self.folder.is_dir() else []
-        return [one.name for one in entries if NAME.fullmatch(one.name) and (one / "reveil.toml").is_file()]
+    def series(self, known: Container[str] = ()) -> list[str]:
+        """Names of the folders that hold a policy, in alphabetical order; of those that are known it is believed."""
+        if not self.folder.is_dir():
+            return []
+        names = sorted(filter(NAME.fullmatch, os.listdir(self.folder)))  # noqa: PTH208 there may be ten thousand
+        base = str(self.folder)
+        return [name for name in names if name in known or os.path.isfile(f"{base}/{name}/reveil.toml")]  # noqa: PTH113
 
     def home(self, key: str) -> Path:
         """The folder of a series; refused where there is none, whatever the address says."""
-        if not NAME.fullmatch(key) or key not in self.series():
+        if not self.there(key):
             raise unknown("series", key)
         return self.folder / key
+
+    def there(self, key: str) -> bool:
+        """Whether there is a series of this name."""
+        return bool(NAME.fullmatch(key)) and (self.folder / key / "reveil.toml").is_file()
 
     def new_series(self, name: str) -> Path:
         """A new folder for a series of this name."""

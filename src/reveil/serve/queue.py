@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ class Queue:
     """The jobs of one place. Threads watch the processes; pages read files."""
 
     place: Place
+    after: Callable[[str], object] = lambda series: None  # called with the series of a job that is over
     _waiting: list[str] = field(default_factory=list)
     _running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -88,6 +90,8 @@ class Queue:
         with self._lock:
             self._running.pop(token, None)
         self._start_next()
+        if series := (read(folder / "job.json") or {}).get("series"):
+            self.after(series)
 
     def cancel(self, token: str) -> None:
         """End a job: asked first, then made to. One that records is not stopped."""

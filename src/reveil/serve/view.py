@@ -69,7 +69,7 @@ def page(
     common = {
         "who": state.who,
         "form_token": state.form_token,
-        "elsewhere": [one for one in elsewhere if one[1]],
+        "elsewhere": [one for one in elsewhere or drawer(request, template) if one[1]],
         "here": request.url.path,
         "team": request.app.state.team is not None,
         "may": state.may(getattr(series, "key", "")),
@@ -77,6 +77,25 @@ def page(
     }
     text = _templates().get_template(f"{template}.html.j2").render(**common, **content)
     return HTMLResponse(text, status, headers=HEADERS)
+
+
+POLICY_BY_HAND = (
+    "reveil init TABLE.csv     # writes reveil.toml: edit it\nreveil plan TABLE.csv     # what it would cost"
+)
+SUGGESTED = 'import reveil\n\nprint(reveil.suggest("TABLE.csv"))'
+
+
+def drawer(request: Request, template: str) -> Elsewhere:
+    """The same thing elsewhere, for pages that are about no job of their own."""
+    if template in ("coarser", "promise", "save"):
+        return (("Command line", POLICY_BY_HAND), ("Python", SUGGESTED))
+    if template == "jobs":
+        return (("HTTP", f"curl -b cookies.txt {request.base_url}api/v1/jobs"),)
+    if template == "log":
+        return (("Command line", f"tail -f {shlex.quote(str(request.app.state.log.path))}"),)
+    if template == "people":
+        return (("Command line", "# accounts are kept here alone; the command line knows users of the machine"),)
+    return ()
 
 
 def go(where: str) -> RedirectResponse:

@@ -132,4 +132,6 @@ async def amend(request: Request, key: str, act: str) -> Response:
     request.app.state.log.note(who, f"asked to {act}" if done.waits else done.event.action, key)
     told = ("It waits for a second person, who gives the same.",) if done.waits else done.notes
     again = state_of(request, key)
-    return page(request, "amended", series=again, act=act, waits=done.waits, notes=told)
+    words = f"reveil {'people ' if act in ('merge', 'split') else ''}{act} ...     # see reveil {act} --help"
+    elsewhere = (("Command line", words),)
+    return page(request, "amended", elsewhere=elsewhere, series=again, act=act, waits=done.waits, notes=told)
