@@ -109,7 +109,9 @@ def correct(
     memory = Memory(policy, home)
     if memory.policy.values.change != "never":
         message = "only values that never change have to be corrected"
+        by_rule = memory.policy.values.change == "transitions"
         remedy = "publish the next table with the right value: this series lets values change"
+        remedy += "; where its relation does not (R311), that person is left out of the tables" if by_rule else ""
         raise InputError(Fault("R557", "values.change", message, remedy))
     past, rules = memory.past, memory.policy
     assert rules.identifier is not None  # or it would be no series
