@@ -173,7 +173,7 @@ def test_rows_of_a_person_are_cut_side_by_side(tmp_path: Path) -> None:
     assert homes.table["age"].unique().sort().to_list() == ["[20-50]", "[21-51]"]
 
 
-@pytest.mark.parametrize("change", ["person", "value", "cell", "row"])
+@pytest.mark.parametrize("change", ["person", "value", "cell", "row", "nobody"])
 def test_changed_bytes_are_found(tmp_path: Path, change: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the publisher meant to write is compared with what stands in the file."""
     from reveil import publish
@@ -191,6 +191,8 @@ def test_changed_bytes_are_found(tmp_path: Path, change: str, monkeypatch: pytes
             cells[1][3] = "cold" if cells[1][3] != "cold" else "flu"
         elif change == "cell":
             cells = [[row[0], {"20": "22"}.get(row[1], row[1]), *row[2:]] for row in cells]
+        elif change == "nobody":
+            cells[1][0] = ""
         else:
             cells.pop()
         (folder / "table.csv").write_text("\n".join(map(",".join, cells)) + "\n")
@@ -199,6 +201,22 @@ def test_changed_bytes_are_found(tmp_path: Path, change: str, monkeypatch: pytes
     monkeypatch.setattr(publish, "emit", changed)
     with pytest.raises(GuaranteeError, match="R60"):
         reveil.anonymize(PANEL, policy_of({"k": 2}, None, homes=False), seed=1)
+
+
+@pytest.mark.parametrize("homes", [False, True])
+@pytest.mark.parametrize("rows", [1, 8])
+def test_rows_of_nobody_are_a_finding(tmp_path: Path, homes: bool, rows: int) -> None:
+    policy, table = policy_of({"k": 2}, None, homes), tmp_path / "out" / "public" / "table.csv"
+    reveil.anonymize(PANEL, policy, out=tmp_path / "out")
+    assert reveil.check(table, policy).holds
+    header, *lines = table.read_text().splitlines()
+    lines = [",".join(["", *line.split(",")[1:]]) if n < rows else line for n, line in enumerate(lines)]
+    table.write_text("\n".join([header, *lines]) + "\n")
+    found = reveil.check(table, policy)
+    assert not found.holds
+    wrong = [(check["name"], check["finding"]) for check in found.checks if not check["holds"]]
+    name = "household" if homes else "person"
+    assert wrong == [(f"rows by {name}", f"{rows} row{'s' * (rows > 1)} of nobody")]
 
 
 @pytest.mark.parametrize(
