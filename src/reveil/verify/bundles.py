@@ -54,7 +54,8 @@ def bundle_findings(
     """What was found: a name, whether it is as it must be, and the finding."""
     column, most = policy.bundle, policy.people.most
     assert column is not None
-    found = list[tuple[str, bool, str]]()
+    nameless = table[column].null_count()
+    found = [(f"rows by {column}", not nameless, f"{some(nameless, 'row')} of nobody")]
     if most is not None:
         largest = int(table.group_by(column).len()["len"].max() or 0)  # type: ignore[arg-type]
         found.append((f"rows of one {column}", largest <= most, f"at most {largest}, and {most} are allowed"))

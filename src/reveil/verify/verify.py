@@ -186,10 +186,6 @@ def _check_bundles(
     if policy.bundle not in table.columns:
         finding = f"no column says which rows are of one of the {policy.bundled}"
         return Verification((*checks, Check("rows together", False, finding)), (), table.height, 0, 0, ())
-    nameless = table[policy.bundle].null_count()
-    checks = (*checks, Check(f"rows by {policy.bundle}", not nameless, f"{some(nameless, 'row')} of nobody"))
-    if nameless:  # who they are with is not known, so that nothing can be judged
-        return Verification(checks, (), table.height, 0, 0, ())
     seated = bench or Bench.seat(policy)
     view = view_of_bundles(table, policy)
     said = None if truth is None else truth.bundles
