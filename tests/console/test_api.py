@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,8 +16,9 @@ from hypothesis import HealthCheck, given, settings
 from starlette.testclient import TestClient
 
 from reveil.base.errors import ConflictError
-from reveil.serve import kept, people
+from reveil.serve import kept, people, security
 from reveil.serve.app import create_app
+from reveil.serve.log import Log
 from reveil.serve.people import ROLES, Accounts
 from reveil.serve.place import Place
 from reveil.serve.security import Door
@@ -77,6 +79,29 @@ def test_a_token_acts_within_its_scopes_and_never_signs(client: TestClient, plac
     assert (gone.status_code, gone.headers["content-type"]) == (401, "application/problem+json")
 
 
+def program(client: TestClient, scopes: str) -> TestClient:
+    secret = client.post(f"/api/v1/tokens?name=x&scopes={scopes}").json()["token"]
+    return TestClient(client.app, base_url=f"http://{HOST}", headers=bearer(secret))
+
+
+@pytest.mark.parametrize(("series", "scopes"), [("", "log"), ("s1", "log"), ("s1", "see,data"), ("s1", "data,steward")])
+def test_a_token_reaches_its_owners_jobs_only_within_its_scopes(client: TestClient, series: str, scopes: str) -> None:
+    job = state(client).queue.ask({"job": "nothing"}, "mine", "ann", series=series)
+    asked, sees, cancels = program(client, scopes), "data" in scopes, {"steward", "see"} <= {*scopes.split(",")}
+    assert [one["id"] for one in asked.get("/api/v1/jobs").json()] == [job] * sees
+    for path in (f"/api/v1/jobs/{job}", f"/api/v1/jobs/{job}/events"):
+        assert asked.get(path).status_code == (200 if sees else 404)
+    assert (asked.delete(f"/api/v1/jobs/{job}").status_code == 202) == cancels
+    assert client.get(f"/api/v1/jobs/{job}").status_code == 200  # the owner in person
+
+
+def test_a_token_gives_no_upload_of_its_owner_to_a_job_beyond_its_scopes(client: TestClient) -> None:
+    upload = client.put("/api/v1/uploads/x.csv", content=b"age,ill\n1,a\n").json()["id"]
+    path = f"/api/v1/series/s1/proposals?upload={upload}"
+    assert program(client, "see,steward").post(path).status_code == 202
+    assert program(client, "see,data").post(path).status_code == 403
+
+
 def test_a_token_ends_by_itself(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     secret = client.post("/api/v1/tokens?name=x&scopes=see&days=1").json()["token"]
     client.cookies.clear()
@@ -101,6 +126,34 @@ def test_a_request_that_is_sent_twice_is_done_once(client: TestClient) -> None:
     assert refused.status_code == 404  # what was refused can be tried again
     assert client.post(path, headers={"idempotency-key": "k2"}).status_code == 202
     assert client.post(path, headers={"idempotency-key": "k" * 201}).status_code == 422
+
+
+def test_an_answer_is_given_again_only_to_who_may_ask(client: TestClient) -> None:
+    upload = client.put("/api/v1/uploads/x.csv", content=b"age,ill\n1,a\n").json()["id"]
+    key, path = {"idempotency-key": "k"}, f"/api/v1/series/s1/proposals?upload={upload}"
+    assert program(client, "see,steward").post(path, headers=key).status_code == 202
+    other = program(client, "log").post(path, headers=key)
+    assert (other.status_code, other.json()["faults"][0]["code"]) == (422, "R858")
+    again = program(client, "see,steward").post(path, headers=key)  # another token that may the same
+    assert (again.status_code, again.headers["idempotency-replayed"]) == (202, "true")
+
+
+def test_what_ended_in_an_error_may_be_done_and_is_not_done_again(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    door = Door()
+    app = create_app(place, door, (HOST,), "ann")
+    with TestClient(app, base_url=f"http://{HOST}", raise_server_exceptions=False) as client:
+        client.get(f"/enter?key={door.link()}")
+        client.headers["x-reveil-token"] = client.get("/api/v1/me").json()["token"]
+        upload = client.put("/api/v1/uploads/x.csv", content=b"age,ill\n1,a\n").json()["id"]
+        key, path = {"idempotency-key": "k"}, f"/api/v1/series/s1/proposals?upload={upload}"
+        with monkeypatch.context() as broken:
+            broken.setattr(Log, "note", lambda *_, **__: 1 / 0)  # the disk is full, after the job was asked for
+            assert client.post(path, headers=key).status_code == 500
+        again = client.post(path, headers=key)
+        assert (again.status_code, again.json()["faults"][0]["code"]) == (409, "R859")
+        assert len(client.get("/api/v1/jobs").json()) == 1
 
 
 def test_a_request_that_was_cut_off_is_not_done_again(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,6 +206,19 @@ def test_a_session_survives_a_restart(place: Place) -> None:
     assert second.post("/leave", data={"token": token}, follow_redirects=False).status_code == 303
     assert second.get("/api/v1/me").status_code == 401
     assert opened(cookies=cookies).get("/api/v1/me").status_code == 401
+
+
+def test_sessions_that_are_over_are_not_kept(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = kept.Kept(place.state / "kept.sqlite")
+    doors = [Door(kept=store), Door(kept=store)]
+    for door in doors:
+        door.begin("ann")
+    later = time.time() + security.IDLE_SECONDS + 1
+    monkeypatch.setattr(security.time, "time", lambda: later)
+    fresh = doors[0].begin("ann")
+    with sqlite3.connect(store.path) as connection:
+        assert connection.execute("SELECT secret FROM sessions").fetchall() == [(security.hashed(fresh),)]
+    assert [*doors[0].sessions] == [security.hashed(fresh)]
 
 
 @pytest.mark.parametrize("path", ["/api/v1/nothing", "/api/v1/series/none", "/api/v1/jobs/x", "/api/v1/series?limit=x"])

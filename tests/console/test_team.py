@@ -325,6 +325,31 @@ def test_ann_cannot_sign_what_she_made(team: tuple[Console, Accounts], tmp_path:
     assert [state.value for _, state in series.ledger.approval.open()] == ["submitted"]
 
 
+def test_a_new_password_ends_sessions_and_tokens(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    people = staffed(place)
+
+    def opened(door: Door) -> TestClient:
+        return TestClient(create_app(place, door, (HOST,), "", people), base_url=f"http://{HOST}")
+
+    door = Door()
+    thief, other, owner = opened(door), opened(door), opened(door)
+    thief.get(f"/enter?key={door.link('one-steward')}")
+    other.get(f"/enter?key={door.link('one-reader')}")
+    change = {"x-reveil-token": thief.get("/api/v1/me").json()["token"]}
+    token = thief.post("/api/v1/tokens?name=x&scopes=see", headers=change).json()["token"]
+    program = {"authorization": f"Bearer {token}"}
+    assert opened(door).get("/api/v1/me", headers=program).status_code == 200
+    form = {"key": door.link("one-steward", "welcome"), "password": f"{PASSWORD} new"}
+    assert owner.post("/welcome", data=form, follow_redirects=False).status_code == 303
+    assert owner.get("/api/v1/me").json()["who"] == "one-steward"
+    assert other.get("/api/v1/me").json()["who"] == "one-reader"
+    restarted = opened(Door())
+    for client in (thief, restarted):
+        assert client.get("/api/v1/me", cookies=dict(thief.cookies)).status_code == 401
+        assert opened(door).get("/api/v1/me", headers=program).status_code == 401
+
+
 def test_the_first_administrator_invites(tmp_path: Path) -> None:
     place, door = Place(tmp_path), Door()
     place.lay_out()

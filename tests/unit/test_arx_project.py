@@ -77,6 +77,23 @@ def project(path: Path, changes: Mapping[str, str | bytes | None] | None = None)
     return path
 
 
+NUMBERS = ("abc", "x", "NaN", "Infinity", "1e400", "-0.1", "1e3000000", "1.2.3", "0x1", "1_0", "٣")
+
+
+def renamed(part: str) -> str:
+    return f"<definition>{''.join(ATTRIBUTES)}</definition>".replace("age.csv", part)
+
+
+def levels(highest: str) -> str:
+    age = attribute("age", "QUASI_IDENTIFYING", levels=("0", highest))
+    return f"<definition>{age}{''.join(ATTRIBUTES[2:])}</definition>"
+
+
+def weighed(weight: str) -> str:
+    said = f"<attribute>age</attribute><weight>{weight}</weight>"
+    return f"<attributeWeights><attributeWeight>{said}</attributeWeight></attributeWeights>"
+
+
 def imported(tmp_path: Path, changes: Mapping[str, str | bytes | None] | None = None) -> tuple[Any, Any]:
     found, _ = import_project(project(tmp_path / "clinic.deid", changes), tmp_path / "reveil.toml", None)
     return found, reveil.load_policy(tmp_path / "reveil.toml")
@@ -175,6 +192,21 @@ def test_what_has_no_equivalent_is_listed(tmp_path: Path) -> None:
     assert code == 2 or json.loads(out)["no_equivalent"] == found.unknown
 
 
+@pytest.mark.parametrize("written", ["\t", "&#9;", "\n    |\n  "])
+def test_any_separator_is_read(tmp_path: Path, written: str) -> None:
+    separator = "|" if "|" in written else "\t"
+    changes = {
+        "project.xml": f"<project><name>clinic</name><separator>{written}</separator></project>",
+        "data/input.csv": TABLE.replace(";", separator),
+        **{f"input/hierarchies/{name}.csv": text.replace(";", separator) for name, text in HIERARCHIES.items()},
+    }
+    _, policy = imported(tmp_path, changes)
+    assert policy.input.delimiter == separator
+    release = reveil.anonymize(tmp_path / "clinic.csv", policy)
+    assert release.table.columns == ["age", "zip", "disease"]
+    assert {*release.table["age"]} <= {"20", "21", "22", "23", "20-21", "22-23", "*"}
+
+
 def test_names_do_not_break_out_of_comments(tmp_path: Path) -> None:
     names = attribute("a\n[guarantee]\nk = 1\n#", "IDENTIFYING")
     definition = f"<definition>{names}{''.join(ATTRIBUTES[1:])}</definition>"
@@ -193,6 +225,21 @@ def test_names_do_not_break_out_of_comments(tmp_path: Path) -> None:
         ({"input/definition.xml": "<a>" * 100 + "</a>" * 100}, "R911", "inside each other"),
         ({"input/definition.xml": "<definition><assigment>"}, "R911", "definition.xml"),
         ({"input/definition.xml": None}, "R911", "holds no input/definition.xml"),
+        ({"input/config.xml": '<?xml version="1.0" encoding="klingon"?><config/>'}, "R911", "config.xml"),
+        ({"input/config.xml": f"<config>{'<a/>' * 100_000}</config>"}, "R911", "elements and attributes"),
+        ({"input/config.xml": f"<config>{' ' * 2_000_000}</config>"}, "R912", "2,000,000 bytes"),
+        ({"project.xml": "<project><separator>||</separator></project>"}, "R911", "separator '||'"),
+        ({"project.xml": "<project><separator> \n </separator></project>"}, "R911", "separator ''"),
+        ({"project.xml": '<project><separator>"</separator></project>'}, "R911", "is not one character"),
+        ({"input/hierarchies/age.csv": f"{'2' * 131_073};*\n"}, "R911", "field larger"),
+        ({"input/definition.xml": renamed("age.txt"), "input/hierarchies/age.txt": "20;*\n"}, "R911", "ends in .csv"),
+        ({"input/definition.xml": renamed("age.dat"), "input/hierarchies/age.dat": "20;*\n"}, "R911", "ends in .csv"),
+        ({"input/definition.xml": renamed("age"), "input/hierarchies/age": "20;*\n"}, "R911", "ends in .csv"),
+        *(({"input/config.xml": config("3-anonymity", outliers=no)}, "R911", "relativeMaxOutliers") for no in NUMBERS),
+        *(({"input/config.xml": config("3-anonymity", more=weighed(no))}, "R911", "weight") for no in NUMBERS),
+        *(({"input/config.xml": config(f"{no}-anonymity")}, "R911", "criterion") for no in ("1.2.3", "1e3000000", ".")),
+        ({"input/config.xml": config("1e400-closeness with equal distance for attribute 'disease'")}, "R911", "1e400"),
+        ({"input/definition.xml": levels("9" * 5_000)}, "R911", "highest level"),
         ({"data/input.csv": None}, "R911", "holds no table"),
         ({"data/input.csv": None, "data/input.dat": b"\xac\xed\x00\x05"}, "R911", "holds no table"),
     ],
@@ -218,6 +265,71 @@ def test_what_unpacks_to_too_much_is_refused_while_it_is_unpacked(
     with pytest.raises(InputError, match="R912"):
         import_project(tmp_path / "liar.deid", tmp_path / "reveil.toml", None)
     assert len(content) < 10_000  # a small file
+
+
+def damaged(path: Path, part: str) -> Path:
+    """A project one part of which no longer unpacks."""
+    with zipfile.ZipFile(project(path)) as packed:
+        info = packed.getinfo(part)
+    content = bytearray(path.read_bytes())
+    start = info.header_offset + 30 + len(info.filename)
+    content[start : start + info.compress_size] = b"\xff" * info.compress_size
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize("part", ["input/config.xml", "input/hierarchies/zip.csv", "data/input.csv"])
+def test_parts_that_no_longer_unpack_leave_nothing_behind(tmp_path: Path, part: str) -> None:
+    source = damaged(tmp_path / "clinic.deid", part)
+    with pytest.raises(InputError, match="R911"):
+        import_project(source, tmp_path / "reveil.toml", None)
+    assert [path.name for path in tmp_path.iterdir()] == ["clinic.deid"]
+
+
+def test_parts_that_are_packed_otherwise_are_refused(tmp_path: Path) -> None:
+    with zipfile.ZipFile(project(tmp_path / "a.deid")) as plain:
+        parts = {name: plain.read(name) for name in plain.namelist()}
+    with zipfile.ZipFile(tmp_path / "clinic.deid", "w", zipfile.ZIP_LZMA) as packed:
+        for name, content in parts.items():
+            packed.writestr(name, content)
+    with pytest.raises(InputError, match="R911"):
+        import_project(tmp_path / "clinic.deid", tmp_path / "reveil.toml", None)
+
+
+@pytest.mark.parametrize("kind", [OSError, MemoryError, KeyboardInterrupt])
+@pytest.mark.parametrize("there", [False, True])
+def test_half_a_project_is_not_left_whatever_the_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: type[BaseException], there: bool
+) -> None:
+    def broken(*_: Any) -> Any:
+        yield b"name;age\n"
+        raise kind
+
+    source = project(tmp_path / "clinic.deid")
+    if there:
+        (tmp_path / "hierarchies").mkdir()
+        (tmp_path / "hierarchies" / "mine.csv").write_text("1;*\n")
+    before = sorted(tmp_path.rglob("*"))
+    monkeypatch.setattr(arx_project.Archive, "pieces", whole_but(arx_project.Archive.pieces, "data/input.csv", broken))
+    with pytest.raises(kind):
+        import_project(source, tmp_path / "reveil.toml", None)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def whole_but(usual: Any, part: str, other: Any) -> Any:
+    return lambda self, name, *rest: other() if name == part else usual(self, name, *rest)
+
+
+def test_one_hierarchy_that_many_columns_name_counts_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arx_project, "LARGEST", {".xml": 100_000, ".csv": 1_000})
+    assert imported(tmp_path)[0].hierarchies
+    columns = "".join(
+        attribute(f"age{n}", "QUASI_IDENTIFYING", levels=("All", "All")).replace(f"age{n}.csv", "age.csv")
+        for n in range(30)
+    )
+    source = project(tmp_path / "many.deid", {"input/definition.xml": f"<definition>{columns}</definition>"})
+    with pytest.raises(InputError, match="R912"):
+        import_project(source, tmp_path / "many.toml", None)
 
 
 def test_a_file_that_is_no_project_and_files_in_the_way(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from reveil.base.errors import ConflictError, Fault, InputError
-from reveil.serve.security import Session, hashed
+from reveil.serve.security import IDLE_SECONDS, LONGEST_SECONDS, Session, hashed
 
 SCOPES = ("see", "data", "steward", "audit", "log")  # of tokens: nobody signs or administers by one
 LONGEST_DAYS = 365
@@ -63,7 +63,9 @@ class Kept:
 
     def begin(self, secret: str, session: Session) -> None:
         row = (hashed(secret), session.who, session.form_token, session.begun, session.seen)
+        over = (session.begun - IDLE_SECONDS, session.begun - LONGEST_SECONDS)
         with self._open() as connection:
+            connection.execute("DELETE FROM sessions WHERE seen < ? OR begun < ?", over)
             connection.execute("INSERT INTO sessions VALUES (?, ?, ?, ?, ?)", row)
 
     def session(self, secret: str) -> Session | None:
@@ -79,6 +81,12 @@ class Kept:
     def leave(self, secret: str) -> None:
         with self._open() as connection:
             connection.execute("DELETE FROM sessions WHERE secret = ?", (hashed(secret),))
+
+    def shut_out(self, who: str) -> None:
+        """End all sessions and tokens of somebody."""
+        with self._open() as connection:
+            connection.execute("DELETE FROM sessions WHERE who = ?", (who,))
+            connection.execute("DELETE FROM tokens WHERE who = ?", (who,))
 
     # --- tokens --------------------------------------------------------------------------------------------
 
@@ -133,7 +141,7 @@ class Kept:
                 connection.execute(begun, (who, key, request, now))
                 return None
         if row[0] != request:
-            message = "was used for another request within the last 24 hours"
+            message = "was used for another request, or with other permits, within the last 24 hours"
             raise InputError(Fault("R858", "Idempotency-Key", message, "use a new key for each request"))
         if row[1] is None:
             message = "is of a request that is being answered, or was cut off"
@@ -141,11 +149,13 @@ class Kept:
             raise ConflictError(Fault("R859", "Idempotency-Key", message, remedy))
         return Given(int(row[1]), str(row[2]), bytes(row[3]))
 
-    def answer(self, who: str, key: str, answer: Given | None) -> None:
-        """Keep an answer; without one the request was not done, and can be sent again."""
+    def answer(self, who: str, key: str, answer: Given) -> None:
+        """Keep an answer."""
         with self._open() as connection:
-            if answer is None:
-                connection.execute("DELETE FROM answers WHERE who = ? AND key = ?", (who, key))
-                return
             given = (answer.status, answer.headers, answer.body, who, key)
             connection.execute("UPDATE answers SET status = ?, headers = ?, body = ? WHERE who = ? AND key = ?", given)
+
+    def free(self, who: str, key: str) -> None:
+        """The request was refused, and can be sent again."""
+        with self._open() as connection:
+            connection.execute("DELETE FROM answers WHERE who = ? AND key = ?", (who, key))

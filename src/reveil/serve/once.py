@@ -1,4 +1,8 @@
-"""`Idempotency-Key`: a POST that is sent twice is done once. The key is kept for 24 hours with the request's hash."""
+"""`Idempotency-Key`: a POST that is sent twice is done once. The key is kept for 24 hours with the request's hash.
+
+Whoever may less now than when the request was sent is not given its answer: permits are part of the hash. Only a
+refusal frees the key: after an error of the console nobody knows how much was done.
+"""
 
 from __future__ import annotations
 
@@ -34,18 +38,19 @@ class Once:
         from reveil.serve.api import problem
         from reveil.serve.app import status_of
 
-        kept, who = self._state.kept, scope["console"].who
+        kept, visitor = self._state.kept, scope["console"]
         try:
             body = await _body(receive, key)
-            said = f"{scope['path']}?{scope['query_string'].decode('latin-1')}\n".encode() + body
-            before = kept.ask(who, key, hashlib.sha256(said).hexdigest())
+            permits = json.dumps({series: sorted(may) for series, may in visitor.permits.items()}, sort_keys=True)
+            said = f"{scope['path']}?{scope['query_string'].decode('latin-1')}\n{permits}\n".encode() + body
+            before = kept.ask(visitor.who, key, hashlib.sha256(said).hexdigest())
         except ReveilError as error:
             await problem(error, status_of(error))(scope, receive, send)
             return
         if before is not None:
             await _again(before, send)
             return
-        await _keep(self._app, scope, body, send, kept, who, key)
+        await _keep(self._app, scope, body, send, kept, visitor.who, key)
 
 
 async def _body(receive: Receive, key: str) -> bytes:
@@ -86,13 +91,10 @@ async def _keep(app: ASGIApp, scope: Scope, body: bytes, send: Send, kept: Kept,
         elif message["type"] == "http.response.body":
             told["body"] += message.get("body", b"")
             if not message.get("more_body", False):  # before anybody is told
-                done = 200 <= told["status"] < 300
-                answered = Given(told["status"], json.dumps(told["headers"]), told["body"])
-                kept.answer(who, key, answered if done else None)
+                if told["status"] < 300:
+                    kept.answer(who, key, Given(told["status"], json.dumps(told["headers"]), told["body"]))
+                elif told["status"] < 500:
+                    kept.free(who, key)
         await send(message)
 
-    try:
-        await app(scope, replay, listen)
-    except BaseException:
-        kept.answer(who, key, None)
-        raise
+    await app(scope, replay, listen)

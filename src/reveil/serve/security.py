@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import secrets
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -47,6 +48,7 @@ class Sessions(Protocol):
     def session(self, secret: str) -> Session | None: ...
     def touch(self, secret: str, seen: float) -> None: ...
     def leave(self, secret: str) -> None: ...
+    def shut_out(self, who: str) -> None: ...
 
 
 @dataclass
@@ -78,6 +80,7 @@ class Door:
         """The secret of a new session."""
         key, now = secrets.token_urlsafe(32), time.time()
         session = Session(who, secrets.token_urlsafe(32), now, now)
+        self._drop(lambda one: _over(one, now))
         self.sessions[hashed(key)] = session
         if self.kept is not None:
             self.kept.begin(key, session)
@@ -90,7 +93,7 @@ class Door:
             self.sessions[hashed(secret)] = session  # of a console that ran before this one
         if session is None:
             return None
-        if now - session.seen > IDLE_SECONDS or now - session.begun > LONGEST_SECONDS:
+        if _over(session, now):
             self.leave(secret)
             return None
         if self.kept is not None and now - session.seen > TOUCH_SECONDS:
@@ -104,6 +107,20 @@ class Door:
         self.sessions.pop(hashed(secret), None)
         if self.kept is not None:
             self.kept.leave(secret)
+
+    def shut_out(self, who: str) -> None:
+        """End all sessions and tokens of somebody, such as those of a thief when the password is a new one."""
+        if self.kept is not None:
+            self.kept.shut_out(who)
+        self._drop(lambda one: one.who == who)
+
+    def _drop(self, unwanted: Callable[[Session], bool]) -> None:
+        for key in [key for key, one in list(self.sessions.items()) if unwanted(one)]:  # while others come in
+            self.sessions.pop(key, None)
+
+
+def _over(session: Session, now: float) -> bool:
+    return now - session.seen > IDLE_SECONDS or now - session.begun > LONGEST_SECONDS
 
 
 def hashed(secret: str) -> str:

@@ -73,6 +73,7 @@ async def welcome(request: Request) -> Response:
         raise InputError(Fault("R854", "link", "was used, or is too old", "ask an administrator for a new one"))
     if who:
         await run_in_threadpool(people.set_password, who, password)
+        await run_in_threadpool(door.shut_out, who)
     else:
         who = text(form, "name")[:60]
         await run_in_threadpool(people.found, who, password)

@@ -43,10 +43,12 @@ def insist(request: Request, permit: str, key: str = "") -> str:
 
 
 def insist_on_own(request: Request, entry: Mapping[str, object], kind: str, permit: str) -> str:
-    """Who asks, if a draft or a job is theirs, or they have this permit in its series."""
+    """Who asks, if a draft or a job is theirs, or they have this permit in its series. A token needs it for both."""
     visitor: Visitor = request.scope["console"]
     series = str(entry.get("series") or "")
-    shared = permit in visitor.may(series) if series else visitor.permits.get(ALL) == EVERYTHING
-    if entry.get("by") != visitor.who and not shared:
+    permitted = permit in visitor.may(series)
+    shared = permitted if series else visitor.permits.get(ALL) == EVERYTHING
+    own = entry.get("by") == visitor.who and (permitted or not visitor.by_token)
+    if not own and not shared:
         raise unknown(kind, str(entry.get("id", "")))
     return visitor.who

@@ -21,17 +21,17 @@ ROLES = {
     "SENSITIVE_ATTRIBUTE": "sensitive",
     "INSENSITIVE_ATTRIBUTE": "insensitive",
 }
-NUMBER, OF = r"([0-9.]+(?:[eE][-+]?[0-9]+)?)", r" for attribute '(.*)'"
+SAID, OF = r"([0-9.]+(?:[eE][-+]?[0-9]+)?)", r" for attribute '(.*)'"
 CRITERIA = {  # how ARX writes a criterion -> the keys of the policy that say it
-    rf"{NUMBER}-anonymity": ("k",),
-    rf"distinct-{NUMBER}-diversity{OF}": ("l",),
-    rf"(?:shannon-)?entropy-{NUMBER}-diversity{OF}": ("l", {"diversity": "entropy"}),
-    rf"recursive-\({NUMBER}, ?{NUMBER}\)-diversity{OF}": ("c", "l", {"diversity": "recursive"}),
-    rf"{NUMBER}-closeness with equal (?:ground-)?distance{OF}": ("t", {"distance": "equal"}),
-    rf"{NUMBER}-closeness with ordered distance{OF}": ("t", {"distance": "ordered"}),
-    rf"{NUMBER}-closeness with hierarchical (?:ground-)?distance{OF}": ("t", {"distance": "hierarchical"}),
-    rf"basic-{NUMBER}-likeness{OF}": ("beta", {"likeness": "basic"}),
-    rf"enhanced-{NUMBER}-likeness{OF}": ("beta", {"likeness": "enhanced"}),
+    rf"{SAID}-anonymity": ("k",),
+    rf"distinct-{SAID}-diversity{OF}": ("l",),
+    rf"(?:shannon-)?entropy-{SAID}-diversity{OF}": ("l", {"diversity": "entropy"}),
+    rf"recursive-\({SAID}, ?{SAID}\)-diversity{OF}": ("c", "l", {"diversity": "recursive"}),
+    rf"{SAID}-closeness with equal (?:ground-)?distance{OF}": ("t", {"distance": "equal"}),
+    rf"{SAID}-closeness with ordered distance{OF}": ("t", {"distance": "ordered"}),
+    rf"{SAID}-closeness with hierarchical (?:ground-)?distance{OF}": ("t", {"distance": "hierarchical"}),
+    rf"basic-{SAID}-likeness{OF}": ("beta", {"likeness": "basic"}),
+    rf"enhanced-{SAID}-likeness{OF}": ("beta", {"likeness": "enhanced"}),
 }
 ALONE = {"l": "l-diversity", "t": "t-closeness", "beta": "beta-likeness"}  # the headline where there is no k
 STRICTEST = {"k": max, "l": max, "c": min, "t": min, "beta": min}
@@ -68,32 +68,37 @@ def import_project(source: Path, policy: Path, name: str | None) -> tuple[Import
             raise InputError(
                 [Fault("R913", str(path), "exists already", "move it, or write elsewhere (--policy)") for path in taken]
             )
-        folder.mkdir(exist_ok=True)
-        for file, content in imported.hierarchies.items():
-            (policy.parent / file).write_text(content, encoding="utf-8")
+        fresh = [path for path in (*wanted, policy) if not path.exists()]
+        empty = not folder.exists()
         try:
+            folder.mkdir(exist_ok=True)
+            for file, content in imported.hierarchies.items():
+                (policy.parent / file).write_text(content, encoding="utf-8")
             with table.open("xb") as written:
                 for piece in archive.pieces(project.table):
                     written.write(piece)
-        except InputError:
-            table.unlink(missing_ok=True)
+            policy.write_text(imported.text, encoding="utf-8")
+        except BaseException:  # whatever it was: half a project is not left lying about
+            for path in fresh:
+                path.unlink(missing_ok=True)
+            if empty and folder.exists():
+                folder.rmdir()
             raise
-    policy.write_text(imported.text, encoding="utf-8")
     return imported, table
 
 
 def translated(archive: Archive, project: Project, name: str) -> Imported:
     """What a project says, in the words of a policy."""
     result = Imported({}, {})
-    promise = _promise(project, result)
+    promise = _promise(archive, project, result)
     hierarchies, columns = dict[str, str](), dict[str, Any]()
     for number, attribute in enumerate(project.attributes, 1):
         file = None
         if attribute.hierarchy is not None and _uses_hierarchy(attribute, promise):
             file = f"hierarchies/{number:02}-{re.sub(r'[^A-Za-z0-9_-]+', '_', attribute.name)[:60]}.csv"
-            hierarchies[file] = _rewritten(archive.content(attribute.hierarchy), project.delimiter, attribute.name)
-        columns[attribute.name] = _column(attribute, file, promise, result)
-    _weigh(project, columns)
+            hierarchies[file] = _rewritten(archive, attribute.hierarchy, project.delimiter)
+        columns[attribute.name] = _column(archive, attribute, file, promise, result)
+    _weigh(archive, project, columns)
     if dropped := [one.name for one in project.attributes if ROLES.get(one.type) == "drop"]:
         result.notes.append(
             f"Identifying columns are dropped ({', '.join(dropped)}); a series needs one with the role identifier."
@@ -104,7 +109,7 @@ def translated(archive: Archive, project: Project, name: str) -> Imported:
         "input": {"delimiter": project.delimiter},
         "columns": columns,
         "guarantee": promise,
-        "method": _method(project, result),
+        "method": _method(archive, project, result),
     }
     return result
 
@@ -114,7 +119,9 @@ def _uses_hierarchy(attribute: Attribute, promise: Mapping[str, Any]) -> bool:
     return role == "quasi" or (role == "sensitive" and promise.get("distance") == "hierarchical")
 
 
-def _column(attribute: Attribute, file: str | None, promise: Mapping[str, Any], result: Imported) -> Any:
+def _column(
+    archive: Archive, attribute: Attribute, file: str | None, promise: Mapping[str, Any], result: Imported
+) -> Any:
     """The role of a column, and how it may change."""
     role = ROLES.get(attribute.type)
     if role is None:
@@ -126,7 +133,9 @@ def _column(attribute: Attribute, file: str | None, promise: Mapping[str, Any], 
     spec: dict[str, Any] = {"role": role}
     if role == "quasi" and file is not None:
         spec |= {
-            word: int(level) for word, level in levels.items() if level.isdecimal() and (word, level) != ("lowest", "0")
+            word: int(archive.number(level, f"{word} level of {attribute.name!r}"))
+            for word, level in levels.items()
+            if level.isdecimal() and (word, level) != ("lowest", "0")
         }
     if role == "quasi":
         spec["type"] = "category"  # as in ARX: its hierarchy, or the value and *
@@ -137,13 +146,13 @@ def _column(attribute: Attribute, file: str | None, promise: Mapping[str, Any], 
     return role if spec.keys() == {"role"} else spec
 
 
-def _promise(project: Project, result: Imported) -> dict[str, Any]:
+def _promise(archive: Archive, project: Project, result: Imported) -> dict[str, Any]:
     """The criteria as keys of [guarantee]. Here one promise is about every sensitive column: the strictest is taken."""
     sensitive = [one.name for one in project.attributes if ROLES.get(one.type) == "sensitive"]
     promise, about = dict[str, Any](), dict[str, set[str]]()
     for criterion in (one for every in project.config.all("criteria") for one in every.all("criterion")):
         text = "".join(criterion.text).strip()
-        found = _found(text)
+        found = _found(archive, text)
         if found is None or any(key in promise and promise[key] != value for key, value in found[1].items()):
             result.unknown.append(f"criterion {text!r}")
             continue
@@ -167,7 +176,7 @@ def _promise(project: Project, result: Imported) -> dict[str, Any]:
     return {key: str(value) if isinstance(value, Fraction) else value for key, value in promise.items()}
 
 
-def _found(text: str) -> tuple[dict[str, int | Fraction], dict[str, str], str] | None:
+def _found(archive: Archive, text: str) -> tuple[dict[str, int | Fraction], dict[str, str], str] | None:
     """Numbers by key, further keys, and the column of a criterion that is known."""
     for pattern, keys in CRITERIA.items():
         match = re.fullmatch(pattern, text)
@@ -175,13 +184,13 @@ def _found(text: str) -> tuple[dict[str, int | Fraction], dict[str, str], str] |
             continue
         names = [key for key in keys if isinstance(key, str)]
         words = next((key for key in keys if isinstance(key, dict)), {})
-        numbers = {key: Fraction(match[place]) for place, key in enumerate(names, 1)}
+        numbers = {key: archive.number(match[place], f"criterion {text[:80]!r}:") for place, key in enumerate(names, 1)}
         whole = {key: int(value) if value.denominator == 1 else value for key, value in numbers.items()}
         return whole, words, match[len(names) + 1] if len(match.groups()) > len(names) else ""
     return None
 
 
-def _method(project: Project, result: Imported) -> dict[str, Any]:
+def _method(archive: Archive, project: Project, result: Imported) -> dict[str, Any]:
     """Global recoding, as in ARX, with what it may suppress."""
     said, method = project.config, {"name": "full-domain"}
     limit = said.get("relativeMaxOutliers")
@@ -193,27 +202,35 @@ def _method(project: Project, result: Imported) -> dict[str, Any]:
         result.unknown.append("another text than * for suppressed cells")
     if any(every.all("type") for every in said.all("suppressedAttributeTypes")):
         result.notes.append("Suppressed rows are left out here, with all their cells.")
-    shares = {} if limit is None else {"suppress": float(limit)}
+    shares = {} if limit is None else {"suppress": float(archive.number(limit, "relativeMaxOutliers"))}
     return {**method, **({} if word is None else {"loss": word}), **shares}
 
 
-def _weigh(project: Project, columns: dict[str, Any]) -> None:
+def _weigh(archive: Archive, project: Project, columns: dict[str, Any]) -> None:
     """Weights of quasi-identifiers, where they differ."""
     listed = [one for every in project.config.all("attributeWeights") for one in every.all("attributeWeight")]
-    weights = {one.get("attribute") or "": float(one.get("weight") or 0) for one in listed}
+    weights = {one.get("attribute") or "": float(archive.number(one.get("weight") or "0", "weight")) for one in listed}
     quasi = [one.name for one in project.attributes if ROLES.get(one.type) == "quasi"]
     if len({weights.get(name, 0.5) for name in quasi}) > 1:
         for name in quasi:
             columns[name] = {**columns[name], "weight": 2 * weights.get(name, 0.5)}  # one half is ARX's usual
 
 
-def _rewritten(content: bytes, delimiter: str, column: str) -> str:
-    """A hierarchy with the delimiter that hierarchies have here."""
+def _rewritten(archive: Archive, part: str, delimiter: str) -> str:
+    """A hierarchy with the delimiter that hierarchies have here, row by row: it may be large."""
+    content = archive.hierarchy(part)
     try:
-        text = content.decode("utf-8-sig")
+        content.decode("utf-8-sig")
+        encoding = "utf-8-sig"
     except UnicodeDecodeError:
-        text = content.decode("cp1252", errors="replace")
-    lines = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row]
-    out = io.StringIO(newline="")
-    csv.writer(out, delimiter=";", lineterminator="\n").writerows(lines)
-    return out.getvalue()
+        encoding = "cp1252"
+    out = io.BytesIO()
+    told = io.TextIOWrapper(out, encoding="utf-8", newline="")
+    text = io.TextIOWrapper(io.BytesIO(content), encoding=encoding, errors="replace", newline="")
+    rows = csv.reader(text, delimiter=delimiter)
+    try:
+        csv.writer(told, delimiter=";", lineterminator="\n").writerows(row for row in rows if row)
+    except csv.Error as error:
+        raise archive.unreadable(f"part {part}: {error}", "save the project again in ARX") from None
+    told.flush()
+    return out.getvalue().decode()
