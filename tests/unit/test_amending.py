@@ -16,6 +16,7 @@ import pytest
 import reveil
 from reveil.base.errors import ConflictError, InputError, TamperedError
 from reveil.history.recorded import history_of
+from reveil.jobs.amending import Memory
 from reveil.jobs.amending_specs import (
     CorrectSpec,
     EndSpec,
@@ -160,6 +161,27 @@ def test_an_erased_person_is_forgotten_in_every_table(home: Path) -> None:
     whole(home)
 
 
+def test_who_has_two_identifiers_is_erased_with_both_and_from_every_release(home: Path) -> None:
+    def known(number: int) -> pl.DataFrame:
+        return pl.read_parquet(home / f"releases/{number:04d}/memory/standing.parquet").select("hi", "lo")
+
+    first, second = known(1)[0], known(2)[31]  # p0 was only in the first release, and p31 only in the second
+    CorrectSpec(POLICY, table(p0="z"), home=home, **MEANT).run()
+    MergeSpec(POLICY, "p0", "p31", home=home, **MEANT).run()
+    for one in ("p0", "p31"):
+        with pytest.raises(InputError, match=r"R553.*1 person of these has another identifier"):
+            EraseSpec(POLICY, [one], home=home, **MEANT).run()
+    done = EraseSpec(POLICY, ["p0", "p31"], home=home, **MEANT).run()
+    assert (done.event.details["people"], done.told["releases"]) == (1, [1, 2])
+    for number in (1, 2):
+        assert known(number).join(pl.concat([first, second]), on=["hi", "lo"], how="semi").is_empty()
+        assert Ledger.open(home).memory(number, "corrections").is_empty()
+    for one in ("p0", "p31"):
+        with pytest.raises(InputError, match="R554"):
+            opened(home).publish(table(5, without=("p31",)).vstack(table(31 if one == "p31" else 0).head(1)), seed=1)
+    whole(home)
+
+
 # --- identifiers that are one person, or two ---------------------------------------------------------------
 
 
@@ -181,6 +203,24 @@ def test_two_identifiers_become_one_person(home: Path, tmp_path: Path) -> None:
         opened(home).publish(respelled, seed=1)
     with pytest.raises(InputError, match="same person already"):
         MergeSpec(POLICY, "p1", "p12", home=home, **MEANT).run()
+    whole(home)
+
+
+def test_three_identifiers_become_one_person(home: Path) -> None:
+    MergeSpec(POLICY, "p0", "p31", home=home, **MEANT).run()
+    MergeSpec(POLICY, "p0", "p5", home=home, **MEANT).run()  # p0 stands for the place of p31
+    memory = Memory(POLICY, home)
+    assert memory.numbers(["p0", "p31", "p5"]) == [5, 5, 5]
+    assert memory.past.known().select("hi", "lo").is_duplicated().sum() == 0
+    with pytest.raises(InputError, match=r"R553.*somebody in this series already"):
+        SplitSpec(POLICY, "p0", "p31", home=home).run()
+    RotateSpec(POLICY, [table(), table(3)], home=home).run()
+    assert Memory(POLICY, home).numbers(["p0", "p31", "p5"]) == [5, 5, 5]
+    whole(home)
+    opened(home).discard(2, no_copy_left=True)
+    release = opened(home).publish(table(without=("p5",), p0="f"), seed=2, accept=["same-table"])
+    assert release.certificate.counts["came back"] == 29
+    EraseSpec(POLICY, ["p0", "p5", "p31"], home=home, **MEANT).run()
     whole(home)
 
 

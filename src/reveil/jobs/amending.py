@@ -18,7 +18,7 @@ from reveil.base.arrays import I64
 from reveil.base.errors import Fault, InputError, brief
 from reveil.base.text import plain_text
 from reveil.base.words import agree, some, some_people
-from reveil.history.amended import erased_hashes, refuse_erased, without
+from reveil.history.amended import erased_hashes, places_of, refuse_erased, without
 from reveil.history.history import CODE, CORRECTED, MERGED, PERSONS, History
 from reveil.history.recorded import history_of
 from reveil.jobs.past import look_back
@@ -89,8 +89,13 @@ class Memory:
             raise InputError(Fault("R553", "identifier", message, remedy, len(strange)))
         return [int(number) for number in numbers]
 
+    def tables(self, name: str) -> dict[int, pl.DataFrame]:
+        """This table of every release that keeps it."""
+        path = f"memory/{name}.parquet"
+        return {r.number: self.ledger.memory(r.number, name) for r in self.series.records if path in r.manifest}
+
     def standings(self) -> dict[int, pl.DataFrame]:
-        return {record.number: self.ledger.memory(record.number, "standing") for record in self.series.records}
+        return self.tables("standing")
 
     def digest(self, action: str, *what: Any) -> str:
         """The same for two who ask for the same; it tells nothing without the key."""
@@ -167,26 +172,24 @@ def erase(
     memory = Memory(policy, home)
     past, names = memory.past, list(dict.fromkeys(identifiers))
     numbers = memory.numbers(names)
-    others = past.merged.filter(pl.col("person").is_in(numbers))
-    known = others.join(memory.hashes(pl.Series(names, dtype=pl.String)), on=list(PERSONS), how="anti")
-    if known.height:
-        message = (
-            f"{some_people(known.height)} of these {agree(known.height, 'has', 'have')} another identifier as well"
-        )
+    hashes = memory.hashes(pl.Series(names, dtype=pl.String))
+    others = past.known().filter(pl.col("person").is_in(numbers)).join(hashes, on=list(PERSONS), how="anti")
+    if others.height:
+        people = others["person"].n_unique()
+        message = f"{some_people(people)} of these {agree(people, 'has', 'have')} another identifier as well"
         raise InputError(Fault("R553", "identifier", message, "give all identifiers of a person together"))
-    shown, having = _where_shown(memory.series, past, numbers)
+    standings = memory.standings()
+    # A release in which two identifiers were not one person yet still has a place for each of them.
+    places = sorted({*numbers, *(place for standing in standings.values() for place in places_of(standing, hashes))})
+    shown, having = _where_shown(memory.series, past, places)
     if not sure:
         message = f"{some_people(len(set(numbers)))} would be erased; this cannot be undone"
         raise InputError(Fault("R560", "identifier", message, "if that is meant, say so: --yes"))
     gone = pl.concat([past.erased, erased_hashes(pl.Series(names, dtype=pl.String), memory.ledger.key)])
-    tables = {}
-    for number, standing in memory.standings().items():
-        tables[number] = {"standing": without(standing, sorted(set(numbers))), "erased": gone}
-        if not past.corrections.is_empty():
-            kept = past.corrections.filter(~pl.col("person").is_in(numbers) & (pl.col("person") < standing.height))
-            tables[number]["corrections"] = kept
-        if not past.merged.is_empty():
-            tables[number]["merged"] = past.merged.filter(~pl.col("person").is_in(numbers))
+    tables = {n: {"standing": without(standing, places), "erased": gone} for n, standing in standings.items()}
+    for name in ("corrections", "merged"):
+        for number, frame in memory.tables(name).items():
+            tables[number][name] = frame.filter(~pl.col("person").is_in(places))
     event = memory.amend(ERASE, {"people": len(set(numbers))}, tables, memory.digest(ERASE, sorted(set(numbers))), by)
     notes = [
         "No table of the memory says any more who they were. Their places go on as counterfeits.",
@@ -225,16 +228,18 @@ def merge(policy: PolicyLike, home: str | Path | None, one: str, other: str, *, 
     if not sure:
         message = f"would become one person; whoever knows both of their rows has {some(left, 'value')} left for them"
         raise InputError(Fault("R560", "identifier", message, "if they are one person for certain, say so: --yes"))
-    hashes = memory.hashes(pl.Series([one, other], dtype=pl.String))
-    alias = hashes.filter(pl.Series([number == drop for number in numbers])).with_columns(person=pl.lit(keep))
+    # The hash of the place itself: the text given may be that of another identifier which stands for it.
+    alias = standing.slice(drop, 1).with_columns(person=pl.lit(keep))
     moved = past.merged.with_columns(pl.col("person").replace(drop, keep))
     merged = pl.concat([moved, alias.select(pl.col(name).cast(kind) for name, kind in MERGED.items())])
     tables: Tables = {}
     for number, before in memory.standings().items():
         if before.height > keep:
-            tables[number] = {"standing": without(before, [drop]), "merged": merged}
+            others = merged.filter(pl.col("person") < before.height)
+            dropped = places_of(before, others)
+            tables[number] = {"standing": without(before, dropped), "merged": others}
             if not past.corrections.is_empty():
-                kept = past.corrections.filter((pl.col("person") != drop) & (pl.col("person") < before.height))
+                kept = past.corrections.filter(~pl.col("person").is_in(dropped) & (pl.col("person") < before.height))
                 tables[number]["corrections"] = kept
     event = memory.amend(MERGE, {}, tables, memory.digest(MERGE, sorted(numbers)), by)
     notes = (
