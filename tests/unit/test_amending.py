@@ -26,8 +26,10 @@ from reveil.jobs.amending_specs import (
     RotateSpec,
     SplitSpec,
 )
+from reveil.ledger.amending import Amending
 from reveil.ledger.ledger import Ledger
 from reveil.ledger.record import ReleaseState
+from reveil.ledger.store import fingerprint
 from reveil.publish import Series
 from support import cli
 
@@ -285,6 +287,29 @@ def test_another_key_knows_the_same_people(home: Path, tmp_path: Path) -> None:
     (home / "key").write_bytes(old)
     with pytest.raises(TamperedError, match="R520"):
         opened(home).publish(table(3, without=("p10", "p11")), seed=2)
+
+
+def test_two_who_change_the_key_at_once(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first one has laid their key beside; the second one lays theirs before the first is entered."""
+    entering, done = Amending._enter, list[Any]()
+
+    def enter(self: Amending, *about: Any) -> Any:
+        if not done:
+            done.append((self, about))
+            with pytest.raises(ConflictError):
+                RotateSpec(POLICY, [table(), table(3)], home=home, by="eve").run()
+            return done.pop()
+        one, waiting = done.pop()
+        done.append(entering(one, *waiting))
+        return entering(self, *about)
+
+    monkeypatch.setattr(Amending, "_enter", enter)
+    event = RotateSpec(POLICY, [table(), table(3)], home=home, by="ann").run().event
+    assert event.actor == "ann"
+    assert fingerprint((home / "key").read_bytes()) == event.details["fingerprint"]
+    whole(home)
+    opened(home).publish(table(5), seed=1)
+    assert sorted(path.name for path in home.iterdir()) == ["key", "ledger.sqlite", "releases", "staging"]
 
 
 @pytest.mark.parametrize("lost", [True, False])
