@@ -60,7 +60,7 @@ def rotate(
             rehashed[number]["erased"] = erased
     for number, others in memory.tables("merged").items():
         rehashed[number]["merged"] = _rehashed(others, pairs)
-    digest = memory.digest(ROTATE)
+    digest = memory.digest(ROTATE, forget_erased)
     event = memory.amend(ROTATE, {}, rehashed, digest, by, key)
     notes = (
         "The old key opens nothing in this home any more; destroy its copies, and backups of the home that hold it.",
