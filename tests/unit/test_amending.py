@@ -208,6 +208,23 @@ def test_two_identifiers_become_one_person(home: Path, tmp_path: Path) -> None:
     whole(home)
 
 
+def test_a_place_that_was_shown_stays_before_one_that_was_withheld(home: Path) -> None:
+    opened(home).publish(table(3, without=("p3",)).vstack(table(40).head(1)), seed=1)
+    assert opened(home).history().members.filter(group=-1).rows() == [(33, -1, 4, 3)]  # p40 waits
+    done = MergeSpec(POLICY, "p40", "p3", home=home, **MEANT).run()
+    assert "shown last (release 2)" in done.notes[0]
+    assert Memory(POLICY, home).numbers(["p40", "p3"]) == [3, 3]
+    whole(home)
+
+
+def test_one_person_has_one_correction(home: Path) -> None:
+    MergeSpec(POLICY, "p13", "p14", home=home, **MEANT).run()
+    with pytest.raises(InputError, match=r"R555.*keep one row"):
+        CorrectSpec(POLICY, table(3, p13="y", p14="z"), home=home, **MEANT).run()
+    CorrectSpec(POLICY, table(3, without=("p13",), p14="z"), home=home, **MEANT).run()
+    assert opened(home).history().corrections.height == 1
+
+
 def test_three_identifiers_become_one_person(home: Path) -> None:
     MergeSpec(POLICY, "p0", "p31", home=home, **MEANT).run()
     MergeSpec(POLICY, "p0", "p5", home=home, **MEANT).run()  # p0 stands for the place of p31
@@ -387,6 +404,25 @@ def test_under_four_eyes_two_people_give_the_same_command(home: Path, tmp_path: 
     whole(home)
 
 
+def test_under_four_eyes_both_people_mean_the_same_change_of_the_key(home: Path) -> None:
+    EraseSpec(POLICY, ["p7"], home=home, **MEANT).run()
+    Ledger.open(home).approval.require_four_eyes(True, by="root")
+    tables = [table(), table(3)]
+    assert RotateSpec(POLICY, tables, home=home, by="ann").run().waits
+    assert RotateSpec(POLICY, tables, forget_erased=True, home=home, by="eve").run().waits
+    assert not RotateSpec(POLICY, tables, home=home, by="eve").run().waits
+    assert Ledger.open(home).check() == []
+
+
+def test_under_four_eyes_a_release_is_retracted_after_the_end(home: Path, tmp_path: Path) -> None:
+    opened(home).hand_over(tmp_path / "out", number=1)
+    EndSpec(POLICY, home=home, **MEANT).run()
+    Ledger.open(home).approval.require_four_eyes(True, by="root")
+    assert RetractSpec(POLICY, 1, home=home, by="ann").run().waits
+    assert not RetractSpec(POLICY, 1, home=home, by="eve").run().waits
+    assert Ledger.open(home).records()[0].state is ReleaseState.RETRACTED
+
+
 EDITS = {
     "an amendment is forgotten": "DELETE FROM events",
     "a hash is edited": "UPDATE events SET details = replace(details, '\"size\":', '\"size\":1')",
@@ -424,7 +460,10 @@ def test_the_commands(home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     table(3, p8="z").write_csv("wrong.csv")
     assert cli("correct", "wrong.csv", *here)[0] == 2
     assert "1 person" in cli("correct", "wrong.csv", "--yes", *here)[1]
-    Path("list.txt").write_text("p7\n\np6\n")
+    Path("list.txt").write_bytes(b"p7\n\xfc\n")
+    code, _, err = cli("erase", "--from", "list.txt", "--yes", *here)
+    assert (code, "R105" in err, "0xfc at offset 3" in err) == (2, True, True)
+    Path("list.txt").write_bytes("\ufeffp7\r\n\r\np6 \r\n".encode())
     assert cli("erase", *here)[0] == 2
     assert "release 1, 2" in cli("erase", "--from", "list.txt", "--yes", *here)[1]
     assert "Done" in cli("people", "merge", "p13", "p14", "--yes", *here)[1]
