@@ -19,7 +19,7 @@ def steps(seen):
 def chances(seen, least, smoothing, spread):
     """By value, the chance of each other value; what is left to 1 stays."""
     made = steps(seen)
-    share = Counter(value for _, _, value in seen)
+    share = {value: max(count, least) for value, count in Counter(value for _, _, value in seen).items()}
     moved = Fraction(sum(a != b for _, a, b in made), len(made))
     result = {}
     for a in share:

@@ -133,3 +133,15 @@ def test_the_command_says_it_and_refuses_what_it_cannot(tmp_path: Path, monkeypa
         two = {**POLICY, "guarantee": {"model": "l-diversity", "l": 2, "k": 2}, "method": {"publish": "anatomy"}}
         pair = reveil.anonymize(people(), two)
         measure(pair.table, people(), two, values=pair.values, queries=0, analysis=True)
+
+
+def test_a_column_of_one_value_predicts_nothing_and_is_no_crash() -> None:
+    original = people().with_columns(age=pl.lit(40), sex=pl.lit("f"))
+    found = measure(original.cast({"age": pl.String}), original, POLICY, queries=0, predict="job").analysis
+    assert found is not None and found.prediction is not None
+    assert found.prediction.after == pytest.approx(float(found.prediction.baseline), abs=0.05)
+    with pytest.raises(InputError, match="has missing values"):
+        odd = people().with_columns(
+            income=pl.when(pl.int_range(pl.len()) == 0).then(float("nan")).otherwise(pl.col("income"))
+        )
+        measure(odd.cast({"age": pl.String}), odd, POLICY, queries=0, predict="income")

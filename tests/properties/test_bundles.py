@@ -255,3 +255,27 @@ def test_blocks_and_audit_refuse_by_name(tmp_path: Path) -> None:
         reveil.anonymize(PANEL.with_columns(home=pl.lit(None, pl.String)), policy_of({"k": 2}, None, homes=True))
     with pytest.raises(InputError, match="R604"):  # nobody says which rows belong together
         reveil.check(PANEL.drop("who", "home"), policy)
+
+
+def test_covering_ends_where_many_values_of_many_people_are_looked_at() -> None:
+    """The most frequent values alone say that two, or three, are not enough: no search is made."""
+    people = [frozenset((7 * person + 13 * place) % 400 for place in range(60)) for person in range(200)]
+    assert covering(people, 3) == 3
+    few = [frozenset({person, 1000 + person % 3}) for person in range(200)]
+    assert [covering(few, l) for l in (3, 4, 5)] == [3, 3, 3]  # noqa: E741
+
+
+def test_rows_of_nobody_are_a_finding_and_no_crash(tmp_path: Path) -> None:
+    policy = {"columns": {"who": "identifier", "age": "quasi", "ill": "sensitive"}, "guarantee": {"k": 2}}
+    policy |= {"people": {"rows": "many"}}
+    rows = pl.DataFrame({"who": list("aabbccdd"), "age": [20, 21] * 4, "ill": list("xyxyxyxy")})
+    reveil.anonymize(rows, policy, out=tmp_path / "out")
+    table = tmp_path / "out/public/table.csv"
+    lines = table.read_text().splitlines()
+    place = lines[0].split(",").index("person")
+    cells = lines[1].split(",")
+    cells[place] = ""
+    table.write_text("\n".join([lines[0], ",".join(cells), *lines[2:]]) + "\n")
+    put_right(tmp_path / "out/public")
+    found = reveil.check(tmp_path / "out/public", policy)
+    assert not found.holds

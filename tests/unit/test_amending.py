@@ -479,3 +479,14 @@ def test_the_commands(home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
         assert f"Series: {action} on" in said
     assert "Release 2 was retracted" in said
     assert cli("verify", *here)[0] == 0
+
+
+def test_the_page_for_others_does_not_tell_of_corrections(begun: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    shutil.copytree(begun / "home", home)
+    right = table(3, p5="x")
+    CorrectSpec(POLICY, right, home=home, **MEANT).run()
+    release = reveil.open_series(POLICY, home).publish(right, accept=["same-table"])
+    assert release.path is not None
+    pages = [(release.path / "private" / name).read_text() for name in ("report.html", "report-external.html")]
+    assert ["corrected" in page for page in pages] == [True, False]

@@ -74,3 +74,21 @@ def test_suggestions_in_python(tmp_path: Path) -> None:
     suggested = reveil.suggest(tmp_path / "panel.csv")
     assert [s.column for s in suggested.columns] == PANEL.columns
     assert "[columns]" in suggested.policy("panel") and "<td>illness</td>" in suggested._repr_html_()
+
+
+@pytest.mark.parametrize("gate", [False, True])
+def test_the_audit_of_a_series_that_says_nothing_of_change_looks_at_what_it_saw(tmp_path: Path, gate: bool) -> None:
+    """A policy that `init` writes for a panel whose values change leaves `change` open; its own audit must not stop."""
+    rows = [(f"p{n}", year, 20 + n % 9, "abcdefgh"[n % 4 + 4 * year]) for n in range(36) for year in range(2)]
+    panel = pl.DataFrame(rows, schema=["who", "year", "age", "ill"], orient="row")
+    policy = {
+        "columns": {"who": "identifier", "year": "drop", "age": "quasi", "ill": "sensitive"},
+        "guarantee": {"model": "l-diversity", "l": 3, "k": 3},
+        "audit": {"gate": gate, "compromised": 0},
+    }
+    series = reveil.open_series(policy, home=tmp_path / "home")
+    for year in (0, 1):
+        assert series.publish(panel, where={"year": year}).certificate.holds
+    assert "values change freely" in series.audit().summary["adversary"]
+    with pytest.raises(InputError, match="R722"):
+        series.audit(change="never")

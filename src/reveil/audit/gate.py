@@ -16,6 +16,7 @@ from reveil.audit.input.knowledge import person_priors
 from reveil.audit.input.observed import Observed
 from reveil.audit.input.series import REMEDY, PublishedRelease, left_out_of, observe_series, sources_of, truth_of
 from reveil.audit.settings import AuditSettings
+from reveil.base.arrays import I64
 from reveil.base.errors import Fault, GuaranteeError, InputError, TamperedError
 from reveil.base.progress import Progress, silent
 from reveil.base.words import agree, some_people
@@ -51,6 +52,8 @@ def audit_series(
         or _priors(ledger, policy, column, seen),
     )
     truth = truth_of(sources, column, seen)
+    if _unstated(policy, settings) and _changes(seen, truth):
+        who = replace(who, change="freely", counterfeits_go_on=False)
     asked_by_name = None if asked is None else [name(n) for n in asked]
     effort = {f: getattr(settings, f) for f in ("draws", "promise", "limit", "samples", "worst", "seed")}
     left_out = left_out_of(sources, column, seen)
@@ -65,6 +68,18 @@ def audit_series(
         **effort,
     )
     return replace(outcome, crowds=crowds_of(ledger))
+
+
+def _unstated(policy: Policy, settings: AuditSettings) -> bool:
+    """Whether nobody has said how values change: then what the series has seen decides."""
+    said = (policy.values.change, settings.adversary, settings.change, settings.transitions)
+    return all(one is None for one in said)
+
+
+def _changes(seen: Observed, truth: I64) -> bool:
+    """Whether somebody had different values in different releases."""
+    had = pl.DataFrame({"person": seen.app_person, "value": truth}).filter(pl.col("value") >= 0)
+    return bool((had.group_by("person").agg(pl.col("value").n_unique())["value"] > 1).any())
 
 
 def _priors(ledger: Ledger, policy: Policy, column: str, seen: Observed) -> dict[str, dict[str, Fraction]]:
@@ -149,6 +164,7 @@ def insist(
         outcome = audit(
             seen, policy=policy, truth=truth, left_out=left_out_of(sources, column, seen), share=how.compromised,
             limit=how.seconds, worst=3, progress=progress,
+            change="freely" if policy.values.change is None and _changes(seen, truth) else None,
         )  # fmt: skip
         if outcome.summary["exposed"] or outcome.broken:  # the gate is asked about as many known people as it says
             raise GuaranteeError([_fault(column, outcome), *_reasons(outcome)])

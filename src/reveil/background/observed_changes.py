@@ -83,7 +83,8 @@ def estimate_changes(
     steps = pairs.filter(pl.col("away") == 1)
     counted = steps.group_by("a", "b").agg(pl.len().alias("hits"), pl.col("person").n_unique().alias("people"))
     seldom = counted.filter((pl.col("a") != pl.col("b")) & (pl.col("people") < least)).select("a", "b")
-    frequency = dict(seen["value"].value_counts().sort("value").iter_rows())
+    counts = dict(seen["value"].value_counts().sort("value").iter_rows())
+    frequency = {value: max(count, least) for value, count in counts.items()}  # how rare a rare value is, is not told
     people, movers = _different_people(steps), _different_people(steps.join(seldom, on=["a", "b"], how="semi"))
     chances = _Chances(frequency, _stays(steps), people, movers, least, smoothing, spread)
     rows = list[tuple[str, str, str]]()
@@ -191,10 +192,10 @@ def seen_in_tables(tables: Sequence[pl.DataFrame], person: str, value: str, peri
 
 
 def seen_in_series(history: History, column: str) -> pl.DataFrame:
-    """The same of the releases of a series, from its memory; people who were withheld as well."""
+    """The same of the releases of a series, from its memory: what was shown, so that nobody learns of the others."""
     if column not in history.codebook:
         known = f"its sensitive columns are {', '.join(history.codebook)}" if history.codebook else "it has no release"
         raise InputError(Fault("R319", f"column {column!r}", f"is not in the series: {known}", "name a table instead"))
     book = pl.Series([plain_text(value) for value in history.codebook[column]], dtype=pl.String)
-    codes = history.members[column]
-    return history.members.select("person", pl.col("release").cast(pl.Int64), value=book.gather(codes))
+    shown = history.members.filter(pl.col("group") >= 0)
+    return shown.select("person", pl.col("release").cast(pl.Int64), value=book.gather(shown[column]))

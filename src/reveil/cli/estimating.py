@@ -13,6 +13,9 @@ from reveil.cli.shared import POLICY, Home, Json, PolicyFile, Quiet, Source, app
 if TYPE_CHECKING:
     import polars as pl
 
+SHOWN = 10  # values with few steps
+
+
 prior_app = typer.Typer(help="What others may know beforehand: the odds of sensitive values.", no_args_is_help=True)
 transitions_app = typer.Typer(help="How values change, counted in what people did.", no_args_is_help=True)
 app.add_typer(prior_app, name="prior")
@@ -94,7 +97,11 @@ def transitions_estimate(
         terminal.say(f"{out}: {found!r}.")
         if found.few.height:
             terminal.say(f"Fewer than {some(few, 'step')}, so their chances are guesses:")
-            terminal.say(terminal.table(found.few.columns, [tuple(map(str, row)) for row in found.few.iter_rows()]))
+            few_of = found.few.sort("steps").head(SHOWN)
+            terminal.say(terminal.table(few_of.columns, [tuple(map(str, row)) for row in few_of.iter_rows()]))
+            terminal.say(f"and {found.few.height - SHOWN:,} more values." if found.few.height > SHOWN else "")
+        if not found.stated:
+            terminal.say("No change was made by enough people to be stated: group values, or lower --least.")
         terminal.say(
             "Readers of the series may know this file: the promise assumes it. It does not say which of the rarer "
             "changes were seen.\n"
@@ -122,7 +129,8 @@ def _seen(
     lacking = [name for name, given in (("--value", value), ("--person", person)) if given is None]
     if value is None or person is None:
         remedy = f"write {' and '.join(f'{name} COLUMN' for name in lacking)}"
-        raise InputError(Fault("R319", ", ".join(lacking), "is not told, and no policy tells it", remedy))
+        several = f": sensitive are {', '.join(sensitive)}" if value is None and len(sensitive) > 1 else ""
+        raise InputError(Fault("R319", ", ".join(lacking), f"is not told, and no policy tells it{several}", remedy))
     if tables:
         from reveil.table.read import read_table
 

@@ -45,12 +45,15 @@ def as_recorded(frame: pl.DataFrame, persons: I64, past: History) -> tuple[pl.Da
     return frame, len(changed)
 
 
+CORRECTED = "was corrected after it had been recorded"  # for whoever keeps the table, and for nobody else
+
+
 def corrected_limits(people: int) -> tuple[str, ...]:
     """For the certificate, which is private."""
     if not people:
         return ()
     return (
-        f"The value of {some_people(people)} was corrected after it had been recorded. This release shows the value "
+        f"The value of {some_people(people)} {CORRECTED}. This release shows the value "
         "that was recorded first, as earlier ones do: the correction tells nothing, and counts of values are off by "
         "it.",
     )

@@ -178,10 +178,11 @@ def _changed_values(encoded: Encoded, number: int, past: History, policy: Policy
     if pairs.is_empty():
         return None
     wrong = both.join(pairs, on=["a", "b"], how="left", maintain_order="left")["rows"].is_not_null()
-    worst = pairs.sort("rows", descending=True).head(3)
+    worst = pairs.sort("rows", "a", "b", descending=[True, False, False]).head(3)
     shown = ", ".join(
         f"{brief(column.values[a])} -> {brief(column.values[b])} ({rows:,})" for a, b, rows in worst.iter_rows()
     )
+    shown += f" and {pairs.height - worst.height:,} more" if pairs.height > worst.height else ""
     return Fault(
         "R311",
         f"column {column.name!r}",
@@ -194,5 +195,5 @@ def _changed_values(encoded: Encoded, number: int, past: History, policy: Policy
 
 def _way_out(policy: Policy) -> str:
     if policy.values.change == "never":
-        return "correct the table; where the series has recorded a wrong value, `reveil correct` the series"
+        return "correct the table; where the series has recorded a wrong value, `reveil correct TABLE` with these rows"
     return "correct the table, or begin a series in a new home whose values.change allows this"

@@ -259,7 +259,8 @@ def _refuse_target(name: str, published: pl.DataFrame, original: pl.DataFrame, p
         message = "is not published as it is beside the quasi-identifiers, so that nothing can be predicted from it"
         remedy = f"name one of {', '.join(able)}" if able else "give a column the role sensitive or insensitive"
         raise InputError(Fault("R914", f"column {name!r}", message, remedy))
-    if original[name].null_count():
+    values = original[name].fill_nan(None) if original[name].dtype.is_float() else original[name]
+    if values.null_count():
         raise InputError(Fault("R914", f"column {name!r}", "has missing values", "predict another column"))
 
 
@@ -268,7 +269,8 @@ def _matrix(side: _Side, target: str, seed: int) -> tuple[Floats, pl.Series]:
     rows = np.arange(side.frame.height)
     if len(rows) > MOST_ROWS:
         rows = np.sort(np.random.default_rng(seed).choice(rows, MOST_ROWS, replace=False))
-    return np.column_stack([column[rows] for column in side.features.values()]), side.frame[target][rows]
+    columns = [column[rows] for column in side.features.values()]
+    return np.column_stack(columns) if columns else np.empty((len(rows), 0)), side.frame[target][rows]
 
 
 def _prediction(target: str, before: _Side, after: _Side, seed: int) -> Prediction:
@@ -292,8 +294,8 @@ def _accuracy(features: Floats, values: pl.Series, seed: int) -> float:
         raise InputError(Fault("R914", "--predict", f"needs {FOLDS} rows or more", "predict nothing", len(codes)))
     right = 0
     for train, test in KFold(FOLDS, shuffle=True, random_state=seed).split(features):
-        if len(np.unique(codes[train])) == 1:
-            right += int((codes[test] == codes[train][0]).sum())
+        if len(np.unique(codes[train])) == 1 or not features.shape[1]:  # nothing to choose, or nothing to tell by
+            right += int((codes[test] == np.bincount(codes[train]).argmax()).sum())
             continue
         model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=300))
         model.fit(features[train], codes[train])

@@ -15,6 +15,7 @@ from markupsafe import Markup
 from reveil.background.loading import Background
 from reveil.base.errors import InputError
 from reveil.guarantees.catalog import descriptors
+from reveil.history.amended import CORRECTED
 from reveil.history.history import History
 from reveil.plan.loss import Loss
 from reveil.plan.plan import Plan
@@ -194,7 +195,8 @@ def _external(source: ReportSource, exposed: Exposure, trend: Trend | None) -> C
     raw = discreet.raw_values(source.texts, policy)
     names = discreet.public_columns(policy)
     assumptions, fewer = discreet.without_values(certificate.assumptions, raw, policy)
-    kept, less = discreet.without_values(certificate.limits, raw, policy)
+    told = [limit for limit in certificate.limits if CORRECTED not in limit]
+    kept, less = discreet.without_values(told, raw, policy)
     warnings, limits = _sorted_limits(kept, policy)
     return Content(
         internal=False,

@@ -45,8 +45,10 @@ def _smallest(certificate: Certificate, policy: Policy) -> Iterator[Point]:
     elif "smallest box" in counts:
         yield Point(f"The smallest group of people who look alike has {counts['smallest box']:,}.")
     else:
-        counted = "row" if counts["counterfeit rows"] else "person"
-        smallest = some(counts["smallest group"], counted, "people" if counted == "person" else "rows")
+        one, many = ("row", "rows") if counts["counterfeit rows"] else ("person", "people")
+        if policy.bundle is not None:
+            one, many = policy.bundle, policy.bundled  # households, or people
+        smallest = some(counts["smallest group"], one, many)
         also = ", counterfeits among them" if counts["counterfeit rows"] else ""
         yield Point(f"The smallest group that looks alike has {smallest}{also}.", amber=counts["smallest group"] < 2)
 

@@ -37,9 +37,10 @@ OPEN = """[values]
 CHANGED = """[values]
 # In this table sensitive values change from one period to the next, so change = "never" would be refused at the
 # second release. For a promise about all releases together, say how they change and choose its model below:
-#   by chances: change = "transitions", transitions = "transitions.csv", which
-#   `reveil transitions estimate TABLE --period COLUMN` counts; model = "m-distinct", m = 3
-#   freely, so that one says nothing about the next: change = "freely"; model = "global", l = 2
+#   by chances (one sensitive column): change = "transitions", transitions = "transitions.csv", which
+#   `reveil transitions estimate TABLE --period COLUMN --value COLUMN` counts; model = "m-distinct", m = 3
+#   freely, so that one says nothing about the next:
+#     change = "freely"; below: model = "global", l = 2, strategy = "telescoping"
 
 """
 COHORTS = """# All releases together are protected: people are grouped once and stay together.

@@ -37,7 +37,8 @@ def view_of_bundles(table: pl.DataFrame, policy: Policy) -> View:
     quasi = table.select(policy.named("quasi"))
     kinds = quasi.unique(maintain_order=True).with_row_index(KIND)
     of_row = quasi.join(kinds, on=quasi.columns, how="left", nulls_equal=True, maintain_order="left")[KIND]
-    rows = pl.DataFrame({"bundle": (table[policy.bundle].rank("dense") - 1).cast(pl.Int64), KIND: of_row})
+    owner = table[policy.bundle].cast(pl.String).fill_null("")  # rows of nobody are a finding of their own
+    rows = pl.DataFrame({"bundle": owner.rank("dense").cast(pl.Int64) - 1, KIND: of_row})
     shown = rows.group_by("bundle").agg(pl.col(KIND).sort()).sort("bundle")[KIND]
     classes = (shown.list.eval(pl.element().cast(pl.String)).list.join(" ").rank("dense") - 1).cast(pl.Int64).to_numpy()
     bundles = rows["bundle"].to_numpy()

@@ -184,5 +184,7 @@ def no_world(m: Model, place: int) -> InputError:
     else:
         where = f"person {m.observed.persons[place - m.factors]!r}"
         message = "no value fits all of their releases: no world fits what is known"
-    remedy = "check how values change, who is in which group, and what is said to be known"
+    remedy = (
+        "check how values change (--change freely, if they do), who is in which group, and what is said to be known"
+    )
     return InputError(Fault("R722", where, message, remedy))

@@ -6,6 +6,7 @@ equally likely; somebody is linked to a value if any of their rows has it. Nothi
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -150,4 +151,7 @@ def _covered(people: list[Bundle], number: int) -> bool:
     """Whether some `number` values are such that everybody has one: one value of whoever has fewest is among them."""
     if not people or not number:
         return not people
+    linked = Counter(value for one in people for value in one)
+    if sum(count for _, count in linked.most_common(number)) < len(people):
+        return False  # not even the most frequent ones are enough: nearly always, and the search is long
     return any(_covered([one for one in people if value not in one], number - 1) for value in min(people, key=len))
