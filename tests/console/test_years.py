@@ -132,3 +132,14 @@ def test_two_people_of_a_team(office: tuple[TestClient, Door, Ledger]) -> None:
     assert "Done and recorded" in asked(client, door, "eve").text
     assert history_of(Ledger.open(ledger.home)).erased.height == 1
     assert "asked to be erased" in client.get("/series/years/years").text
+
+
+def test_what_the_page_says_of_the_command_line(office: tuple[TestClient, Door, Ledger]) -> None:
+    client, door, _ = office
+    client.get(f"/enter?key={door.link('ann')}")
+    form = {"token": client.get("/api/v1/me").json()["token"], "password": PASSWORD, "sure": "yes"}
+    for number in ("\u00b2", "7", "x"):
+        refused = client.post("/series/years/years/retract", data={**form, "number": number})
+        assert (refused.status_code, "R510" in refused.text) == (422, True)
+    merged = client.post("/series/years/years/merge", data={**form, "one": "p3", "other": "p4"})
+    assert "see reveil people merge --help" in merged.text

@@ -320,6 +320,7 @@ def test_nothing_follows_on_the_end(reopened: Open) -> None:
     for action in (amendments.ERASE, amendments.END, amendments.ASK):
         with pytest.raises(ConflictError, match="R550"):
             amended(reopened(), action)
+    amended(reopened(), amendments.ASK, **{"for": amendments.RETRACT})  # what others have can still be retracted
 
 
 def test_an_amendment_waits_for_what_was_proposed(reopened: Open) -> None:

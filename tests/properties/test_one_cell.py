@@ -274,7 +274,11 @@ def test_postgres(data: st.DataObject, postgres: str, tmp_path_factory: pytest.T
             cursor.executemany("INSERT INTO t VALUES (%s, %s, %s, %s, %s)", table)
         return postgres
 
-    check(rows, other, make, tmp_path_factory.getbasetemp(), policy())
+    try:
+        check(rows, other, make, tmp_path_factory.getbasetemp(), policy())
+    finally:  # other tests of this server look whether somebody made a table
+        with psycopg.connect(postgres) as base:
+            base.execute("DROP TABLE IF EXISTS t")
 
 
 @pytest.mark.parametrize("suffix", ["sav", "dta", "xpt"])

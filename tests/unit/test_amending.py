@@ -16,6 +16,7 @@ import pytest
 import reveil
 from reveil.base.errors import ConflictError, InputError, TamperedError
 from reveil.history.recorded import history_of
+from reveil.jobs.amending import Memory
 from reveil.jobs.amending_specs import (
     CorrectSpec,
     EndSpec,
@@ -25,8 +26,10 @@ from reveil.jobs.amending_specs import (
     RotateSpec,
     SplitSpec,
 )
+from reveil.ledger.amending import Amending
 from reveil.ledger.ledger import Ledger
 from reveil.ledger.record import ReleaseState
+from reveil.ledger.store import fingerprint
 from reveil.publish import Series
 from support import cli
 
@@ -160,6 +163,27 @@ def test_an_erased_person_is_forgotten_in_every_table(home: Path) -> None:
     whole(home)
 
 
+def test_who_has_two_identifiers_is_erased_with_both_and_from_every_release(home: Path) -> None:
+    def known(number: int) -> pl.DataFrame:
+        return pl.read_parquet(home / f"releases/{number:04d}/memory/standing.parquet").select("hi", "lo")
+
+    first, second = known(1)[0], known(2)[31]  # p0 was only in the first release, and p31 only in the second
+    CorrectSpec(POLICY, table(p0="z"), home=home, **MEANT).run()
+    MergeSpec(POLICY, "p0", "p31", home=home, **MEANT).run()
+    for one in ("p0", "p31"):
+        with pytest.raises(InputError, match=r"R553.*1 person of these has another identifier"):
+            EraseSpec(POLICY, [one], home=home, **MEANT).run()
+    done = EraseSpec(POLICY, ["p0", "p31"], home=home, **MEANT).run()
+    assert (done.event.details["people"], done.told["releases"]) == (1, [1, 2])
+    for number in (1, 2):
+        assert known(number).join(pl.concat([first, second]), on=["hi", "lo"], how="semi").is_empty()
+        assert Ledger.open(home).memory(number, "corrections").is_empty()
+    for one in ("p0", "p31"):
+        with pytest.raises(InputError, match="R554"):
+            opened(home).publish(table(5, without=("p31",)).vstack(table(31 if one == "p31" else 0).head(1)), seed=1)
+    whole(home)
+
+
 # --- identifiers that are one person, or two ---------------------------------------------------------------
 
 
@@ -181,6 +205,41 @@ def test_two_identifiers_become_one_person(home: Path, tmp_path: Path) -> None:
         opened(home).publish(respelled, seed=1)
     with pytest.raises(InputError, match="same person already"):
         MergeSpec(POLICY, "p1", "p12", home=home, **MEANT).run()
+    whole(home)
+
+
+def test_a_place_that_was_shown_stays_before_one_that_was_withheld(home: Path) -> None:
+    opened(home).publish(table(3, without=("p3",)).vstack(table(40).head(1)), seed=1)
+    assert opened(home).history().members.filter(group=-1).rows() == [(33, -1, 4, 3)]  # p40 waits
+    done = MergeSpec(POLICY, "p40", "p3", home=home, **MEANT).run()
+    assert "shown last (release 2)" in done.notes[0]
+    assert Memory(POLICY, home).numbers(["p40", "p3"]) == [3, 3]
+    whole(home)
+
+
+def test_one_person_has_one_correction(home: Path) -> None:
+    MergeSpec(POLICY, "p13", "p14", home=home, **MEANT).run()
+    with pytest.raises(InputError, match=r"R555.*keep one row"):
+        CorrectSpec(POLICY, table(3, p13="y", p14="z"), home=home, **MEANT).run()
+    CorrectSpec(POLICY, table(3, without=("p13",), p14="z"), home=home, **MEANT).run()
+    assert opened(home).history().corrections.height == 1
+
+
+def test_three_identifiers_become_one_person(home: Path) -> None:
+    MergeSpec(POLICY, "p0", "p31", home=home, **MEANT).run()
+    MergeSpec(POLICY, "p0", "p5", home=home, **MEANT).run()  # p0 stands for the place of p31
+    memory = Memory(POLICY, home)
+    assert memory.numbers(["p0", "p31", "p5"]) == [5, 5, 5]
+    assert memory.past.known().select("hi", "lo").is_duplicated().sum() == 0
+    with pytest.raises(InputError, match=r"R553.*somebody in this series already"):
+        SplitSpec(POLICY, "p0", "p31", home=home).run()
+    RotateSpec(POLICY, [table(), table(3)], home=home).run()
+    assert Memory(POLICY, home).numbers(["p0", "p31", "p5"]) == [5, 5, 5]
+    whole(home)
+    opened(home).discard(2, no_copy_left=True)
+    release = opened(home).publish(table(without=("p5",), p0="f"), seed=2, accept=["same-table"])
+    assert release.certificate.counts["came back"] == 29
+    EraseSpec(POLICY, ["p0", "p5", "p31"], home=home, **MEANT).run()
     whole(home)
 
 
@@ -245,6 +304,29 @@ def test_another_key_knows_the_same_people(home: Path, tmp_path: Path) -> None:
     (home / "key").write_bytes(old)
     with pytest.raises(TamperedError, match="R520"):
         opened(home).publish(table(3, without=("p10", "p11")), seed=2)
+
+
+def test_two_who_change_the_key_at_once(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first one has laid their key beside; the second one lays theirs before the first is entered."""
+    entering, done = Amending._enter, list[Any]()
+
+    def enter(self: Amending, *about: Any) -> Any:
+        if not done:
+            done.append((self, about))
+            with pytest.raises(ConflictError):
+                RotateSpec(POLICY, [table(), table(3)], home=home, by="eve").run()
+            return done.pop()
+        one, waiting = done.pop()
+        done.append(entering(one, *waiting))
+        return entering(self, *about)
+
+    monkeypatch.setattr(Amending, "_enter", enter)
+    event = RotateSpec(POLICY, [table(), table(3)], home=home, by="ann").run().event
+    assert event.actor == "ann"
+    assert fingerprint((home / "key").read_bytes()) == event.details["fingerprint"]
+    whole(home)
+    opened(home).publish(table(5), seed=1)
+    assert sorted(path.name for path in home.iterdir()) == ["key", "ledger.sqlite", "releases", "staging"]
 
 
 @pytest.mark.parametrize("lost", [True, False])
@@ -322,6 +404,25 @@ def test_under_four_eyes_two_people_give_the_same_command(home: Path, tmp_path: 
     whole(home)
 
 
+def test_under_four_eyes_both_people_mean_the_same_change_of_the_key(home: Path) -> None:
+    EraseSpec(POLICY, ["p7"], home=home, **MEANT).run()
+    Ledger.open(home).approval.require_four_eyes(True, by="root")
+    tables = [table(), table(3)]
+    assert RotateSpec(POLICY, tables, home=home, by="ann").run().waits
+    assert RotateSpec(POLICY, tables, forget_erased=True, home=home, by="eve").run().waits
+    assert not RotateSpec(POLICY, tables, home=home, by="eve").run().waits
+    assert Ledger.open(home).check() == []
+
+
+def test_under_four_eyes_a_release_is_retracted_after_the_end(home: Path, tmp_path: Path) -> None:
+    opened(home).hand_over(tmp_path / "out", number=1)
+    EndSpec(POLICY, home=home, **MEANT).run()
+    Ledger.open(home).approval.require_four_eyes(True, by="root")
+    assert RetractSpec(POLICY, 1, home=home, by="ann").run().waits
+    assert not RetractSpec(POLICY, 1, home=home, by="eve").run().waits
+    assert Ledger.open(home).records()[0].state is ReleaseState.RETRACTED
+
+
 EDITS = {
     "an amendment is forgotten": "DELETE FROM events",
     "a hash is edited": "UPDATE events SET details = replace(details, '\"size\":', '\"size\":1')",
@@ -359,7 +460,10 @@ def test_the_commands(home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     table(3, p8="z").write_csv("wrong.csv")
     assert cli("correct", "wrong.csv", *here)[0] == 2
     assert "1 person" in cli("correct", "wrong.csv", "--yes", *here)[1]
-    Path("list.txt").write_text("p7\n\np6\n")
+    Path("list.txt").write_bytes(b"p7\n\xfc\n")
+    code, _, err = cli("erase", "--from", "list.txt", "--yes", *here)
+    assert (code, "R105" in err, "0xfc at offset 3" in err) == (2, True, True)
+    Path("list.txt").write_bytes("\ufeffp7\r\n\r\np6 \r\n".encode())
     assert cli("erase", *here)[0] == 2
     assert "release 1, 2" in cli("erase", "--from", "list.txt", "--yes", *here)[1]
     assert "Done" in cli("people", "merge", "p13", "p14", "--yes", *here)[1]

@@ -81,12 +81,21 @@ def erase(
     quiet: Quiet = False,
 ) -> None:
     """Forget who somebody is. Their place goes on as a counterfeit, and they are never shown again."""
-    lines = [] if listed is None else listed.read_text(encoding="utf-8").splitlines()
-    names = [*(identifiers or ()), *(line for line in lines if line.strip())]
+    names = [*(identifiers or ()), *(_lines_of(listed) if listed is not None else ())]
     if not names:
         message = "nobody is named"
         raise InputError(Fault("R553", "identifier", message, "name them, or give a file of them with --from"))
     _do(EraseSpec(policy, names, sure, home), json, quiet)
+
+
+def _lines_of(file: Path) -> list[str]:
+    """The lines of a text file, without what programs add to them."""
+    try:
+        text = file.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        message = f"byte 0x{error.object[error.start]:02x} at offset {error.start} is not utf-8"
+        raise InputError(Fault("R105", str(file), message, "write the list as UTF-8")) from None
+    return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 people_app = typer.Typer(help="Identifiers that are one person, or two.", no_args_is_help=True)

@@ -105,6 +105,12 @@ def without(standing: pl.DataFrame, numbers: Sequence[int]) -> pl.DataFrame:
     )
 
 
+def places_of(standing: pl.DataFrame, hashes: pl.DataFrame) -> list[int]:
+    """The rows of a table of people that have one of these hashes."""
+    places: list[int] = standing.with_row_index("place").join(hashes, on=list(PERSONS), how="semi")["place"].to_list()
+    return places
+
+
 def nobodies(standing: pl.DataFrame) -> pl.Series:
     """Who is nobody in the memory any more."""
     return (standing[SPELLED[0]] == NOBODY) & (standing[SPELLED[1]] == NOBODY)

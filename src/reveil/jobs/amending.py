@@ -18,7 +18,7 @@ from reveil.base.arrays import I64
 from reveil.base.errors import Fault, InputError, brief
 from reveil.base.text import plain_text
 from reveil.base.words import agree, some, some_people
-from reveil.history.amended import erased_hashes, refuse_erased, without
+from reveil.history.amended import erased_hashes, places_of, refuse_doubled, refuse_erased, without
 from reveil.history.history import CODE, CORRECTED, MERGED, PERSONS, History
 from reveil.history.recorded import history_of
 from reveil.jobs.past import look_back
@@ -89,8 +89,13 @@ class Memory:
             raise InputError(Fault("R553", "identifier", message, remedy, len(strange)))
         return [int(number) for number in numbers]
 
+    def tables(self, name: str) -> dict[int, pl.DataFrame]:
+        """This table of every release that keeps it."""
+        path = f"memory/{name}.parquet"
+        return {r.number: self.ledger.memory(r.number, name) for r in self.series.records if path in r.manifest}
+
     def standings(self) -> dict[int, pl.DataFrame]:
-        return {record.number: self.ledger.memory(record.number, "standing") for record in self.series.records}
+        return self.tables("standing")
 
     def digest(self, action: str, *what: Any) -> str:
         """The same for two who ask for the same; it tells nothing without the key."""
@@ -118,6 +123,7 @@ def correct(
     _, frame = read_prepared(table, rules, series=True, types=past.types, accept=accept)
     refuse_erased(frame, past, memory.ledger.key, rules)
     persons = past.number(memory.hashes(frame[rules.identifier]))
+    refuse_doubled(frame, persons, past, rules)
     wrong, kinds = _corrections(frame, persons, past, rules)
     if wrong.is_empty():
         message = "every value of people whom the series knows is the one that it has recorded, or is corrected already"
@@ -167,41 +173,50 @@ def erase(
     memory = Memory(policy, home)
     past, names = memory.past, list(dict.fromkeys(identifiers))
     numbers = memory.numbers(names)
-    others = past.merged.filter(pl.col("person").is_in(numbers))
-    known = others.join(memory.hashes(pl.Series(names, dtype=pl.String)), on=list(PERSONS), how="anti")
-    if known.height:
-        message = (
-            f"{some_people(known.height)} of these {agree(known.height, 'has', 'have')} another identifier as well"
-        )
+    hashes = memory.hashes(pl.Series(names, dtype=pl.String))
+    others = past.known().filter(pl.col("person").is_in(numbers)).join(hashes, on=list(PERSONS), how="anti")
+    if others.height:
+        people = others["person"].n_unique()
+        message = f"{some_people(people)} of these {agree(people, 'has', 'have')} another identifier as well"
         raise InputError(Fault("R553", "identifier", message, "give all identifiers of a person together"))
-    shown, having = _where_shown(memory.series, past, numbers)
+    standings = memory.standings()
+    # A release in which two identifiers were not one person yet still has a place for each of them.
+    places = sorted({*numbers, *(place for standing in standings.values() for place in places_of(standing, hashes))})
+    shown, having = _where_shown(memory.series, past, places)
     if not sure:
         message = f"{some_people(len(set(numbers)))} would be erased; this cannot be undone"
         raise InputError(Fault("R560", "identifier", message, "if that is meant, say so: --yes"))
     gone = pl.concat([past.erased, erased_hashes(pl.Series(names, dtype=pl.String), memory.ledger.key)])
-    tables = {}
-    for number, standing in memory.standings().items():
-        tables[number] = {"standing": without(standing, sorted(set(numbers))), "erased": gone}
-        if not past.corrections.is_empty():
-            kept = past.corrections.filter(~pl.col("person").is_in(numbers) & (pl.col("person") < standing.height))
-            tables[number]["corrections"] = kept
-        if not past.merged.is_empty():
-            tables[number]["merged"] = past.merged.filter(~pl.col("person").is_in(numbers))
+    tables = {n: {"standing": without(standing, places), "erased": gone} for n, standing in standings.items()}
+    for name in ("corrections", "merged"):
+        for number, frame in memory.tables(name).items():
+            tables[number][name] = frame.filter(~pl.col("person").is_in(places))
     event = memory.amend(ERASE, {"people": len(set(numbers))}, tables, memory.digest(ERASE, sorted(set(numbers))), by)
     notes = [
         "No table of the memory says any more who they were. Their places go on as counterfeits.",
-        "What stays: a keyed hash that belongs to no place and no value, by which their rows are refused from now on; "
-        "public and private files of releases; and every backup of the home: delete those.",
+        "What stays: a keyed hash, apart from places and values, by which their rows are refused from now on; public "
+        "and private files of releases; and every backup of the home: delete those.",
+        "Whoever has the home with its key, and can guess identifiers, learns from it who was erased. Where few were, "
+        "so is which place was theirs, with its group and value: `reveil end --destroy-memory` deletes that too.",
     ]
     notes += [f"They are in release {', '.join(map(str, shown))}."] if shown else ["No release shows them."]
     notes += [f"What was handed over cannot be taken back: {'; '.join(having)}."] if having else []
     return Amended(event, tuple(notes), {"releases": shown, "handed over": having}, memory.settled)
 
 
+def _shown(past: History, numbers: Sequence[int]) -> pl.DataFrame:
+    """The rows of these people that a release has shown: who is withheld is in no group."""
+    return past.members.filter(pl.col("person").is_in(numbers) & (pl.col("group") >= 0))
+
+
+def _last_shown(past: History, numbers: Sequence[int]) -> dict[int, int]:
+    """The last release that shows each of these people, where one does."""
+    return dict(_shown(past, numbers).group_by("person").agg(pl.col("release").max()).iter_rows())
+
+
 def _where_shown(series: Snapshot, past: History, numbers: Sequence[int]) -> tuple[list[int], list[str]]:
     """The releases that show any of these people, and who has those."""
-    mine = past.members.filter(pl.col("person").is_in(numbers) & (pl.col("group") >= 0))
-    shown = sorted(mine["release"].unique().to_list())
+    shown = sorted(_shown(past, numbers)["release"].unique().to_list())
     return shown, [text for number in shown for text in recipients(series, number)]
 
 
@@ -219,27 +234,31 @@ def merge(policy: PolicyLike, home: str | Path | None, one: str, other: str, *, 
     if numbers[0] == numbers[1]:
         raise InputError(Fault("R553", "identifier", "both are the same person already", "there is nothing to merge"))
     past, standing = memory.past, memory.past.standing()
-    keep = max(numbers, key=lambda number: (standing["release"][number], -number))  # never by values
+    shown = _last_shown(past, numbers)
+    keep = max(numbers, key=lambda number: (shown.get(number, 0), -number))  # never by values
     drop = sum(numbers) - keep
     left = _values_left(past, numbers)
     if not sure:
         message = f"would become one person; whoever knows both of their rows has {some(left, 'value')} left for them"
         raise InputError(Fault("R560", "identifier", message, "if they are one person for certain, say so: --yes"))
-    hashes = memory.hashes(pl.Series([one, other], dtype=pl.String))
-    alias = hashes.filter(pl.Series([number == drop for number in numbers])).with_columns(person=pl.lit(keep))
+    # The hash of the place itself: the text given may be that of another identifier which stands for it.
+    alias = standing.slice(drop, 1).with_columns(person=pl.lit(keep))
     moved = past.merged.with_columns(pl.col("person").replace(drop, keep))
     merged = pl.concat([moved, alias.select(pl.col(name).cast(kind) for name, kind in MERGED.items())])
     tables: Tables = {}
     for number, before in memory.standings().items():
         if before.height > keep:
-            tables[number] = {"standing": without(before, [drop]), "merged": merged}
+            others = merged.filter(pl.col("person") < before.height)
+            dropped = places_of(before, others)
+            tables[number] = {"standing": without(before, dropped), "merged": others}
             if not past.corrections.is_empty():
-                kept = past.corrections.filter((pl.col("person") != drop) & (pl.col("person") < before.height))
+                kept = past.corrections.filter(~pl.col("person").is_in(dropped) & (pl.col("person") < before.height))
                 tables[number]["corrections"] = kept
+    last = f"release {shown[keep]}" if shown else "no release has shown either: the one that came first"
     event = memory.amend(MERGE, {}, tables, memory.digest(MERGE, sorted(numbers)), by)
     notes = (
-        f"From now on both identifiers stand for the place that was shown last (release {standing['release'][keep]}); "
-        "the other place goes on as a counterfeit.",
+        f"From now on both identifiers stand for the place that was shown last ({last}); the other place goes on as a "
+        "counterfeit.",
         f"Whoever knows that both rows are one person has {some(left, 'value')} left for them by what was published "
         "before: merging neither adds to this nor takes it back.",
     )
@@ -249,8 +268,7 @@ def merge(policy: PolicyLike, home: str | Path | None, one: str, other: str, *, 
 def _values_left(past: History, numbers: Sequence[int]) -> int:
     """How many values of the first sensitive column all groups of these people have shown."""
     column = next(iter(past.codebook))
-    mine = past.members.filter(pl.col("person").is_in(numbers) & (pl.col("group") >= 0)).select("release", "group")
-    groups = mine.unique().cast(pl.Int64)
+    groups = _shown(past, numbers).select("release", "group").unique().cast(pl.Int64)
     values = past.values.filter(pl.col("column") == column).with_columns(pl.col("release", "group").cast(pl.Int64))
     often = values.join(groups, on=["release", "group"]).group_by("code").len()
     return int((often["len"] == groups.height).sum()) if groups.height else len(past.codebook[column])

@@ -56,11 +56,11 @@ def rotate(
     rehashed: Tables = {}
     for number, before in memory.standings().items():
         rehashed[number] = {"standing": _rehashed(before, pairs)}
-        if not past.merged.is_empty():
-            rehashed[number]["merged"] = _rehashed(past.merged, pairs)
         if not past.erased.is_empty():
             rehashed[number]["erased"] = erased
-    digest = memory.digest(ROTATE)
+    for number, others in memory.tables("merged").items():
+        rehashed[number]["merged"] = _rehashed(others, pairs)
+    digest = memory.digest(ROTATE, forget_erased)
     event = memory.amend(ROTATE, {}, rehashed, digest, by, key)
     notes = (
         "The old key opens nothing in this home any more; destroy its copies, and backups of the home that hold it.",

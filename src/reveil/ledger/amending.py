@@ -55,7 +55,7 @@ class Amending:
                     self._bulk.put(staged, staged_name(numbers[number], _path(name)), _parquet(frame))
             files = _files(self._bulk.seal(staged), numbers, tables)
             if key is not None:
-                store.lay_key_beside(self._ledger.home, key)
+                store.lay_key_beside(staged, key)
                 about[FINGERPRINT] = store.fingerprint(key)
         except OSError as error:
             self._ledger.discard(staged)
@@ -136,17 +136,17 @@ def finish(home: Path, bulk: Bulk, series: Snapshot) -> list[str]:
                     bulk.drop(record, path)
                 else:
                     bulk.replace(record, path, token, staged_name(record, path))
-        _settle_key(home, series)
+        _settle_key(home, series, token)
         if mine or bulk.claim(token):
             bulk.discard(token)
             done += [] if mine else [f"A change of the memory ({event.action}, {event.at[:16]}) was finished."]
     return done
 
 
-def _settle_key(home: Path, series: Snapshot) -> None:
+def _settle_key(home: Path, series: Snapshot, token: str) -> None:
     wanted = key_of(series.identity, series.events)
     if wanted is not None:
-        store.take_key_beside(home, wanted)
+        store.take_key_beside(home, token, wanted)
     elif any(event.action == END and event.details.get(KEY) == DESTROYED for event in series.events):
         store.destroy_key(home)
 

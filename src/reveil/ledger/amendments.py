@@ -76,7 +76,8 @@ def refuse_outdated(known: str, last: Event | None) -> None:
 
 def amendment_fault(series: Snapshot, event: Event) -> Fault | None:
     """Why an amendment cannot be made now, as the series is."""
-    if event.action != RETRACT and (end := end_of(series.events)):
+    wanted = event.details.get("for") if event.action == ASK else event.action
+    if wanted != RETRACT and (end := end_of(series.events)):
         message = f"has ended ({end.at[:10]}): its memory is no longer changed"
         return Fault("R550", "series", message, "verify, audit, hand over and retract still work")
     if event.action in (*MEMORY, END) and event.details.get("head") != series.head.id:

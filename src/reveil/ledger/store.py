@@ -24,11 +24,12 @@ OWN_NAMES = {
         "catalog.new",
         "key",
         "key.new",
-        "key.next",
         "staging",
         "releases",
     ),
 }
+
+KEY_BESIDE = "memory/key"  # in a folder of staging/: the key that is to take the old one's place
 
 
 def catalog_file(home: Path) -> Path:
@@ -127,22 +128,25 @@ def make_key(home: Path, key: bytes) -> bytes:
     return key
 
 
-def lay_key_beside(home: Path, key: bytes) -> None:
-    """Write the key that is to take the old one's place: it is on the disk before anything depends on it."""
-    beside = home / "key.next"
-    beside.unlink(missing_ok=True)
-    with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+def lay_key_beside(staged: Path, key: bytes) -> None:
+    """Write the key that is to take the old one's place among the files that wait with it.
+
+    It is on the disk before anything depends on it, and whoever else changes the key at this moment has files of their
+    own.
+    """
+    with os.fdopen(os.open(staged / KEY_BESIDE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(key)
         file.flush()
         os.fsync(file.fileno())
-    sync(home)
+    sync((staged / KEY_BESIDE).parent)
 
 
-def take_key_beside(home: Path, wanted: str) -> None:
-    """Let the key beside take the old one's place, if it is the one that is wanted."""
+def take_key_beside(home: Path, token: str, wanted: str) -> None:
+    """Let the key that waits under this token take the old one's place, if it is the one that is wanted."""
+    beside = home / "staging" / token / KEY_BESIDE
     with suppress(FileNotFoundError):
-        if fingerprint((home / "key.next").read_bytes()) == wanted:
-            (home / "key.next").replace(key_file(home))
+        if fingerprint(beside.read_bytes()) == wanted:
+            beside.replace(key_file(home))
             sync(home)
 
 

@@ -42,7 +42,7 @@ def _split(form: FormData, about: dict[str, Any]) -> Spec:
 
 def _retract(form: FormData, about: dict[str, Any]) -> Spec:
     number = _field(form, "number")
-    return RetractSpec(number=int(number) if number.isdigit() else 0, note=text(form, "note")[:LONGEST], **about)
+    return RetractSpec(number=int(number) if number.isdecimal() else 0, note=text(form, "note")[:LONGEST], **about)
 
 
 def _end(form: FormData, about: dict[str, Any]) -> Spec:
@@ -132,6 +132,6 @@ async def amend(request: Request, key: str, act: str) -> Response:
     request.app.state.log.note(who, f"asked to {act}" if done.waits else done.event.action, key)
     told = ("It waits for a second person, who gives the same.",) if done.waits else done.notes
     again = state_of(request, key)
-    words = f"reveil {'people ' if act in ('merge', 'split') else ''}{act} ...     # see reveil {act} --help"
-    elsewhere = (("Command line", words),)
+    command = f"reveil {'people ' if act in ('merge', 'split') else ''}{act}"
+    elsewhere = (("Command line", f"{command} ...     # see {command} --help"),)
     return page(request, "amended", elsewhere=elsewhere, series=again, act=act, waits=done.waits, notes=told)
