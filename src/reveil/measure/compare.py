@@ -108,7 +108,7 @@ def compare(
     loaded = load_policy(policy)
     _refuse(loaded, schemes, seconds)
     _, frame, bench = usable(table, loaded, History(), False, seed, accepted(accept))
-    trials = []
+    trials: list[Trial] = []
     for place, scheme in enumerate(schemes):
         within = partial(_within, progress, f"planning: {scheme}{_so_far(trials)}", place, len(schemes))
         within("", 0.0)
