@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from reveil.audit.audit import Audit
 from reveil.audit.result.reasons import Reasoning
 from reveil.audit.result.screen import (
     CRITERIA,
@@ -29,6 +28,9 @@ from reveil.audit.result.screen import (
 from reveil.base.words import some, some_people
 from reveil.policy.promise import OUTSIDE
 from reveil.report.plots import Bar, bars, line
+
+if TYPE_CHECKING:
+    from reveil.audit.audit import Audit
 
 MOST_BOXES, MOST_NAMES = 4, 8  # of a picture: groups of a release, people or values of a group
 

@@ -307,9 +307,10 @@ class Audit:
         return f", {outside:,} of them beyond the promise's terms"
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{escape(str(n))}</td><td>{escape(str(v))}</td></tr>"
-            for n, v in self.summary.items()
-            if n != "trend"
+        """The report in a frame of its own, so that its style and that of the notebook leave each other alone."""
+        from reveil.audit.result.audit_report import html
+
+        frame = (
+            f'<iframe srcdoc="{escape(html(self))}" title="Audit" style="width:100%;height:36rem;border:0"></iframe>'
         )
-        return f"<p>{escape(repr(self))}</p><table>{rows}</table>"
+        return f"<p>{escape(repr(self))}</p>{frame}"

@@ -7,16 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from textwrap import fill
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
-from reveil.audit.audit import Audit
 from reveil.audit.result.attacks import Attack
 from reveil.audit.result.reasons import Reasoning, words
 from reveil.audit.result.score import PersonBelief
 from reveil.base.words import some, some_people
 from reveil.policy.promise import OUTSIDE
+
+if TYPE_CHECKING:
+    from reveil.audit.audit import Audit
 
 WIDTH = 110  # of a line on the terminal
 NEARLY_ALL = 0.9  # from this share on an answer is amber
