@@ -20,7 +20,7 @@ from reveil.policy.policy import Policy, load_policy
 from reveil.simulation.scenario import Scenario
 from reveil.simulation.simulate import simulate
 from reveil.start.reading import first_look
-from reveil.start.suggest import draft_policy, find_hierarchies, suggest
+from reveil.start.suggest import draft_policy, find_hierarchies, first_period, suggest
 from reveil.table.encode import encode
 from reveil.table.options import ReadOptions
 from reveil.table.read import read_table
@@ -641,3 +641,17 @@ def test_one_impossible_date_does_not_cost_the_column() -> None:
     assert "1 cell is none (row 8)" in found.reason
     (many,) = suggest(pl.DataFrame({"Geburtsdatum": [*born[:20], *["31.02.1970"] * 5]}))
     assert many.role == "drop"
+
+
+def test_a_day_of_visit_is_no_period_to_publish_one_at_a_time() -> None:
+    visits = [(f"P{n}", f"2024-{1 + n % 12:02d}-{1 + turn * 9 + n % 7:02d}") for n in range(60) for turn in range(3)]
+    frame = pl.DataFrame(visits, schema=["patient_id", "visit_date"], orient="row")
+    assert first_period(frame, suggest(frame)) is None
+    waves = frame.with_columns(wave=pl.int_range(pl.len()) % 3).drop("visit_date")
+    assert first_period(waves, suggest(waves)) == ("wave", "0")
+
+
+def test_a_column_of_which_nothing_is_known_and_that_is_nearly_empty_is_dropped() -> None:
+    (found,) = suggest(pl.DataFrame({"z1": [3, 3, *[None] * 98]}))
+    assert (found.role, found.confidence) == ("drop", "guess")
+    assert "98 % of rows" in found.reason

@@ -100,7 +100,7 @@ def init(
         period = first_period(frame, suggestions)
         chosen = None if period is None else ["=".join(period)]
         words = "plan" if known_again else "anonymize --out NEW-FOLDER"
-        terminal.say(f"Then: {command(words, source, policy, where=chosen)}")
+        terminal.say(f"Then: {command(words, source, policy, where=chosen, accept=accept)}")
         if chosen:
             terminal.say(
                 'Or all of it in one release, where people count and not rows: `reveil explain "several rows"`.'
@@ -192,7 +192,7 @@ def plan(
     show_moving(preview.moving)
     show_forms(preview.forms)
     show_types(preview.decided)
-    terminal.say(f"Nothing was written. To publish: {command('publish', source, policy, home, where)}")
+    terminal.say(f"Nothing was written. To publish: {command('publish', source, policy, home, where, accept)}")
 
 
 @app.command()

@@ -78,7 +78,12 @@ def parsed(where: list[str] | None) -> dict[str, list[str]] | None:
 
 
 def command(
-    words: str, source: str, policy: Path, home: Path | None = None, where: "Sequence[str] | None" = None
+    words: str,
+    source: str,
+    policy: Path,
+    home: Path | None = None,
+    where: "Sequence[str] | None" = None,
+    accept: str = "",
 ) -> str:
     """A command that can be pasted into a shell as it is.
 
@@ -92,6 +97,7 @@ def command(
     given = f"reveil {words} {quote(masked(source))}"
     given += "" if policy == POLICY else f" -p {quote(str(policy))}"
     given += "".join(f" --where {quote(one)}" for one in where or ())
+    given += f" --accept {quote(accept)}" if accept else ""
     return given if home is None else f"{given} --home {quote(str(home))}"
 
 

@@ -307,6 +307,10 @@ def _unknown(look: Look) -> RoleAdvice:
     if names_rows and look.facts.rows > 2 and look.facts.distinctness >= NEARLY_ALL:
         reason = "Nearly every row has its own value, so it may name people; a measurement could be quasi."
         return RoleAdvice("drop", reason, "guess")
+    if look.facts.rows and look.facts.missing >= NEARLY_ALL * look.facts.rows:
+        share = f"{look.facts.missing / look.facts.rows:.0%}".replace("%", " %")
+        reason = f"It is empty in {share} of rows: the few who have something would stand out."
+        return RoleAdvice("drop", reason, "guess")
     coded = bool(set(look.words) & {"id", "code", "cat", "type"})  # numbers without an order
     kind = "category" if coded else _type(look)
     reason = "Not recognised, so others may know it; make it insensitive only when nobody outside can."

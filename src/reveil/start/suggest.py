@@ -28,6 +28,7 @@ from reveil.start.promises import needs_harmless, promise
 from reveil.start.vocabulary import CHANGING, PERIODS, SHORT_KEYS, named
 
 MOST_PERIODS = 400  # releases that one table may hold
+SHARE_OF_PEOPLE = 5  # a fifth of the people at least stand in each period, on average
 MOST_QUASI = 10  # more quasi-identifiers than this leave little detail
 YEAR_FLAG = re.compile(r"^[dty](19|20)?\d{2}$")  # y94: whether it was 1994
 FEWEST, ABOUT = 3, 5  # so many columns about one matter, and a fifth of all, say what a table is about
@@ -203,8 +204,9 @@ def first_period(frame: pl.DataFrame, suggestions: Sequence[Suggestion]) -> tupl
     period = _period(frame, keys[0], [Look(column) for column in frame]) if keys else None
     if period is None or next(s for s in suggestions if s.column == period).role == "sensitive":
         return None
-    values = frame[period].drop_nulls()
-    return None if values.is_empty() else (period, plain_text(values.min()))
+    values, people = frame[period].drop_nulls(), frame.to_series(keys[0]).n_unique()
+    few = SHARE_OF_PEOPLE * len(values) < people * values.n_unique()  # as on each day of many visits
+    return None if few or values.is_empty() else (period, plain_text(values.min()))
 
 
 def draft_policy(
