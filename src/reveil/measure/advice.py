@@ -172,7 +172,7 @@ class _Trial:
     def nothing_said(self) -> dict[str, float]:
         """The share of rows whose published cell covers every value of the column."""
         plan, alike = self.plan, self.plan.groups if self.plan.people is None else self.plan.people
-        regions = plan.boxes if plan.people is None else None  # people of two tables are in boxes of their own
+        regions = plan.boxes if plan.people is None else plan.regions  # people of two tables are in boxes of their own
         low, high = regions or boxes(alike, self.encoded.positions, int(alike.max(initial=-1)) + 1)
         shares = {}
         for number, tree in enumerate(self.encoded.quasi):
