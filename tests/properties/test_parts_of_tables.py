@@ -129,3 +129,13 @@ def test_a_sum_of_all_blocks_is_noticed_and_can_be_accepted(tmp_path: Path) -> N
         noticed.add(block)
     seen = seen_in(table.with_columns(pl.col("age").cast(pl.String)), policy)
     assert [fault.places for fault in noticed.sums(seen.values)] == [(41,)]
+
+
+def test_titles_above_the_header_are_left_out_of_every_part(tmp_path: Path) -> None:
+    people = "".join(f"{n};{n % 7}\n" for n in range(50))
+    (tmp_path / "t.csv").write_text(f"Klinik; Haus A\n\nNr;Alter\n{people}")
+    for header, lines in ((True, 2), (False, 3)):
+        options = ReadOptions(skip_lines=lines, header=header)
+        whole = read_table(tmp_path / "t.csv", options)
+        assert whole.height == 50
+        assert pl.concat(text_blocks(tmp_path / "t.csv", options, 40)).equals(whole)

@@ -29,4 +29,5 @@ child.STEPS = {
 }
 
 if __name__ == "__main__":
+    mechanism.opendp()  # importing it takes seconds, which every process below would take again
     child.serve()

@@ -26,6 +26,7 @@ from reveil.table.options import ReadOptions
 from reveil.table.read import read_table
 from reveil.table.roles import prepare
 from reveil.table.types import looked
+from support import workbook
 
 ROWS = 40
 
@@ -607,3 +608,36 @@ def test_frequent_values_that_mean_none_are_harmless_where_a_series_needs_it(tmp
     assert reveil.open_series(policy, tmp_path / "home").publish(frame).certificate.holds
     mixed = frame.with_columns(diagnosis=pl.Series(["none", "flu", "gout", "asthma", "ulcer", "cold"] * 10))
     assert "harmless" not in draft_policy(suggest(mixed), "people").split("[values]")[0]
+
+
+def test_titles_above_the_header_are_found_and_left_out(tmp_path: Path) -> None:
+    header, people = ["Nr", "Alter", "Krankheit"], [[f"P{i}", 20 + i % 9, "abcde"[i % 5]] for i in range(40)]
+    sheet = workbook(tmp_path / "k.xlsx", {"s": [["Klinik", None, None], ["Stand 1.10.", None, None], header, *people]})
+    lines = ["Klinik, Haus A", "", ";;", *(";".join(map(str, row)) for row in (header, *people))]
+    text = tmp_path / "k.csv"
+    text.write_text("\n".join(lines))
+    for file, above in ((sheet, 2), (text, 3)):
+        look = first_look(file, ReadOptions())
+        assert (look.input, look.frame.columns, look.frame.height) == ({"skip_lines": above}, header, 40)
+        with pytest.raises(InputError, match=rf"R115.*{above} lines.*skip_lines = {above}"):
+            read_table(file, ReadOptions())
+    text.write_text("\n".join([*lines, "P99;1"]))  # lines are counted as in the file
+    with pytest.raises(InputError, match=r"R108.*line 45 has 2"):
+        read_table(text, ReadOptions(skip_lines=3))
+
+
+def test_a_header_without_some_names_is_no_title(tmp_path: Path) -> None:
+    file = tmp_path / "k.csv"
+    file.write_text("Nr;Alter;;Krankheit\n1;2;3;4\n2;3;4;5\n")
+    with pytest.raises(InputError, match=r"R107.*column 3 of 4 has no name"):
+        first_look(file, ReadOptions())
+
+
+def test_one_impossible_date_does_not_cost_the_column() -> None:
+    born = [f"{1 + i % 28:02d}.{1 + i % 12:02d}.{1950 + i % 40}" for i in range(60)]
+    born[7] = "31.02.1970"
+    (found,) = suggest(pl.DataFrame({"Geburtsdatum": born}))
+    assert (found.role, found.spec["type"]) == ("quasi", "date")
+    assert "1 cell is none (row 8)" in found.reason
+    (many,) = suggest(pl.DataFrame({"Geburtsdatum": [*born[:20], *["31.02.1970"] * 5]}))
+    assert many.role == "drop"

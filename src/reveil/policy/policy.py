@@ -57,6 +57,7 @@ class Input(Section):
     header: bool = True  # of a text file; without one, columns are column_1, column_2 ...
     strip: bool = False  # blanks around texts are no part of them
     row_index: bool = False  # a first column without a name numbers the rows, and is left out
+    skip_lines: Annotated[int, Field(ge=0, le=1000)] = 0  # of a text file or a sheet: titles above the header
     max_megabytes: Annotated[int, Field(ge=1)] = 4_000  # of a file, unpacked
     max_columns: Annotated[int, Field(ge=1)] = 10_000
     max_cell: Annotated[int, Field(ge=1)] = 10_000_000  # characters

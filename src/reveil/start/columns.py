@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from typing import Any, Literal, NamedTuple
 
+import polars as pl
+
 from reveil.base.words import some
 from reveil.policy.column import Role
 from reveil.start.looks import (
@@ -43,11 +45,13 @@ from reveil.start.vocabulary import (
     ZIPS,
     stemmed,
 )
+from reveil.table.dates import read_days
 from reveil.table.doubts import INDEX_NAMES, counts_rows
 from reveil.table.numbers import THOUSANDS, about_thousands
 
 Confidence = Literal["sure", "likely", "guess"]
 LEAST_KEY = 0.02  # distinct values per row of a key that comes again: at most fifty rows of a person
+ABOUT_ALL, SHOWN_ROWS = 20, 3  # one cell of so many may be wrong; rows that are named
 HEAVIEST = 700  # of a person, in pounds; a larger weight is one of a survey
 
 CONTACT_PATTERNS = {
@@ -213,11 +217,9 @@ def _date(look: Look) -> RoleAdvice | None:
         )
         return RoleAdvice("drop", reason, "likely")
     if days is not None:
-        low, high = days.min(), days.max()
-        span = (high - low).days if isinstance(low, date) and isinstance(high, date) else 0
         reason = "A birth date is widely known." if birth else "Others may know a date such as a visit or a move."
         reason += MOVING if look.named(EVENTS) and not birth else ""
-        spec = {"type": "date", "levels": _levels(span, birth)}
+        spec = {"type": "date", "levels": _levels(days, birth)}
         return RoleAdvice(
             "quasi", f"{reason} The levels follow the span of the dates.", "sure" if birth else "likely", spec
         )
@@ -226,15 +228,30 @@ def _date(look: Look) -> RoleAdvice | None:
         reason = "Nearly all are dates, which others may know; their first characters are month and year."
         return RoleAdvice("quasi", reason, "likely", {"type": "category", "prefixes": keep})
     if look.kind == "text" and look.shaped(LOCAL_DATE):
-        reason = "Dates as text, but not all of them; write them as YYYY-MM-DD to publish months or years of them."
-        return RoleAdvice("drop", reason, "likely")
+        return _nearly_dates(look)
     if birth and look.kind == "number":
         return RoleAdvice("quasi", "A year or month of birth is widely known.", "sure", {"type": "number"})
     return None
 
 
-def _levels(days: int, birth: bool) -> list[str]:
+def _nearly_dates(look: Look) -> RoleAdvice:
+    """Dates but for a few cells, such as 31.02.: shown as dates once these are mended, or said to be missing."""
+    texts = look.values.cast(pl.String)
+    days, _, other = read_days(texts)
+    odd = (days.is_null() & texts.is_not_null()).arg_true()
+    if other is not None or ABOUT_ALL * len(odd) > len(texts):
+        reason = "Dates as text, but not all of them; write them as YYYY-MM-DD to publish months or years of them."
+        return RoleAdvice("drop", reason, "likely")
+    which = ", ".join(str(place + 1) for place in odd.head(SHOWN_ROWS)) + ", ..." * (len(odd) > SHOWN_ROWS)
+    none = some(len(odd), "cell is none", "cells are none")
+    reason = f"Dates, but {none} (row {which}): mend, or list as missing under nulls."
+    return RoleAdvice("quasi", reason, "likely", {"type": "date", "levels": _levels(days, look.named(BIRTHS))})
+
+
+def _levels(dates: pl.Series, birth: bool) -> list[str]:
     """Calendar levels with a handful of steps or more in a table of this span."""
+    low, high = dates.min(), dates.max()
+    days = (high - low).days if isinstance(low, date) and isinstance(high, date) else 0
     if days <= 31 and not birth:
         return ["day", "month", "year"]
     if days <= 3 * 366 and not birth:

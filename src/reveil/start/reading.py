@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 
 from reveil.base.errors import InputError
+from reveil.base.words import some
 from reveil.table.doubts import no_people
 from reveil.table.numbers import plain
 from reveil.table.options import ReadOptions
@@ -37,7 +38,7 @@ MISSING: tuple[str, ...] = (
     "k.a.",
 )
 MISSING += ("-", "--", "?", ".", "s.d.", "nd", "unbekannt", "unknown", "missing", "fehlt")
-INDEX = "R132"
+INDEX, TITLES = "R132", "R115"  # refusals that say how the table is to be read
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,14 +61,8 @@ def first_look(source: Any, options: ReadOptions) -> FirstLook:
     remarks: list[str] = []
     given: dict[str, Any] = {"query": options.query} if options.query else {}
     given |= {} if options.header else {"header": False}
-    try:
-        raw = read_table(source, options)
-    except InputError as error:
-        if [fault.code for fault in error.faults] != [INDEX]:
-            raise
-        options, given = replace(options, row_index=True), {**given, "row_index": True}
-        raw = read_table(source, options)
-        remarks.append("The first column has no name and numbers the rows: it is left out (row_index = true).")
+    raw, settled, said = _read(source, options)
+    options, given, remarks = replace(options, **settled), {**given, **settled}, [*remarks, *said]
     if options.header and _names_are_values(raw.columns):
         remarks.append("The names of the columns look like values. If there is no header line: --no-header.")
     if _padded(raw):
@@ -82,6 +77,28 @@ def first_look(source: Any, options: ReadOptions) -> FirstLook:
     if faults:
         raise InputError(faults)
     return FirstLook(looked(raw), given, tuple(remarks))
+
+
+def _read(source: Any, options: ReadOptions) -> tuple[pl.DataFrame, dict[str, Any], list[str]]:
+    """The table, and what had to be settled to read it."""
+    try:
+        return read_table(source, options), {}, []
+    except InputError as error:
+        settled, said = _way_out(error)
+        frame, more, others = _read(source, replace(options, **settled))
+        return frame, {**settled, **more}, [said, *others]
+
+
+def _way_out(error: InputError) -> tuple[dict[str, Any], str]:
+    """A refusal that leaves one way to read the table; any other is raised."""
+    fault, *others = error.faults
+    if fault.code == INDEX and not others:
+        said = "The first column has no name and numbers the rows: it is left out (row_index = true)."
+        return {"row_index": True}, said
+    if fault.code == TITLES and fault.rows:
+        lines = some(fault.rows, "line")
+        return {"skip_lines": fault.rows}, f"Above the names of columns: {lines}, left out (skip_lines = {fault.rows})."
+    raise error
 
 
 def _names_are_values(names: Sequence[str]) -> bool:

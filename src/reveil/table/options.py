@@ -28,6 +28,7 @@ class ReadOptions:
     header: bool = True  # of a text file; without one, columns are column_1, column_2 ...
     strip: bool = False  # blanks around texts are no part of them
     row_index: bool = False  # a first column without a name numbers the rows, and is left out
+    skip_lines: int = 0  # of a text file or a sheet: lines of title above the names of columns
     max_megabytes: int = 4_000
     max_columns: int = 10_000
     max_cell: int = 10_000_000

@@ -31,7 +31,8 @@ from reveil.table.limits import check_size, limit_faults
 from reveil.table.many import files_of, joined
 from reveil.table.options import NAMELESS, ReadOptions, checked_names, refusal
 from reveil.table.suffixes import COLUMNAR, STATS, SUFFIXES, TEXT
-from reveil.table.text_files import read_text
+from reveil.table.text_files import TITLED, read_text
+from reveil.table.titles import better_explained, titles_above
 
 PLAIN = {int, float, bool, str, Decimal, datetime.date, datetime.datetime, uuid.UUID}  # of database values
 SHOWN_SHEETS = 5
@@ -46,6 +47,8 @@ ANYWHERE = (
     "strip",
     "row_index",
 )  # options that every source honours
+OF_TEXT = ("delimiter", "encoding", "multiline", "header", "skip_lines")
+OF_SHEETS = ("sheet", "skip_lines")
 
 
 def read_table(
@@ -168,7 +171,7 @@ def _from_file(path: Path, where: str, options: ReadOptions, found_out: bool) ->
         raise refusal("R102", where, f"the suffix '{kind}' is not known", f"use one of {' '.join(SUFFIXES)}")
     check_size(path.stat().st_size, options, where)
     text = kind.removesuffix(".gz") in TEXT
-    used = ("delimiter", "encoding", "multiline", "header") if text else ("sheet",) if kind == ".xlsx" else ()
+    used = OF_TEXT if text else OF_SHEETS if kind == ".xlsx" else ()
     _refuse_unused(options, (*ANYWHERE, *used), where)
     try:
         return (
@@ -255,11 +258,17 @@ def _from_excel(path: Path, where: str, options: ReadOptions) -> pl.DataFrame:
         raise refusal("R106", where, f"there is no sheet '{sheet}'", f"choose one of {book.sheet_names}")
     if sheet is None and "several-sheets" not in options.accept:
         stop_if(_sheet_faults(book, where))
-    head = pl.DataFrame(book.load_sheet(sheet or 0, header_row=None, n_rows=1, dtypes="string"))
+    above = options.skip_lines
+    first = book.load_sheet(sheet or 0, header_row=None, skip_rows=above, n_rows=TITLED, dtypes="string")
+    head = pl.DataFrame(first)
     if not head.height:
         raise refusal("R103", where, "the sheet is empty", "give it a line of column names")
-    frame = pl.DataFrame(book.load_sheet(sheet or 0, dtypes="string"))
-    frame.columns = checked_names((name or "" for name in head.row(0)), where, index=True)
+    try:
+        names = checked_names((name or "" for name in head.row(0)), where, index=True)
+    except InputError as error:
+        raise better_explained(error, titles_above(head.rows()), where, options) from None
+    frame = pl.DataFrame(book.load_sheet(sheet or 0, header_row=above, dtypes="string"))
+    frame.columns = names
     days = pl.all().str.replace(r"^(\d{4}-\d\d-\d\d) 00:00:00$", "${1}")  # a day has no time in a workbook
     return frame.with_columns(days)
 

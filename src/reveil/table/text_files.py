@@ -20,7 +20,9 @@ from reveil.base.errors import Fault, InputError, stop_if
 from reveil.table.encodings import SAMPLE_BYTES, utf8
 from reveil.table.limits import check_width, unpacked
 from reveil.table.options import ReadOptions, checked_names, refusal
+from reveil.table.titles import better_explained, titles_above
 
+TITLED = 50  # lines among which the names of columns are looked for
 DELIMITERS = ("\t", ";", "|", ",")  # on a tie the comma loses: it is the one that also occurs inside text
 
 
@@ -49,6 +51,31 @@ def parse_text(data: bytes, where: str, options: ReadOptions, *, found_out: bool
         raise refusal("R103", where, "the file is empty", "give it a line of column names")
     if b"\n" not in data:
         data = data.replace(b"\r", b"\n")  # line ends of old Macintosh files
+    data = _below_titles(data, options.skip_lines)
+    try:
+        return _cells(data, where, options, found_out=found_out)
+    except InputError as error:
+        raise better_explained(error, _titles(data) if found_out else 0, where, options) from None
+
+
+def _below_titles(data: bytes, lines: int) -> bytes:
+    """Blank lines in the place of titles, so that all others keep their numbers."""
+    place = 0
+    for _ in range(lines):
+        place = data.find(b"\n", place) + 1 or len(data)
+    return b"\n" * lines + data[place:]
+
+
+def _titles(data: bytes) -> int:
+    """How many lines above the header look like a title, by the delimiter that makes most cells."""
+    first = _first_lines(data)
+    tried = [list(islice(_records(first, mark), TITLED)) for mark in DELIMITERS]
+    records = max(tried, key=lambda found: sum(len(record) for _, record, _ in found))
+    rows = titles_above([record for _, record, _ in records])
+    return records[rows][0] - 1 if rows else 0
+
+
+def _cells(data: bytes, where: str, options: ReadOptions, *, found_out: bool) -> pl.DataFrame:
     lines = data.lstrip(b"\r\n")
     first = _first_lines(data) if found_out else lines[: lines.find(b"\n") + 1] or lines
     look = _dialect(data, first, where, options)
@@ -68,7 +95,7 @@ def parse_text(data: bytes, where: str, options: ReadOptions, *, found_out: bool
 
 def header_of(data: bytes, where: str, options: ReadOptions) -> tuple[bytes, str]:
     """Of the first lines of a file those up to the end of its header, as they are written, and its delimiter."""
-    text = utf8(data, where, options.encoding)
+    text = _below_titles(utf8(data, where, options.encoding), options.skip_lines)
     look = _dialect(text, _first_lines(text), where, options)
     records = dropwhile(lambda record: not record[1], _records(text, look.delimiter))
     next(records, None)

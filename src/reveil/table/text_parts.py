@@ -60,7 +60,7 @@ def text_blocks(file: Path, options: ReadOptions, step: int) -> Iterator[pl.Data
         for number, records in enumerate(_cut(opened, step, str(file))):
             where = str(file) if number == 0 else f"{file}, from line {line:,} on (lines are counted from there)"
             given = header + records if number and options.header else records
-            frame = parse_text(given, where, options)
+            frame = parse_text(given, where, replace(options, skip_lines=0) if given is records and number else options)
             line += records.count(b"\n")
             if frame.height:
                 yield frame.drop(NAMELESS, strict=False) if number else frame
