@@ -6,7 +6,7 @@
     python bench/series.py speed --rows 600000 --past 10       (one more release in two tables, against sorting)
 
 Every form publishes the same tables with files and ledger. The error is the median of COUNT queries on the newest
-release. In the NCP whoever is withheld or waits is wholly lost; `of those shown` is that of the people in the table, and
+release. In the NCP whoever is withheld or waits is wholly lost; `of those shown` is that of people in the table, and
 `k alone` what a single release of the input under k = 5 alone loses.
 """
 
