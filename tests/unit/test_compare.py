@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 import reveil
 from reveil.base.errors import InputError
+from reveil.base.progress import CancelledError
 from reveil.cli.app import app
 from reveil.measure.compare import COMPARED, compare
 from reveil.policy.policy import load_policy
@@ -119,3 +120,24 @@ def test_every_scheme_publishes_in_a_series_and_alone(tmp_path, scheme, recode):
     series = reveil.open_series(policy, tmp_path / "home")
     assert series.publish(table, seed=1).certificate.holds
     assert all(found.holds for found in series.verify().values())
+
+
+def test_a_scheme_that_takes_too_long_is_stopped_and_the_others_are_shown() -> None:
+    stages = []
+    policy = {"columns": COLUMNS, "guarantee": {"k": 3}}
+    found = compare(PEOPLE, policy, seconds=1e-9, progress=lambda stage, done: stages.append((stage, done)))
+    stopped = {trial.scheme for trial in found.trials if "stopped after 1e-09 s" in (trial.refused or "")}
+    assert "mondrian" in stopped
+    assert all(trial.loss is not None for trial in found.trials if trial.scheme not in stopped)
+    assert [done for _, done in stages] == sorted(done for _, done in stages)
+
+    def cancel(stage: str, done: float) -> None:
+        raise CancelledError(stage)
+
+    with pytest.raises(CancelledError):
+        compare(PEOPLE, policy, progress=cancel)
+    with pytest.raises(InputError, match="R790 seconds"):
+        compare(PEOPLE, policy, seconds=0)
+    ran = CliRunner().invoke(app, ["plan", "people.csv", "--seconds", "3"])
+    assert isinstance(ran.exception, InputError)
+    assert "without --compare" in str(ran.exception)

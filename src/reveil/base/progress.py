@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from time import monotonic
 
 from reveil.base.errors import Fault, ReveilError
 
@@ -57,3 +58,27 @@ class Cancellable:
         if self._stopped.is_set():
             raise CancelledError(stage)
         self._show(stage, done)
+
+
+class Limited:
+    """Progress of a part of a job that may take so many seconds; what goes on beyond them is stopped at its next step.
+
+    >>> limited = Limited(0, silent)
+    >>> limited("searching", 0.5)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    reveil.base.progress.CancelledError: R795 stage ...searching...
+    >>> limited.passed
+    True
+    """
+
+    def __init__(self, seconds: float, show: Progress) -> None:
+        self._show = show
+        self._end = monotonic() + seconds
+        self.passed = False
+
+    def __call__(self, stage: str, done: float) -> None:
+        self._show(stage, done)
+        if monotonic() >= self._end:
+            self.passed = True
+            raise CancelledError(stage)

@@ -38,6 +38,7 @@ def refuse_idle(
     home: Path | None,
     where: list[str] | None,
     rates: tuple[str | Path | None, ...],
+    seconds: float | None = None,
 ) -> None:
     """Each of --compare, --ahead and --advice answers a question of its own."""
     asked = [name for name, given in (("--compare", compare), ("--ahead", ahead), ("--advice", advice)) if given]
@@ -54,6 +55,8 @@ def refuse_idle(
         options = ("--leave", "--back", "--arrive", "--report")
         names = [n for n, rate in zip(options, rates, strict=True) if rate is not None]
         faults += [Fault("R790", name, "does nothing without --ahead", "leave it out") for name in names]
+    if seconds is not None and not compare:
+        faults.append(Fault("R790", "--seconds", "does nothing without --compare", "leave it out"))
     stop_if(faults)
 
 

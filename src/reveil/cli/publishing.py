@@ -134,6 +134,7 @@ def plan(
     policy: PolicyFile = POLICY,
     home: Home = None,
     compare: Annotated[bool, typer.Option("--compare", help="Generalisation schemes side by side.")] = False,
+    seconds: Annotated[float | None, typer.Option(help="With --compare: time for each scheme (60).")] = None,
     ahead: Annotated[int | None, typer.Option(help="Forecast so many releases, from how people came and went.")] = None,
     leave: Annotated[str | None, typer.Option(help="With --ahead: share that leaves from release to release.")] = None,
     back: Annotated[str | None, typer.Option(help="With --ahead: share of those away who return.")] = None,
@@ -152,7 +153,9 @@ def plan(
     from reveil.history.returning import sentence
 
     rates = (leave, back, arrive)
-    refuse_idle(compare=compare, ahead=ahead, advice=advice, home=home, where=where, rates=(*rates, report))
+    refuse_idle(
+        compare=compare, ahead=ahead, advice=advice, home=home, where=where, rates=(*rates, report), seconds=seconds
+    )
     if ahead is not None:
         spec = AheadSpec(source, policy, ahead, home, *rates, seed or 0, new_people, accepted(accept))
         show_ahead(spec, policy, home, report, json, quiet)
@@ -161,7 +164,7 @@ def plan(
         show_advice(AdviceSpec(source, policy, home, seed=seed or 0, accept=accepted(accept)), json, quiet)
         return
     if compare:
-        show_comparison(CompareSpec(source, policy, seed or 0, accepted(accept)), json, quiet)
+        show_comparison(CompareSpec(source, policy, seed or 0, accepted(accept), seconds), json, quiet)
         return
     prepare_to_publish(policy, home, quiet)
     preview = run_asking(PlanSpec(source, policy, home, seed, new_people, accepted(accept), parsed(where)), quiet, json)

@@ -156,11 +156,13 @@ class CompareSpec(Spec):
     policy: Any
     seed: int = 0
     accept: Sequence[str] = ()
+    seconds: float | None = None  # for each scheme
 
     def run(self, progress: Progress = silent) -> Comparison:
-        from reveil.measure.compare import compare
+        from reveil.measure.compare import SECONDS, compare
 
-        return compare(self.table, self.policy, seed=self.seed, progress=progress, accept=self.accept)
+        seconds = SECONDS if self.seconds is None else self.seconds
+        return compare(self.table, self.policy, seed=self.seed, progress=progress, accept=self.accept, seconds=seconds)
 
 
 @dataclass(frozen=True, repr=False)

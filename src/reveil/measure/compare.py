@@ -6,13 +6,14 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from html import escape
 from typing import Any
 
 from reveil.background.loading import Background
 from reveil.base.doubts import accepted
 from reveil.base.errors import Fault, InfeasibleError, InputError, stop_if
-from reveil.base.progress import Progress, silent
+from reveil.base.progress import CancelledError, Limited, Progress, silent
 from reveil.base.words import some
 from reveil.guarantees.catalog import descriptors
 from reveil.history.history import History
@@ -26,6 +27,7 @@ from reveil.table.encode import encode
 
 COMPARED = (*SCHEMES[:3], "mondrian", SCHEMES[3])
 SMALL = 200  # rows of a first run, so that compiling is not measured
+SECONDS = 60.0  # that each scheme may take
 
 
 @dataclass(frozen=True)
@@ -89,10 +91,12 @@ def compare(
     seed: int = 0,
     progress: Progress = silent,
     accept: Sequence[str] = (),
+    seconds: float = SECONDS,
 ) -> Comparison:
     """Plan one table with several schemes. Nothing is written, and a series is not looked at.
 
-    The policy gives everything but the scheme. Only single-release promises can be compared.
+    The policy gives everything but the scheme. Only single-release promises can be compared. A scheme that has found
+    nothing after so many `seconds` is stopped, which its trial says.
 
     >>> import polars as pl
     >>> jobs = {"artist": ["dancer", "writer"], "professional": ["engineer", "lawyer"]}
@@ -102,27 +106,45 @@ def compare(
     <Comparison of 9 rows, mean NCP: full-domain 0.3333, subtree 0.1111>
     """
     loaded = load_policy(policy)
-    _refuse(loaded, schemes)
+    _refuse(loaded, schemes, seconds)
     _, frame, bench = usable(table, loaded, History(), False, seed, accepted(accept))
-    trials = []
+    trials: list[Trial] = []
     for place, scheme in enumerate(schemes):
-        progress(f"planning: {scheme}", place / len(schemes))
+        within = partial(_within, progress, f"planning: {scheme}{_so_far(trials)}", place, len(schemes))
+        within("", 0.0)
         chosen = _with_scheme(loaded, scheme)
         faults = scheme_faults(chosen.method, chosen.guarantee)
         if faults:
             trials.append(Trial(scheme, refused="; ".join(faults)))
             continue
         with suppress(InfeasibleError, InputError):  # the few rows may not keep the promise; the whole table may
-            _plan(frame.head(SMALL), chosen, bench.known, seed)
+            _plan(frame.head(SMALL), chosen, bench.known, seed, silent)
+        limited = Limited(seconds, within)
         try:
-            trials.append(_plan(frame, chosen, bench.known, seed))
+            trials.append(_plan(frame, chosen, bench.known, seed, limited))
         except InfeasibleError as error:
             trials.append(Trial(scheme, refused=error.faults[0].message))
+        except CancelledError:
+            if not limited.passed:
+                raise
+            trials.append(Trial(scheme, refused=f"stopped after {seconds:g} s (more: --seconds)"))
     return Comparison(frame.height, tuple(trials))
 
 
-def _refuse(policy: Policy, schemes: Sequence[str]) -> None:
+def _within(progress: Progress, stage: str, place: int, schemes: int, _: str, done: float) -> None:
+    """How far one scheme is, as a part of all of them."""
+    progress(stage, (place + done) / schemes)
+
+
+def _so_far(trials: Sequence[Trial]) -> str:
+    known = [f"{trial.scheme} {trial.loss:.4f}" for trial in trials if trial.loss is not None]
+    return f" (NCP so far: {', '.join(known)})" if known else ""
+
+
+def _refuse(policy: Policy, schemes: Sequence[str], seconds: float) -> None:
     faults = []
+    if not seconds > 0:
+        faults.append(Fault("R790", "seconds", f"{seconds:g} is no time to plan in", "give a number above 0"))
     if policy.guarantee.series or policy.guarantee.priors or policy.method.two_tables:
         message = f'schemes generalise one table, and the policy asks for "{policy.guarantee.model}"'
         if policy.method.two_tables:
@@ -150,10 +172,10 @@ def _with_scheme(policy: Policy, scheme: str) -> Policy:
     return policy.model_copy(update={"method": MethodSection.model_validate({**kept, "name": scheme})})
 
 
-def _plan(frame: Any, policy: Policy, background: Background, seed: int) -> Trial:
+def _plan(frame: Any, policy: Policy, background: Background, seed: int, progress: Progress) -> Trial:
     encoded = encode(frame, policy, background=replace(background, population=None))  # schemes cover the table alone
     begin, used = time.perf_counter(), time.process_time()
-    plan = method(policy)(encoded, History(), policy, seed=seed, progress=silent)
+    plan = method(policy)(encoded, History(), policy, seed=seed, progress=progress)
     seconds, processor = time.perf_counter() - begin, time.process_time() - used
     loss = loss_of(encoded, plan, policy)
     return Trial(
