@@ -151,8 +151,18 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (
         all(f"<td>{one['counterfeits']}</td>" in page for one in releases) and "http" not in page.split("</style>")[1]
     )
-    assert "cells that say nothing" in cli("plan", *where, "--advice")[1]
-    for idle in (["--report", "x.html"], ["--leave", "0.1"], ["--advice", "--ahead", "2"], ["--advice", "--home", "x"]):
+    begun = cli("plan", *where, "--advice")[1]
+    assert "cells that say nothing" in begun and "'admitted' is another one for everybody" in begun  # by its name
+    assert cli("publish", *where)[0] == 0
+    later = ("s/release-02.csv", "-p", "s/reveil.toml", "--advice", "--json")
+    assert json.loads(cli("plan", *later)[1])["moving_columns"] == ["admitted"]  # as the series has seen
+    assert json.loads(cli("plan", *where, "--advice", "--json")[1])["moving_columns"] == []
+    for idle in (
+        ["--report", "x.html"],
+        ["--leave", "0.1"],
+        ["--advice", "--ahead", "2"],
+        ["--compare", "--home", "x"],
+    ):
         assert cli("plan", *where, *idle)[0] == 2
 
 

@@ -45,8 +45,8 @@ def refuse_idle(
     faults = []
     if len(asked) > 1:
         faults.append(Fault("R790", asked[1], f"answers another question than {asked[0]}", "ask for one at a time"))
-    if home is not None and (compare or advice):
-        message = f"does nothing with {asked[0]}: no series is looked at"
+    if home is not None and compare:
+        message = "does nothing with --compare: no series is looked at"
         faults.append(Fault("R790", "--home", message, "leave it out"))
     if where and asked:
         message = f"is not for {asked[0]}, which looks at whole tables"

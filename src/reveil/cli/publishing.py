@@ -161,7 +161,7 @@ def plan(
         show_ahead(spec, policy, home, report, json, quiet)
         return
     if advice:
-        show_advice(AdviceSpec(source, policy, seed=seed or 0, accept=accepted(accept)), json, quiet)
+        show_advice(AdviceSpec(source, policy, home, seed=seed or 0, accept=accepted(accept)), json, quiet)
         return
     if compare:
         show_comparison(CompareSpec(source, policy, seed or 0, accepted(accept), seconds), json, quiet)

@@ -28,6 +28,8 @@ MERGED = {"hi": pl.UInt64, "lo": pl.UInt64, **dict.fromkeys(SPELLED, pl.UInt64),
 CORRECTED = {"person": pl.Int64, "column": pl.String, "value": pl.String}
 ROLLED = ("corrections", "merged", "erased")  # what was amended: every release keeps all of it
 
+CUTS = {"column": pl.String, "upto": pl.String, "under": pl.String}  # of fixed cells of people
+
 CODE = "code:"  # in `standing`, before the names of sensitive columns, which may be called like our own
 
 
@@ -62,6 +64,7 @@ class History:
     corrections: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=CORRECTED))  # texts of true values
     merged: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=MERGED))  # other identifiers of a person
     erased: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PERSONS))  # who is never shown again
+    cuts: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=CUTS))  # where boxes keep those of release 1
     retracted: Sequence[Mapping[str, Any]] = ()  # releases that nobody should use: release, on, note
 
     def until(self, release: int) -> History:
@@ -82,6 +85,7 @@ class History:
             types=self.types,
             waits=self.waits,
             by_lot=self.by_lot,
+            cuts=self.cuts if release > 1 else self.cuts.clear(),
         )
 
     def sums(self) -> pl.DataFrame:

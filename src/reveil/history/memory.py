@@ -2,7 +2,8 @@
 
 Memory of a release: `standing` (of everybody ever published: keyed hash, and where they stood last), `members` (who was
 in which group, with their true codes), `groups` (sizes), `values` (the published multiset of each group), and spans of
-these three; where people are shown in boxes, `boxes` (who was in which), for the audit. Facts: counts, codebook and
+these three; where people are shown in boxes, `boxes` (who was in which), for the audit, and `cuts`,
+where boxes are stable. Facts: counts, codebook and
 hierarchy paths.
 """
 
@@ -58,6 +59,8 @@ def memory_of(
     kept = {} if signatures is None else {"signatures": signatures}
     if plan.people is not None:
         kept["boxes"] = pl.DataFrame({"person": members["person"], "box": plan.people}).filter(pl.col("box") >= 0)
+    if plan.cuts is not None:
+        kept["cuts"] = plan.cuts
     amended = {name: getattr(past, name) for name in ROLLED if not getattr(past, name).is_empty()}
     return {"standing": standing, **now, **spans, **kept, **amended}
 

@@ -20,7 +20,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from reveil.base.errors import Fault, TamperedError
-from reveil.history.history import CODE, CORRECTED, MERGED, PERSONS, SPELLED, History
+from reveil.history.history import CODE, CORRECTED, CUTS, MERGED, PERSONS, SPELLED, History
 from reveil.history.tables import Trace
 from reveil.ledger.amendments import RETRACT, newest
 from reveil.ledger.ledger import Ledger
@@ -84,6 +84,10 @@ class RecordedHistory(History):
     @cached_property
     def erased(self) -> pl.DataFrame:
         return self._rolled("erased", PERSONS)
+
+    @cached_property
+    def cuts(self) -> pl.DataFrame:
+        return self._rolled("cuts", CUTS)
 
     def _rolled(self, name: str, schema: Mapping[str, Any]) -> pl.DataFrame:
         return self._ledger.memory(self.head, name) if self._keeps(name) else pl.DataFrame(schema=schema)

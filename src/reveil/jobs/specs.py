@@ -23,6 +23,7 @@ from reveil.jobs.spec import NextReleaseSpec, ReleaseAloneSpec, Spec, is_optiona
 if TYPE_CHECKING:
     from reveil.audit.audit import Audit
     from reveil.dp.count import Counted
+    from reveil.history.tables import Trace
     from reveil.jobs.affected import Affected
     from reveil.jobs.afterwards import Afterwards
     from reveil.jobs.release import Preview, Release
@@ -99,6 +100,7 @@ class AdviceSpec(Spec):
     job: ClassVar[str] = "advice"
     table: Any
     policy: Any
+    home: str | Path | None = None
     seconds: float = 30.0
     seed: int = 0
     accept: Sequence[str] = ()
@@ -107,7 +109,17 @@ class AdviceSpec(Spec):
         from reveil.measure.advice import advise
 
         how: dict[str, Any] = {"seconds": self.seconds, "seed": self.seed, "accept": self.accept}
-        return advise(self.table, self.policy, progress=progress, **how)
+        return advise(self.table, self.policy, traces=self._before(), progress=progress, **how)
+
+    def _before(self) -> Mapping[int, Trace]:
+        """What a series that has begun keeps of its tables."""
+        from reveil.history.recorded import history_of
+        from reveil.jobs.past import home_of, look_back
+        from reveil.ledger.store import vacant
+        from reveil.policy.policy import load_policy
+
+        begun = not vacant(home_of(load_policy(self.policy), self.home))
+        return history_of(look_back(self.policy, self.home).ledger).traces if begun else {}
 
 
 @dataclass(frozen=True, repr=False)

@@ -14,6 +14,7 @@ from reveil.base.errors import InfeasibleError, InputError
 from reveil.base.progress import Progress, silent
 from reveil.hierarchies.tree import ANY
 from reveil.history.history import History
+from reveil.history.tables import Trace, moving_columns, trace_of
 from reveil.jobs.input import usable
 from reveil.plan.cutting.boxes import boxes, distinct_runs
 from reveil.plan.loss import Loss, loss_of
@@ -21,6 +22,7 @@ from reveil.plan.methods import method
 from reveil.plan.plan import Plan
 from reveil.policy.column import DATE_LEVELS, Column, DateLevel
 from reveil.policy.policy import Policy, PolicyLike, load_policy
+from reveil.start.columns import moves_by_name
 from reveil.table.encode import Encoded, encode
 
 CROWD = 5  # people in a box of two tables, where the policy has no k
@@ -67,6 +69,7 @@ class Advice:
     nothing_said: Mapping[str, float]  # share of rows whose cell of a column says nothing (`*`, or withheld)
     ways: tuple[Way, ...]
     untried: tuple[str, ...]  # for lack of time
+    moving: tuple[str, ...] = ()  # quasi-identifiers that are another one for everybody in each release
 
     @property
     def too_coarse(self) -> list[str]:
@@ -77,6 +80,7 @@ class Advice:
             "loss": {name: round(value, 6) for name, value in self.loss.items()},
             "nothing_said": {name: round(value, 4) for name, value in self.nothing_said.items()},
             "too_coarse": self.too_coarse,
+            "moving_columns": list(self.moving),
             "ways": [way.to_dict() for way in self.ways],
             "untried": list(self.untried),
         }
@@ -85,6 +89,11 @@ class Advice:
         """In sentences, for people."""
         for name in self.too_coarse:
             yield f"{name!r} is too coarse to use: {self.nothing_said[name]:.0%} of its cells say nothing"
+        for name in self.moving:
+            yield (
+                f"{name!r} is another one for everybody in each release: all of them together tell more of a person "
+                "than one does; drop it, or keep the year alone (`reveil explain moving`)"
+            )
         for way in self.ways:
             rest = (
                 f" (the other columns {way.others[0]:.2f} -> {way.others[1]:.2f})"
@@ -106,9 +115,12 @@ def advise(
     seconds: float = 30.0,
     seed: int = 0,
     accept: Sequence[str] = (),
+    traces: Mapping[int, Trace] | None = None,
     progress: Progress = silent,
 ) -> Advice:
     """Plan a table as a first release, and again with one thing changed at a time.
+
+    `traces`: what a series that has begun keeps of its tables (`History.traces`), to see which columns move.
 
     >>> import polars as pl
     >>> people = pl.DataFrame({"age": [20, 21, 40, 41] * 4, "weight": list(range(50, 66)), "ill": ["x", "y"] * 8})
@@ -138,7 +150,21 @@ def advise(
         ways.append(Way(change, *figures, recoded=level is not None))
     helps = (way for way in ways if way.helps)
     worth = sorted(helps, key=lambda way: -way.gain)
-    return Advice(today.loss.columns, today.nothing_said(), tuple(worth), tuple(untried))
+    moving = _moving(table, asked, traces or {}, seed, accept)
+    return Advice(today.loss.columns, today.nothing_said(), tuple(worth), tuple(untried), moving)
+
+
+def _moving(
+    table: Any, policy: Policy, before: Mapping[int, Trace], seed: int, accept: Sequence[str]
+) -> tuple[str, ...]:
+    """Columns that change for everybody: as the series has seen; before it has begun, those whose names say so."""
+    if not policy.promises_series:
+        return ()
+    raw, frame, _ = usable(table, policy, History(), True, seed, accept)
+    names = policy.named("quasi")
+    if before:
+        return tuple(moving_columns(trace_of(frame, raw, b""), before, names))
+    return tuple(name for name in names if moves_by_name(name, frame[name].dtype))
 
 
 @dataclass(frozen=True)
@@ -172,7 +198,7 @@ class _Trial:
     def nothing_said(self) -> dict[str, float]:
         """The share of rows whose published cell covers every value of the column."""
         plan, alike = self.plan, self.plan.groups if self.plan.people is None else self.plan.people
-        regions = plan.boxes if plan.people is None else None  # people of two tables are in boxes of their own
+        regions = plan.boxes if plan.people is None else plan.regions  # people of two tables are in boxes of their own
         low, high = regions or boxes(alike, self.encoded.positions, int(alike.max(initial=-1)) + 1)
         shares = {}
         for number, tree in enumerate(self.encoded.quasi):

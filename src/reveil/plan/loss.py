@@ -72,7 +72,7 @@ def _columns(
     if parted and plan.people is None:  # published as they are
         return {h.name: plan.withheld / max(1, encoded.rows) for h in encoded.quasi}, np.zeros(count, dtype=bool)
     kept, blank = alike >= 0, np.ones(count, dtype=bool)
-    low, high = (None if parted else plan.boxes) or boxes(alike, encoded.positions, count)
+    low, high = (plan.regions if parted else plan.boxes) or boxes(alike, encoded.positions, count)
     columns = {}
     for number, hierarchy in enumerate(encoded.quasi):
         if policy.method.recode == "sets" and not hierarchy.free:

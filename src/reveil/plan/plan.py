@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from reveil.base.errors import Fault, InfeasibleError
@@ -32,6 +33,9 @@ class Plan:
         None  # the published number of each row's person or household, -1 where withheld
     )
     people: NDArray[np.int32] | None = None  # two tables: the box of each row, -1 where withheld; None: as they are
+    regions: tuple[NDArray[np.int32], NDArray[np.int32]] | None = None
+    """First and last position that each box of people shows; None: the smallest around its rows."""
+    cuts: pl.DataFrame | None = None  # those of the first release, where boxes of people keep to them
     reasons: Mapping[str, int] = field(default_factory=dict)  # why rows are withheld -> how many
     statistics: Mapping[str, Any] = field(default_factory=dict)
 

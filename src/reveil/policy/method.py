@@ -41,7 +41,7 @@ class MethodSection(Section):
     recode: Literal["nodes", "sets", "suppress"] = "nodes"
     loss: Literal["ncp", "geometric", "precision", "entropy", "discernibility", "average-class"] = "ncp"
     publish: Literal["generalized", "anatomy"] = "generalized"
-    people: Literal["boxes", "exact"] = "boxes"  # of two tables: in boxes of k people, or as they are
+    people: Literal["boxes", "stable-boxes", "exact"] = "boxes"  # of two tables: in boxes of k people, or as they are
     insensitive: Literal["dealt", "own"] = "dealt"  # of two tables in a series: among the people of a group, or not
     together: tuple[str, ...] | None = None  # of two tables: sensitive columns whose values are shown side by side, too
     infeasible: Literal["refuse", "wait", "withhold"] = "refuse"
@@ -62,7 +62,12 @@ class MethodSection(Section):
     @property
     def boxed(self) -> bool:
         """Whether the people of two tables are shown in boxes of their own."""
-        return self.two_tables and self.people == "boxes"
+        return self.two_tables and self.people != "exact"
+
+    @property
+    def steady(self) -> bool:
+        """Whether boxes of people keep to the cuts of the first release."""
+        return self.two_tables and self.people == "stable-boxes"
 
 
 WAITING = 'model = "compromise-safety" with refill = "never", and no further promise about values'

@@ -85,8 +85,8 @@ def value_faults(policy: Policy) -> list[str]:
     promise, names = policy.guarantee.descriptor, policy.named("sensitive")
     faults = [
         f'columns.{name}.change = "{policy.columns[name].change}" is another kind of change than that of the other '
-        "sensitive columns: no groups are planned that keep closed cohorts and a budget of chances at once; publish "
-        "this column in a series of its own, or leave it out"
+        "sensitive columns: each way of showing both tells one of them (docs/anatomy.md has the smallest cases); leave "
+        "this column out, or publish it in a series of its own if it says nothing about the others"
         for name in names
         if policy.columns[name].change is not None
     ]

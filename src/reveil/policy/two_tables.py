@@ -61,9 +61,15 @@ def _people_faults(policy: Policy) -> list[str]:
     faults = []
     if k is None:
         faults.append(
-            'people = "boxes" needs guarantee.k: so many people share a box, such as k = 5; or people = "exact", which '
-            "shows everybody who is in the table"
+            f'people = "{method.people}" needs guarantee.k: so many people share a box, such as k = 5; or '
+            'people = "exact", which shows everybody who is in the table'
         )
+    if method.steady and not policy.promises_series:
+        faults.append('people = "stable-boxes" is for a series: one release has no earlier cuts; use "boxes"')
+    if method.steady and method.recode == "sets":
+        faults.append('recode = "sets" names who is there now; people = "stable-boxes" goes with "nodes" only')
+    if method.steady and method.cuts != "relaxed":
+        faults.append('method.cuts does nothing with people = "stable-boxes": their cuts are strict')
     if method.recode == "suppress":
         faults.append('recode = "suppress" does not go with boxes of people; use "nodes" or "sets"')
     if policy.guarantee.priors:

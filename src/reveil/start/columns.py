@@ -207,6 +207,17 @@ MOVING = (
 )
 
 
+def moves_by_name(name: str, dtype: pl.DataType) -> bool:
+    """Whether a date, or an age, is by its name that of an event, and so another one at each visit.
+
+    >>> [moves_by_name(*one) for one in (("admitted", pl.Date()), ("birth_date", pl.Date()), ("age", pl.Int64()))]
+    [True, False, False]
+    """
+    look = Look(pl.Series(name, [], dtype=dtype))
+    dated = dtype == pl.Date and not look.named(BIRTHS)
+    return look.named(EVENTS) and (dated or look.named("age alter edad"))
+
+
 def _date(look: Look) -> RoleAdvice | None:
     birth = look.named(BIRTHS)
     days, other = look.days

@@ -52,7 +52,7 @@ k = {k}                      # in each release at least this many people share a
 
 [method]
 publish = "anatomy"        # two tables: people, and the values of each group; or "generalized": one
-people = "boxes"           # or "exact": people as they are, where it is no secret who is in the table
+people = "boxes"           # or "stable-boxes"; or "exact": it is no secret who is in the table
 infeasible = "wait"        # newcomers without a group wait for more; or "refuse", or "withhold" by value
 """
 REFUSE = """

@@ -193,8 +193,9 @@ def limits(policy: Policy, release: int | None, alone: int = 0) -> list[str]:
             f"read the others: rows that belong together are worth more to a reader, and to an attacker."
         )
     if policy.method.boxed:
+        cut = "keep to the cuts of the first release" if policy.method.steady else "are cut anew in each release"
         sentences.append(
-            "Boxes of people are cut anew in each release. Groups can be followed from release to release by their "
+            f"Boxes of people {cut}. Groups can be followed from release to release by their "
             "values, and the boxes of a person in several releases can fit fewer people than any of them alone: that "
             "somebody is in the table is hidden among k people in each release by itself (`reveil audit` counts it)."
         )

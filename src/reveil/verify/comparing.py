@@ -27,6 +27,7 @@ class Crowds:
 
     cells: pl.DataFrame
     box: NDArray[np.int32]
+    cuts: pl.DataFrame | None = None  # of the first release, where boxes keep to them
 
 
 @dataclass(frozen=True)

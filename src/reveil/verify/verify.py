@@ -32,6 +32,7 @@ from reveil.verify.judges.counts import among
 from reveil.verify.judges.registry import judges
 from reveil.verify.leaks import measured_limits
 from reveil.verify.reading import Reading, grouped, published_columns, read_release
+from reveil.verify.steady import steady_boxes
 from reveil.verify.tuples import check_tuples, told_by_tuples
 from reveil.verify.waiting import Waiting, who_waits
 
@@ -148,6 +149,7 @@ def check_reading(
     if truth is not None:
         findings += compare(table, view, truth)
         findings += covered(view, shown, truth, policy, seated.known.hierarchies)
+        findings += steady_boxes(truth, policy, history, seated.known.hierarchies)
     waiting, limits = Waiting(), list[str]()
     if reading.tuples is not None:
         findings += check_tuples(reading.tuples, table, truth, history)

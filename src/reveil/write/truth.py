@@ -37,7 +37,7 @@ def truth_of(
             tree.name: Held(shown[tree.name], tree.leaves, encoded.positions[rows, number])
             for number, tree in enumerate(encoded.quasi)
         }
-    crowds = None if boxes is None or plan.people is None else Crowds(boxes, plan.people[plan.groups >= 0])
+    crowds = None if boxes is None or plan.people is None else Crowds(boxes, plan.people[plan.groups >= 0], plan.cuts)
     signatures = signatures_of(encoded, plan, policy)
     bundles = None if plan.bundles is None else _bundles(frame, encoded, plan, policy)
     return Truth(encoded.rows, plan.withheld, values, members, quasi, left_out, signatures, crowds, bundles)

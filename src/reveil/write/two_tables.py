@@ -67,7 +67,7 @@ def _boxes(encoded: Encoded, plan: Plan, policy: Policy) -> pl.DataFrame | None:
     if plan.people is None:
         return None
     count = int(plan.people.max(initial=-1)) + 1
-    regions = boxes(plan.people, encoded.positions, count)
+    regions = plan.regions or boxes(plan.people, encoded.positions, count)
     labels = labels_of(encoded.quasi, plan.people, encoded.positions, regions, policy)
     return pl.DataFrame([column.alias(name) for name, column in labels.items()])
 
