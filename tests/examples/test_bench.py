@@ -43,6 +43,7 @@ REAL = {  # these read ../shared/data
     "robust speed": "--rows 300",
     "robust breach": "--rows 300 --r 2 --queries 10",
     "schemes": "--rows 300 --times 1",
+    "peers": "--rows 300",
     "others worlds": "--cases 16",
     "others trial": "--people 150 --limit 4",
 }

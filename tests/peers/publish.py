@@ -1,6 +1,8 @@
 """Runs in an environment with anonypy, anonypyx and anjana: publishes each release of a panel with each of them.
 
-    python publish.py PANEL.csv FOLDER K L      a column `release`, `name`, quasi-identifiers, the sensitive one last
+    python publish.py PANEL.csv FOLDER K L [TOOL ...]
+
+The panel has columns `release` and `name`, quasi-identifiers, and the sensitive one last; without a tool all are run.
 
 Writes FOLDER/TOOL-RELEASE.csv as the tool's own example would; what a tool cannot do is said on standard output.
 """
@@ -56,12 +58,13 @@ def ladder(values):
 TOOLS = {"anonypy": anonypy_table, "anonypyx": anonypyx_table, "anjana": anjana_table}
 
 
-def main(panel, folder, k, l):  # noqa: E741
+def main(panel, folder, k, l, tools=()):  # noqa: E741
     data = pd.read_csv(panel)
     quasi, sensitive = [c for c in data.columns[:-1] if c not in ("release", "name")], data.columns[-1]
     data[sensitive] = data[sensitive].astype(str).astype("category")
     for release, part in data.groupby("release"):
-        for tool, publish in TOOLS.items():
+        for tool in tools or TOOLS:
+            publish = TOOLS[tool]
             try:
                 part = part.reset_index(drop=True)
                 part[sensitive] = part[sensitive].cat.remove_unused_categories()
@@ -72,4 +75,4 @@ def main(panel, folder, k, l):  # noqa: E741
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5:])
