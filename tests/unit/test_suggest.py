@@ -626,6 +626,34 @@ def test_titles_above_the_header_are_found_and_left_out(tmp_path: Path) -> None:
         read_table(text, ReadOptions(skip_lines=3))
 
 
+def test_cells_set_apart_by_blanks_are_found(tmp_path: Path) -> None:
+    file = tmp_path / "k.dat"
+    rows = [f'  {n:<4} {20 + n % 9}\t  "New  York"   {"abcde"[n % 5]}  ' for n in range(40)]
+    file.write_text("\n".join(["  nr   age  town ill", *rows]))
+    look = first_look(file, ReadOptions())
+    assert look.input == {"delimiter": "blanks"}
+    assert look.frame.columns == ["nr", "age", "town", "ill"]
+    assert look.frame.row(3) == (3, 23, "New  York", "d")
+    with pytest.raises(InputError, match=r"R116.*4 cells"):
+        read_table(file, ReadOptions())
+    file.write_text("\n".join(["age town ill", *rows]))  # as R writes it: the rows are numbered
+    look = first_look(file, ReadOptions())
+    assert (look.input, look.frame.columns) == ({"delimiter": "blanks", "row_index": True}, ["age", "town", "ill"])
+    file.write_text("name\nAnn Lee\nBo Lind\n")
+    assert read_table(file, ReadOptions()).width == 1
+
+
+def test_who_comes_again_is_seen_without_names() -> None:
+    people = [(n, 50 + n % 7, n % 2, 100 + 3 * n % 40) for n in range(30)]
+    visits = [(n, visit, *fixed, 7 * n * visit % 11) for n, *fixed in people for visit in range(4)]
+    panel = pl.DataFrame(visits, schema=[f"column_{place}" for place in range(1, 7)], orient="row")
+    found = suggest(panel)
+    assert [one.column for one in found if one.role == "identifier"] == ["column_1"]
+    assert first_period(panel, found) == ("column_2", "0")
+    named = panel.rename({f"column_{place}": name for place, name in enumerate("abcdef", 1)})
+    assert not [one for one in suggest(named) if one.role == "identifier"]  # names of theirs say more
+
+
 def test_a_header_without_some_names_is_no_title(tmp_path: Path) -> None:
     file = tmp_path / "k.csv"
     file.write_text("Nr;Alter;;Krankheit\n1;2;3;4\n2;3;4;5\n")

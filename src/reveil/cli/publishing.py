@@ -153,21 +153,20 @@ def plan(
     from reveil.history.returning import sentence
 
     rates = (leave, back, arrive)
-    refuse_idle(
-        compare=compare, ahead=ahead, advice=advice, home=home, where=where, rates=(*rates, report), seconds=seconds
-    )
+    refuse_idle(compare=compare, ahead=ahead, advice=advice, home=home, rates=(*rates, report), seconds=seconds)
+    doubts, rows = accepted(accept), parsed(where)
     if ahead is not None:
-        spec = AheadSpec(source, policy, ahead, home, *rates, seed or 0, new_people, accepted(accept))
+        spec = AheadSpec(source, policy, ahead, home, *rates, seed or 0, new_people, doubts, rows)
         show_ahead(spec, policy, home, report, json, quiet)
         return
     if advice:
-        show_advice(AdviceSpec(source, policy, home, seed=seed or 0, accept=accepted(accept)), json, quiet)
+        show_advice(AdviceSpec(source, policy, home, seed=seed or 0, accept=doubts, where=rows), json, quiet)
         return
     if compare:
-        show_comparison(CompareSpec(source, policy, seed or 0, accepted(accept), seconds), json, quiet)
+        show_comparison(CompareSpec(source, policy, seed or 0, doubts, seconds, rows), json, quiet)
         return
     prepare_to_publish(policy, home, quiet)
-    preview = run_asking(PlanSpec(source, policy, home, seed, new_people, accepted(accept), parsed(where)), quiet, json)
+    preview = run_asking(PlanSpec(source, policy, home, seed, new_people, doubts, rows), quiet, json)
     if json:
         terminal.say_json(preview.to_dict())
         return

@@ -31,6 +31,7 @@ MOST_PERIODS = 400  # releases that one table may hold
 SHARE_OF_PEOPLE = 5  # a fifth of the people at least stand in each period, on average
 MOST_QUASI = 10  # more quasi-identifiers than this leave little detail
 YEAR_FLAG = re.compile(r"^[dty](19|20)?\d{2}$")  # y94: whether it was 1994
+NUMBERED, NAMELESS = re.compile(r"\d$"), re.compile(r"^column_\d+$")  # x12 is no square of x1; the file had no header
 FEWEST, ABOUT = 3, 5  # so many columns about one matter, and a fifth of all, say what a table is about
 SECTIONS: Mapping[Role, str] = {
     "identifier": "Says which rows of different releases are the same person. Never published.",
@@ -158,7 +159,7 @@ def _base(name: str, names: Sequence[str]) -> str | None:
     """The column of which this is the square or logarithm, by its name."""
     tries = [name.removesuffix(end) for end in ("sq", "_sq", "squared", "_squared", "2")]
     tries += [name.removeprefix(start) for start in ("log_", "log", "ln_", "ln", "l")]
-    return next((base for base in tries if base != name and base in names), None)
+    return next((base for base in tries if base != name and base in names and not NUMBERED.search(base)), None)
 
 
 def _repeated_key(frame: pl.DataFrame, looks: Sequence[Look], advices: Sequence[RoleAdvice]) -> int | None:
@@ -179,7 +180,20 @@ def _repeated_key(frame: pl.DataFrame, looks: Sequence[Look], advices: Sequence[
     unique = (
         key for key, period in pairs if frame.select(frame.columns[key], frame.columns[period]).n_unique() == rows
     )
-    return next(unique, None)
+    return next(unique, None) if periods else _followed(frame, looks, keys)
+
+
+def _followed(frame: pl.DataFrame, looks: Sequence[Look], keys: Sequence[int]) -> int | None:
+    """Of a file without a header the column that is a key by what others do: some never change within a value of it."""
+    if not all(map(NAMELESS.match, frame.columns)):
+        return None
+    told = [frame.columns[n] for n, look in enumerate(looks) if (look.facts.distinct or 0) > 1]
+    for place in keys:
+        name = frame.columns[place]
+        within = frame.group_by(name).agg(pl.col(other).n_unique() for other in told if other != name).drop(name)
+        if sum(column.max() == 1 for column in within) >= FEWEST and _period(frame, place, looks) is not None:
+            return place
+    return None
 
 
 def _period(frame: pl.DataFrame, key: int, looks: Sequence[Look]) -> str | None:
