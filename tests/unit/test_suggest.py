@@ -26,7 +26,7 @@ from reveil.table.options import ReadOptions
 from reveil.table.read import read_table
 from reveil.table.roles import prepare
 from reveil.table.types import looked
-from support import workbook
+from support import cli, workbook
 
 ROWS = 40
 
@@ -652,6 +652,22 @@ def test_who_comes_again_is_seen_without_names() -> None:
     assert first_period(panel, found) == ("column_2", "0")
     named = panel.rename({f"column_{place}": name for place, name in enumerate("abcdef", 1)})
     assert not [one for one in suggest(named) if one.role == "identifier"]  # names of theirs say more
+
+
+def test_people_with_several_rows_are_published_whole(tmp_path: Path) -> None:
+    days = [f"2024-{1 + n * 7 % 12:02}-{1 + n * 5 % 28:02}" for n in range(120)]
+    visits = {"patient_id": [n % 50 for n in range(120)], "visited": days, "age": [20 + n % 50 % 6 for n in range(120)]}
+    visits["diagnosis"] = ["abcdef"[n * n % 50 % 6] for n in range(120)]
+    pl.DataFrame(visits).write_csv(tmp_path / "visits.csv")
+    policy = tmp_path / "reveil.toml"
+    out = cli("init", str(tmp_path / "visits.csv"), "-p", str(policy))[1]
+    assert "reveil anonymize --out NEW-FOLDER" in out and "People have several rows" in out
+    release = reveil.anonymize(tmp_path / "visits.csv", policy)
+    assert (release.certificate.holds, load_policy(policy).people.rows) == (True, "many")
+    assert load_policy(policy).guarantee.model == "l-diversity"
+    assert reveil.suggest(tmp_path / "visits.csv").policy("visits") == policy.read_text()
+    often = pl.DataFrame(visits).with_columns(diagnosis=pl.lit("flu"))
+    assert loaded(reveil.suggest(often).policy()).guarantee.model == "k-anonymity"
 
 
 def test_a_header_without_some_names_is_no_title(tmp_path: Path) -> None:

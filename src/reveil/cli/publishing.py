@@ -69,7 +69,7 @@ def init(
     """Look at the columns, suggest roles and hierarchies with reasons, and write a policy to edit."""
     from reveil.cli import terminal
     from reveil.start.reading import first_look
-    from reveil.start.suggest import draft_policy, find_hierarchies, first_period, suggest
+    from reveil.start.suggest import draft_policy, find_hierarchies, first_period, rows_of_people, suggest
     from reveil.table.options import ReadOptions
 
     if policy.exists():
@@ -83,7 +83,8 @@ def init(
     suggestions = suggest(frame)
     hierarchies = find_hierarchies(folder, frame.columns) if folder == policy.parent else {}
     called = name or Path(masked(source).partition("?")[0]).stem
-    policy.write_text(draft_policy(suggestions, called, hierarchies, look.input), encoding="utf-8")
+    several = rows_of_people(frame, suggestions)
+    policy.write_text(draft_policy(suggestions, called, hierarchies, look.input, several), encoding="utf-8")
     if json:
         terminal.say_json({"policy": str(policy), "columns": [suggestion.to_dict() for suggestion in suggestions]})
     elif not quiet:
@@ -96,12 +97,14 @@ def init(
         terminal.say(
             f"\nWrote {policy}. Read it and correct it: only you know what others can know about these people."
         )
-        known_again = any(suggestion.role == "identifier" for suggestion in suggestions)
+        known_again = any(suggestion.role == "identifier" for suggestion in suggestions) and not several
         period = first_period(frame, suggestions)
         chosen = None if period is None else ["=".join(period)]
         words = "plan" if known_again else "anonymize --out NEW-FOLDER"
         terminal.say(f"Then: {command(words, source, policy, where=chosen, accept=accept)}")
-        if chosen:
+        if several:
+            terminal.say('People have several rows, which are published together: `reveil explain "several rows"`.')
+        elif chosen:
             terminal.say(
                 'Or all of it in one release, where people count and not rows: `reveil explain "several rows"`.'
             )

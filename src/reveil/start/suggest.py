@@ -25,6 +25,7 @@ from reveil.report.toml_text import inline, key
 from reveil.start.columns import Confidence, RoleAdvice, advise
 from reveil.start.looks import Facts, Look, words
 from reveil.start.promises import needs_harmless, promise
+from reveil.start.several_rows import promise_to_people
 from reveil.start.vocabulary import CHANGING, PERIODS, SHORT_KEYS, named
 
 MOST_PERIODS = 400  # releases that one table may hold
@@ -223,16 +224,30 @@ def first_period(frame: pl.DataFrame, suggestions: Sequence[Suggestion]) -> tupl
     return None if few or values.is_empty() else (period, plain_text(values.min()))
 
 
+def rows_of_people(frame: pl.DataFrame, suggestions: Sequence[Suggestion]) -> str:
+    """The sections of a first policy where people have several rows that no period tells apart; else nothing.
+
+    >>> visits = pl.DataFrame({"patient_id": [1, 1, 2, 2, 3], "age": [30, 30, 41, 41, 52]})
+    >>> print(rows_of_people(visits, suggest(visits)).splitlines()[-2])
+    rows = "many"              # all rows of a person are published together, and promises are about people
+    """
+    key = next((s for s in suggestions if s.role == "identifier"), None)
+    if key is None or key.facts.distinctness == 1 or first_period(frame, suggestions) is not None:
+        return ""
+    return promise_to_people(frame, key.column, [s.column for s in suggestions if s.role == "sensitive"])
+
+
 def draft_policy(
     suggestions: Sequence[Suggestion],
     name: str,
     hierarchies: Mapping[str, str] | None = None,
     reading: Mapping[str, Any] | None = None,
+    promised: str = "",
 ) -> str:
     """The text of a `reveil.toml` with a comment for every column.
 
     `hierarchies` are files beside the table, by column (`find_hierarchies`); quasi-identifiers use theirs. `reading` is
-    how the table was read (`first_look`): the policy keeps it.
+    how the table was read (`first_look`): the policy keeps it. `promised`: sections settled before (`rows_of_people`).
 
     >>> draft = draft_policy(suggest(pl.DataFrame({"age": [31, 35, 35], "sex": ["F", "M", "F"]})), "people")
     >>> print(draft.split("[columns]")[1].split("[values]")[0].strip())
@@ -247,7 +262,9 @@ def draft_policy(
     by_role = {role: [s for s in suggestions if s.role == role] for role in SECTIONS}
     _refuse_without_quasi(by_role["quasi"], suggestions)
     changed = any(suggestion.changed for suggestion in by_role["sensitive"])
-    together = bool(by_role["identifier"]) and not changed  # a promise about all releases together can be made
+    together = (
+        bool(by_role["identifier"]) and not changed and not promised
+    )  # a promise about all releases together can be made
     if together and needs_harmless([suggestion.facts for suggestion in by_role["sensitive"]]):
         by_role["sensitive"] = [_with_harmless(suggestion) for suggestion in by_role["sensitive"]]
     files = hierarchies or {}
@@ -272,7 +289,7 @@ def draft_policy(
             lines += [*_comments(suggestion, files.get(suggestion.column)), _entry(suggestion, files)]
         lines.append("")
     sensitive = [suggestion.facts for suggestion in by_role["sensitive"]]
-    promised = promise(
+    promised = promised or promise(
         sensitive,
         suggestions[0].facts.rows,
         known_again=bool(by_role["identifier"]),
