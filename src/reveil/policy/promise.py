@@ -24,7 +24,7 @@ def promise_text(policy: Policy) -> str:
     headline, descriptor = policy.guarantee.headline, policy.guarantee.descriptor
     bound = headline.promised
     if policy.bundled:
-        return descriptor.bundles.format(people=policy.bundled)
+        return descriptor.bundles.format(people=policy.bundled, **policy.guarantee.stated)
     if bound is None:
         return descriptor.words[0].lower() + descriptor.words[1:].rstrip(".")
     what = " or ".join(repr(name) for name in policy.named("sensitive"))
