@@ -180,7 +180,7 @@ class Descriptor:
     rank: int
     parameters: type[Parameters]
     family: Family
-    words: str  # one sentence for people
+    words: str  # one sentence for people, with its parameters
     judge: str  # module:function in reveil.verify.judges
     needs: tuple[str, ...]  # keys without which it cannot be the headline
     methods: tuple[str, ...] = CUTTING  # that keep it as the headline; the first that suits is the default
