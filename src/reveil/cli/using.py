@@ -87,8 +87,8 @@ def _show_analysis(analysis: "Analysis") -> None:
 
 @app.command()
 def explain(
-    name: Annotated[
-        str | None, typer.Argument(help="An error code, a guarantee, or a word of a report. Default: list them.")
+    words: Annotated[
+        list[str] | None, typer.Argument(help="An error code, a guarantee, or words of a report. Default: list them.")
     ] = None,
     json: Json = False,
 ) -> None:
@@ -97,9 +97,10 @@ def explain(
     from reveil.report.explain import entries, overview
     from reveil.report.explain import explain as look_up
 
-    if name is None and json:
+    name = " ".join(words or ())
+    if not name and json:
         terminal.say_json({entry.name: entry.kind for entry in entries().values()})
-    elif name is None:
+    elif not name:
         terminal.say(overview())
     else:
         explanation = look_up(name)
