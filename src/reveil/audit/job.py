@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -37,7 +38,8 @@ from reveil.base.sections import exact
 from reveil.base.words import agree, some_people
 from reveil.policy.policy import Policy
 
-TREND = 0.3  # share of the time for what followed from the first releases alone
+TREND = 0.15  # share of the time for what followed from the first releases alone
+TOLD = 0.15  # and for what would have prevented the worst cases
 
 
 def numbers_of(o: Observed, people: Sequence[object]) -> list[int]:
@@ -75,7 +77,7 @@ class Job:
         fits = self._witnessed(model)
         world = self._world() if fits else None
         inference, sampled = attack(
-            model, self.who, seconds=self.settings.limit * (1 - TREND), samples=self.settings.samples,
+            model, self.who, seconds=self.settings.limit * (1 - TREND - TOLD), samples=self.settings.samples,
             seed=self.settings.seed,
             progress=self.progress, limits=Limits(witnessed=fits), people=people, world=world,
         )  # fmt: skip
@@ -123,10 +125,11 @@ class Job:
 
     def _explained(self, inference: Inference, scored: Score) -> tuple[Reasoning, ...]:
         """The worst cases in words; leaving groups out to see what is needed takes as long as many small audits."""
-        told = []
+        told, end = [], time.process_time() + self.settings.limit * TOLD
         for done, app in enumerate(cases := scored.exposed_apps[: self.settings.worst]):
             self.progress("explaining", done / len(cases))
-            told.append(explain(inference, int(app), self.who))
+            now = time.process_time()
+            told.append(explain(inference, int(app), self.who, now + (end - now) / (len(cases) - done)))
         return tuple(told)
 
     def _draws(self, first: int, people: list[int] | None) -> tuple[int, ...]:

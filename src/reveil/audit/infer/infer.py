@@ -80,13 +80,13 @@ def infer(
     start = time.process_time()
     inference = Inference(state, np.ones(len(model.app_factor), dtype=bool), np.full(len(model.opt_cell), np.nan))
     settled = np.zeros(model.observed.people, dtype=bool)
+    others = np.zeros(len(settled), dtype=bool) if people is None else ~np.isin(np.arange(len(settled)), people)
     if lasting:
-        others = np.zeros(len(settled), dtype=bool) if people is None else ~np.isin(np.arange(len(settled)), people)
         settling = Settling(state, start + seconds * SETTLING, others, world)
         settling.run(progress)
         settled, inference.loose = settling.settled, settling.loose
         inference.clear = _seen_twice(state, settling.seen)
-    _components(inference, limits or Limits(), start + seconds, people, beliefs, settled, progress)
+    _components(inference, limits or Limits(), start + seconds, others, beliefs, settled, progress)
     _fill_shares(inference)
     return inference
 
@@ -104,21 +104,21 @@ def _components(
     inference: Inference,
     limits: Limits,
     end: float,
-    people: Sequence[int] | None,
+    others: Bools,
     beliefs: bool,
     settled: Bools,
     progress: Progress,
 ) -> None:
-    """Count, or search, component by component: those first in which something is not settled yet."""
+    """Count, or search, component by component: those first in which something is not settled yet of people who were
+    asked about, that is of all but `others`."""
     state, cache = inference.state, dict[Any, Any]()
-    wanted = None if people is None else set(people)
     person = state.model.observed.app_person
     parts = members(state)
     alone = np.zeros(state.model.factors, dtype=bool)
     if state.model.change != "transitions":
         alone[[factors[0] for factors in parts if len(factors) == 1]] = True
     uniform = enter_uniform(state, alone, inference.share)
-    doubtful = unsettled(state, settled) & ~alone
+    doubtful = unsettled(state, settled | others) & ~alone
     known = [not doubtful[part].any() for part in parts]
     for number, at in enumerate(np.argsort(known, kind="stable").tolist()):
         factors, done = parts[at], known[at]
@@ -131,7 +131,7 @@ def _components(
             _possible(inference, factors, single=bool(alone[factors[0]]))
             continue
         chains = chains_of(state, factors)
-        if wanted is not None and not wanted & {int(person[c[0]]) for c in chains}:
+        if others[[int(person[c[0]]) for c in chains]].all():
             _leave(inference, chains, settled)
             continue
         exact = solve_cached(state, chains, replace(limits, deadline=end), cache) if time.process_time() < end else None
@@ -139,6 +139,7 @@ def _components(
             _take_exact(inference, exact, chains)
         elif done:
             _possible(inference, factors, single=bool(alone[factors[0]]))
+            inference.decided[[] if alone[factors[0]] else _doubted(inference, chains, settled)] = False
         elif not (doubts := _doubted(inference, chains, settled)) or inference.clear[doubts].all():
             _count(inference, "two values seen")
             inference.pending.append(factors)

@@ -50,15 +50,16 @@ class Reasoning:
         }
 
 
-def explain(inference: Inference, app: int, who: Adversary) -> Reasoning:
-    """Why the value of this appearance is certain to this adversary."""
+def explain(inference: Inference, app: int, who: Adversary, end: float = float("inf")) -> Reasoning:
+    """Why the value of this appearance is certain to this adversary; until `end` (of processor time) it is tried what
+    would have prevented it."""
     o = inference.model.observed
     (value,) = inference.state.values_of(app)
     name = str(o.persons[int(o.app_person[app])])
     told = _twins(inference.state, app, value) or _Teller(inference.state).tell(app, value)
     if told.partial:
-        told.groups, told.partial = sufficient_groups(inference.model, who, told.groups, app, value)
-    change = smallest_change(inference, app, value, told.groups, who)
+        told.groups, told.partial = sufficient_groups(inference.model, who, told.groups, app, value, end)
+    change = smallest_change(inference, app, value, told.groups, who, end)
     groups = tuple(dict.fromkeys(told.groups))
     release = o.releases[o.app_release[app]]
     return Reasoning(name, release, str(o.values[value]), tuple(told.sentences), groups, change, not told.partial)
