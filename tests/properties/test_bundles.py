@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import reveil
 from oracle import bundles as oracle
+from reveil.audit.alone import first_verdict
 from reveil.base.errors import GuaranteeError, InfeasibleError, InputError
 from reveil.history.history import History
 from reveil.measure.compare import compare
@@ -269,6 +270,11 @@ def test_blocks_and_audit_refuse_by_name(tmp_path: Path) -> None:
     assert not (tmp_path / "home").exists()
     with pytest.raises(InputError, match="R910"):
         reveil.audit([PANEL], PANEL, policy=policy)
+    release = reveil.anonymize(PANEL, policy, seed=1, out=tmp_path / "visits")
+    with pytest.raises(InputError, match="R910"):  # the number of a person is nothing that anybody knows
+        reveil.audit([release.path], PANEL)
+    with pytest.raises(InputError, match="R910"):
+        first_verdict([release.path])
     with pytest.raises(InputError, match="R213"):
         reveil.anonymize(PANEL.with_columns(home=pl.lit(None, pl.String)), policy_of({"k": 2}, None, homes=True))
     with pytest.raises(InputError, match="R604"):  # nobody says which rows belong together

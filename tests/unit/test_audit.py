@@ -469,3 +469,23 @@ def test_somebody_known_who_is_nowhere_is_refused() -> None:
     table = pl.DataFrame({"age": ["2*", "2*"], "illness": ["flu", "cold"]})
     with pytest.raises(InputError, match="person 'Cid': fits no group of the released tables"):
         audit(table, people, compromised=["Cid=flu"])
+
+
+def test_risk_of_two_tables_is_that_of_boxes(tmp_path):
+    """A group of values has people of several boxes: who is looked for is among those of the box."""
+    people = pl.DataFrame({"age": ["2*"] * 2 + ["3*"] * 4, "group": [1, 1, 1, 1, 2, 2]})
+    values = pl.DataFrame({"group": [1, 1, 2, 2], "illness": ["flu", "cold", "flu", "cold"], "count": [2, 2, 1, 1]})
+    who = pl.DataFrame({"name": list("abcdef"), "age": [21, 22, 33, 34, 35, 36]})
+    risk = audit([(people, values)], who).summary["risk"]
+    assert risk["prosecutor_highest"] == risk["journalist_highest"] == 1 / 2
+    policy = {
+        "columns": {"name": "identifier", "age": "quasi", "illness": "sensitive"},
+        "values": {"change": "never"},
+        "guarantee": {"model": "compromise-safety", "m": 3, "k": 2},
+        "method": {"publish": "anatomy"},
+    }
+    table = pl.DataFrame({"name": list("abcdefgh"), "age": range(20, 28), "illness": [*"xyzxyzxy"]})
+    series = reveil.open_series(policy, home=tmp_path / "home")
+    release = series.publish(table, seed=1)
+    sizes = pl.read_csv(release.path / "public" / "people.csv").group_by("age").len()["len"]
+    assert series.audit().summary["risk"]["prosecutor_highest"] == 1 / sizes.min()

@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from reveil.audit.input.tables import OTHERS
+from reveil.audit.input.tables import OTHERS, refuse_bundles
 from reveil.base.errors import Fault, InputError
 from reveil.base.text import plain_text
 from reveil.base.words import some
@@ -113,6 +113,7 @@ def first_verdict(releases: Sequence[Any], sensitive: str | None = None) -> Firs
 
 def _rows(source: Any) -> pl.DataFrame:
     published = read_published(source, None, OTHERS)
+    refuse_bundles([published])
     if published.values is not None:
         message = "two tables can only be attacked with a population"
         raise InputError(Fault("R723", "released table", message, "give --population, or one table"))

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from reveil.audit.audit import Audit, adversary_for, audit
-from reveil.audit.input.boxes import crowds_of
+from reveil.audit.input.boxes import box_sizes, crowds_of
 from reveil.audit.input.knowledge import person_priors
 from reveil.audit.input.observed import Observed
 from reveil.audit.input.series import REMEDY, PublishedRelease, left_out_of, observe_series, sources_of, truth_of
@@ -52,6 +52,7 @@ def audit_series(
         or _priors(ledger, policy, column, seen),
     )
     truth = truth_of(sources, column, seen)
+    seen = replace(seen, crowd=box_sizes(ledger, seen))
     if _unstated(policy, settings) and _changes(seen, truth):
         who = replace(who, change="freely", counterfeits_go_on=False)
     asked_by_name = None if asked is None else [name(n) for n in asked]

@@ -29,10 +29,12 @@ from reveil.published.format import (
     FORMER,
     FORMULAS,
     GROUP,
+    HOUSEHOLD,
     INTEGER,
     NUMBER,
     PACKAGE,
     PEOPLE,
+    PERSON,
     SUFFIXES,
     TABLE,
     TEXT,
@@ -63,6 +65,7 @@ class Published:
     counterfeits: pl.DataFrame | None = None  # group, count
     values: Mapping[str, pl.DataFrame] | None = None
     tuples: pl.DataFrame | None = None  # of two tables: group, values of several columns side by side, count
+    bundle: str | None = None  # column that says which rows are of one person or household, where these have several
     ours: bool = False  # Reveil wrote it: a category is written as it is, or in braces where it would look like a set
 
 
@@ -132,7 +135,16 @@ def _read_folder(public: Path, policy: Policy | None) -> Published:
     if TABLE not in tables:
         fault = Fault("R603", f"folder {public}", "holds no published table", "name a release folder or a file")
         raise InputError(fault)
-    return Published(tables[TABLE], tables.get(COUNTERFEITS), ours=ours)
+    return Published(tables[TABLE], tables.get(COUNTERFEITS), bundle=_bundle(public), ours=ours)
+
+
+def _bundle(public: Path) -> str | None:
+    """The column that keeps rows together: called so, and the only one that had no part in the policy."""
+    if not _has_package(public):
+        return None
+    resources = json.loads((public / PACKAGE).read_bytes())["resources"]
+    listed = [field for resource in resources for field in resource["schema"]["fields"] if "role" not in field]
+    return next((field["name"] for field in listed if field["name"] in (PERSON, HOUSEHOLD)), None)
 
 
 def _one_table(public: Path, parts: list[pl.DataFrame]) -> pl.DataFrame:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from reveil.audit.input.observed import Observed
 from reveil.audit.input.series import REMEDY
 from reveil.base.arrays import I64
 from reveil.base.errors import Fault, TamperedError
@@ -63,6 +64,21 @@ def crowds_of(ledger: Ledger) -> BoxCrowds | None:
             message = f"shows {some_people(rows)}, and the ledger knows the boxes of {members.height:,}"
             raise TamperedError(Fault("R733", f"release {record.number}", message, REMEDY))
     return together(releases) if releases else None
+
+
+def box_sizes(ledger: Ledger, seen: Observed) -> I64 | None:
+    """Of each appearance how many people are in its box; in releases without boxes, in its group."""
+    sizes, boxed = seen.group_rows[seen.cand_group], False
+    for number, record in enumerate(ledger.records()):
+        if f"memory/{TABLE}.parquet" in record.manifest:
+            boxes, boxed = ledger.memory(record.number, TABLE), True
+            here = np.flatnonzero(seen.app_release == number)
+            many = boxes.select(pl.col("person").cast(pl.Int64), pl.len().over("box").cast(pl.Int64).alias("many"))
+            mine = pl.DataFrame({"person": seen.app_person[here]}).join(
+                many, on="person", how="left", maintain_order="left"
+            )
+            sizes[here] = mine["many"].to_numpy()
+    return sizes if boxed else None
 
 
 def together(releases: Sequence[pl.DataFrame]) -> BoxCrowds:

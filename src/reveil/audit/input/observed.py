@@ -65,6 +65,9 @@ class Observed:
     unmatched: int = 0  # people of the population who fit no group of any release
     reading: TableReading | None = None  # of released tables
     column: str | None = None  # the sensitive column that it is about, where that is known
+    crowd: I64 | None = (
+        None  # of each appearance: rows of people that fit what is known of the person; None: the group's
+    )
 
     @cached_property
     def person_start(self) -> I64:
@@ -125,6 +128,7 @@ class Observed:
             None if self.quasi is None else self.quasi.filter(pl.Series(keep)),
             reading=self.reading,
             column=self.column,
+            crowd=None if self.crowd is None else self.crowd[keep],
         )
 
     def until(self, release: int) -> Observed:

@@ -26,7 +26,7 @@ from reveil.audit.settings import Presence
 from reveil.background.loading import load_hierarchies
 from reveil.background.prior import load as load_priors
 from reveil.base.arrays import I64
-from reveil.base.errors import Fault, InputError
+from reveil.base.errors import Fault, InputError, stop_if
 from reveil.base.text import plain_text
 from reveil.base.words import agree, some
 from reveil.hierarchies.tree import Hierarchy
@@ -80,6 +80,7 @@ class Fitted:
     places: Places
     present: I64  # people of `places`, by their number in the population
     listed: I64  # people who have a line
+    crowd: I64 | None  # of two tables: rows of people that fit each person of the population
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +120,19 @@ class Matched:
         seen = assemble(names, self.names, values, pl.concat(memberships), pl.concat(groups), pl.concat(cells))
         quasi, unmatched = self._quasi(seen, shown)
         reading = self._reading(column, shown, seen)
-        return replace(seen, quasi=quasi, unmatched=unmatched, column=column, reading=reading)
+        crowd = self._crowd(seen, shown)
+        return replace(seen, quasi=quasi, unmatched=unmatched, column=column, reading=reading, crowd=crowd)
+
+    def _crowd(self, seen: Observed, shown: Sequence[int]) -> I64 | None:
+        """Of each appearance the rows of people that fit it, where some release is in two tables; others: its group."""
+        if all(self.fitted[at].crowd is None for at in shown):
+            return None
+        sizes = seen.group_rows[seen.cand_group[seen.cand_start[:-1]]]
+        for number, at in enumerate(shown):
+            if (crowd := self.fitted[at].crowd) is not None:
+                here = seen.app_release == number
+                sizes[here] = crowd[seen.app_person[here]]
+        return sizes
 
     def _quasi(self, seen: Observed, shown: Sequence[int]) -> tuple[pl.DataFrame, int]:
         """The quasi-identifiers of each appearance, and how many people who have a line about a release fit nothing."""
@@ -175,6 +188,7 @@ def match_tables(
     """
     people, labels = numbered(read_table(population, OTHERS), len(releases))
     tables = [read_published(source, policy, OTHERS) for source in releases]
+    refuse_bundles(tables)
     columns = columns_of(tables, people, policy, sensitive, identifier)
     given = [None] * len(tables) if counterfeits is None else list(counterfeits)
     if len(given) != len(tables):
@@ -196,6 +210,14 @@ def match_tables(
         remedy = "check that both have the same columns, units and notation; give hierarchies for labels"
         raise InputError(Fault("R724", "population", message, remedy, people.height))
     return Matched(columns, labels, names, tuple(fitted), told or presence == "auto")
+
+
+def refuse_bundles(tables: Sequence[Published]) -> None:
+    """Releases in which somebody may have several rows: their number says which, and is nothing that is known."""
+    message = "says in its data package that people or households have several rows, and the audit is about one of each"
+    remedy = "judge it with `reveil verify`, or give its table alone, without the package, row by row"
+    where = [number for number, one in enumerate(tables, 1) if one.bundle is not None]
+    stop_if([Fault("R910", f"release {number}", message, remedy) for number in where])
 
 
 def observe(releases: Sequence[Any], population: Any, **how: Any) -> Observed:
@@ -320,7 +342,18 @@ def _fitted(
     places = locate(place, pairs[1], real, present=told)
     if places.crowded:
         places = replace(locate(place, pairs[1], real, present=False), crowded=places.crowded)
-    return Fitted(released, lines, pairs[0], pairs[1], real, places, present, listed)
+    crowd = None if released.published.values is None else _crowd(released, lines, listed, columns.quasi[number], how)
+    return Fitted(released, lines, pairs[0], pairs[1], real, places, present, listed, crowd)
+
+
+def _crowd(released: Released, lines: pl.DataFrame, listed: I64, names: Sequence[str], how: Notations) -> I64:
+    """How many rows of the table of people fit each person of the population, whatever their group."""
+    texts = [pl.col(name).cast(pl.String) for name in names]
+    boxes = released.published.table.group_by(texts, maintain_order=True).len(COUNT)
+    numbers = pl.Series(GROUP, [str(n) for n in range(boxes.height)], dtype=pl.String)
+    line, box = match(lines, boxes.insert_column(0, numbers), numbers, names, how)
+    pairs = np.unique(np.stack([listed[line], box]), axis=1)
+    return np.bincount(pairs[0], boxes[COUNT].to_numpy()[pairs[1]], int(listed.max(initial=-1)) + 1).astype(np.int64)
 
 
 def _refuse_unmatched(fit: Fitted, names: pl.Series, release: str) -> None:

@@ -97,6 +97,7 @@ def with_places(o: Observed, cohorts: LinkedGroups) -> tuple[Observed, Bools]:
         cand_start=np.arange(everything.height + 1),
         cand_group=everything["group"].to_numpy(),
         group_fakes=np.where(cohorts.closed[cohorts.of_group], 0, o.group_fakes),
+        crowd=None,
     ), real
 
 

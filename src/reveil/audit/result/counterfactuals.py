@@ -48,9 +48,7 @@ def sufficient_groups(
     return np.nonzero(chosen)[0].tolist(), False
 
 
-def smallest_change(
-    inference: Inference, app: int, value: int, factors: list[int], who: Adversary, end: float
-) -> str:
+def smallest_change(inference: Inference, app: int, value: int, factors: list[int], who: Adversary, end: float) -> str:
     """The smallest that would have prevented this, each tried out: one group withheld, or a release not published."""
     m, o = inference.model, inference.model.observed
     shown = {int(g) for f in factors for g in m.cell_group[m.cell_start[f] : m.cell_start[f + 1]] if g >= 0}

@@ -222,18 +222,19 @@ class Score:
     @cached_property
     def risk(self) -> dict[str, float]:
         """Re-identification by group size alone: prosecutor (highest, mean), journalist (highest: by the people who may
-        be in a group, where that is not known), marketer, and people alone in a group."""
+        be in a group, where that is not known), marketer, and people alone in a group. Of two tables the rows that
+        count are those of the person's box: a group of values has people of several."""
         o = self.inference.model.observed
         apps = np.nonzero(self.looked & o.app_sure & (np.diff(o.cand_start) == 1))[0]
         if not len(apps):
             return {}
         home = o.cand_group[o.cand_start[:-1]][apps]
-        sizes = np.maximum(o.group_rows[home], 1)
+        sizes = np.maximum(o.group_rows[home] if o.crowd is None else o.crowd[apps], 1)
         around = np.bincount(o.cand_group, minlength=len(o.group_release)) + np.maximum(o.group_fakes, 0)
         return {
             "prosecutor_highest": float(1 / sizes.min()),
             "prosecutor_mean": float(np.mean(1 / sizes)),
-            "journalist_highest": float(1 / np.maximum(around[home], 1).min()),
+            "journalist_highest": float(1 / np.maximum(around[home] if o.crowd is None else sizes, 1).min()),
             "marketer": float(np.sum(o.group_rows / np.maximum(np.maximum(around, o.group_rows), 1)) / max(1, o.rows)),
             "singled_out": float(np.mean(sizes == 1)),
         }
