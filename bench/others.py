@@ -97,7 +97,7 @@ class Case:
             here = part.filter(pl.col("release") == number)
             names = quasi if len(quasi) == 1 or self.rng.random() < 0.7 else quasi[:-1]  # a column may be missing
             self.add(here, names, [domains[name] for name in names], number)
-        self.people = pl.concat(self.lines)
+        self.people = pl.concat(self.lines) if self.lines else part.head(0)
         self.present = all(len(rows) == len(people) for rows, people in self.releases)
 
     def add(self, here: pl.DataFrame, names: Sequence[str], domains: list[list[Any]], number: int) -> None:

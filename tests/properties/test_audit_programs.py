@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from oracle import overlapping
 from reveil.audit.infer import programs
 from reveil.audit.infer.certain import State
+from reveil.audit.infer.dealing import dealing_of
 from reveil.audit.infer.programs import Decided, impossible, program_of, relaxed
+from reveil.audit.infer.sample import sample_lasting
 from reveil.audit.input.knowledge import Adversary
 from reveil.audit.input.tables import observe
 from reveil.audit.model.model import build
@@ -128,3 +130,34 @@ def test_programs_that_are_too_wide_are_left(monkeypatch):
     state = state_of([(rows, list("AB"), True)])
     monkeypatch.setattr(programs, "WIDEST", 3)
     assert program_of(state, state.components() == 0) is None
+
+
+@settings(MANY, max_examples=40)
+@given(series())
+def test_rows_that_are_dealt_out_anew_show_every_belief(releases):
+    """Chains that begin at different worlds agree with all worlds, also where groups overlap or somebody is away."""
+    expected = overlapping.beliefs(releases)
+    state = state_of(releases)
+    label, o = state.components(), state.model.observed
+    for part in range(int(label.max(initial=-1)) + 1):
+        sampled = sample_lasting(state, np.flatnonzero(label == part), 600, seed=part)
+        for (app, value), (mean, low, high) in ({} if sampled is None else sampled.shares).items():
+            row = expected[str(o.persons[int(o.app_person[app])]), int(o.app_release[app])]
+            real = float(row.get(None if value < 0 else o.values[value], 0))
+            assert abs(mean - real) < 0.12 and low - 1e-9 <= mean <= high + 1e-9
+
+
+def test_who_has_to_change_together_is_listed():
+    """A and B hold x and y wherever they are, C and D as well: two lists, not one."""
+    rows = [(frozenset(pair), value) for pair in ("AB", "CD") for value in "xy"]
+    mixed = [(frozenset("ABCD"), value) for value in "xyxy"]
+    state = state_of([(mixed, list("ABCD"), True), (rows, list("ABCD"), True)])
+    rng = np.random.default_rng(0)
+    dealing = dealing_of(state, state.components() == 0, time.process_time() + 20, rng)
+    assert dealing is not None and len(dealing.hands) >= 4
+    assert all((hands.room == 0).all() for hands in dealing.hands)
+    held = dealing.hands[0].held
+    dealing.lists.clear()
+    for other in dealing.hands[1:]:
+        dealing.list(held, other.held, rng)
+    assert dealing.lists <= {(0, 1), (2, 3), (0, 1, 2, 3)} and dealing.lists

@@ -10,7 +10,7 @@ from properties.joint_cases import narrowed
 from reveil.audit.infer.certain import State
 from reveil.audit.infer.exact import Limits, chains_of, solve
 from reveil.audit.infer.infer import Inference, infer, members
-from reveil.audit.infer.sample import sample, sample_component
+from reveil.audit.infer.sample import sample, sample_component, sample_lasting
 from reveil.audit.infer.worlds import lasting_choices
 from reveil.audit.input.knowledge import Adversary, Known
 from reveil.audit.input.observed import from_groups
@@ -60,7 +60,10 @@ def compare(seed, kind, runs, steps=2_000):
     for factors in members(state):
         chains = chains_of(state, factors)
         counted = solve(state, chains).posterior
-        results = [sample_component(found, chains, steps, 1_000 * run + seed) for run in range(runs)]
+        if state.model.change == "never":
+            results = [sample_lasting(state, factors, steps // 4, 1_000 * run + seed) for run in range(runs)]
+        else:
+            results = [sample_component(found, chains, steps, 1_000 * run + seed) for run in range(runs)]
         assert np.mean([result.converged for result in results]) > 0.8
         rows = [
             (float(counted.get(key, 0)), *share)

@@ -38,7 +38,7 @@ from reveil.base.sections import exact
 from reveil.base.words import agree, some_people
 from reveil.policy.policy import Policy
 
-TREND = 0.15  # share of the time for what followed from the first releases alone
+TREND = 0.1  # share of the time for what followed from the first releases alone
 TOLD = 0.15  # and for what would have prevented the worst cases
 
 
@@ -76,9 +76,9 @@ class Job:
         model = build(self.seen, self.who, pinned=pins)
         fits = self._witnessed(model)
         world = self._world() if fits else None
+        seconds = self.settings.limit * (1 - TREND - TOLD * bool(self.settings.worst))
         inference, sampled = attack(
-            model, self.who, seconds=self.settings.limit * (1 - TREND - TOLD), samples=self.settings.samples,
-            seed=self.settings.seed,
+            model, self.who, seconds=seconds, samples=self._samples, seed=self.settings.seed,
             progress=self.progress, limits=Limits(witnessed=fits), people=people, world=world,
         )  # fmt: skip
         stated = self.settings.promise is not None  # then it is a bound for this adversary, whoever is known
@@ -96,6 +96,13 @@ class Job:
             self._draws(len(scored.exposed_people), people), trend, sampled, self._explained(inference, scored), first,
             self.policy, tuple(people or ()), terms, self._telling, followed=self.followed,
         )  # fmt: skip
+
+    @property
+    def _samples(self) -> int | None:
+        """Steps of sampling. Of others' tables as many as there is time for; estimates judge no promise unasked."""
+        promise = promised(self.settings.promise, self.policy)
+        unasked = self.settings.samples is None and (promise is not None or self.seen.reading is None)
+        return 0 if unasked else self.settings.samples
 
     @cached_property
     def _telling(self) -> Telling | None:

@@ -42,7 +42,7 @@ class AuditSettings:
     promise: object = None  # the highest belief allowed; None: the policy's
     people: Sequence[object] | None = None  # only these are looked at
     limit: float = 60.0  # seconds of computing
-    samples: int = 0  # steps of sampling where counting is too long
+    samples: int | None = None  # steps of sampling where counting is too long; None: as time allows, of others' tables
     worst: int = WORST  # exposed people to explain
     seed: int = 0
 
@@ -56,7 +56,7 @@ class AuditSettings:
         faults = [
             Fault("R732", name, f"{getattr(self, name)} is below {low}", f"write {low} or more")
             for name, low in LEAST.items()
-            if not getattr(self, name) >= low
+            if getattr(self, name) is not None and not getattr(self, name) >= low
         ]
         if not self._possible_promise():
             message = f"{self.promise!r} is not a chance above 0 and up to 1"

@@ -54,7 +54,7 @@ def audit(
         str | None, typer.Option(help="Highest belief allowed, such as 1/4. Default: the policy's.")
     ] = None,
     limit: Annotated[float, typer.Option(help="Seconds of computing for counting and searching.")] = 60.0,
-    samples: Annotated[int, typer.Option(help="Steps of sampling where counting is too long; 0 for none.")] = 0,
+    samples: Annotated[int | None, typer.Option(help="Steps of sampling; default: as time allows.")] = None,
     people: Annotated[list[str] | None, typer.Option(help="Look at these people only. May be repeated.")] = None,
     worst: Annotated[int | None, typer.Option(help="How many exposed people to explain. Default: 5.")] = None,
     report: Annotated[Path | None, typer.Option(help="Write an HTML report here.")] = None,
@@ -109,7 +109,7 @@ def _refuse_unmatched(message: str, people: int, json: bool) -> None:
 
 def _refuse_unknown_people(said: dict[str, Any]) -> None:
     """What is said about people or their attack, where nobody is listed."""
-    plain = {"draws": 1, "limit": 60.0, "samples": 0, "seed": 0, "presence": "auto", "compromised": ()}
+    plain = {"draws": 1, "limit": 60.0, "seed": 0, "presence": "auto", "compromised": ()}
     message = "is for an attack on people, and no --population is given"
     idle = [
         Fault("R732", name, message, "give --population, or leave it out")

@@ -24,7 +24,7 @@ from reveil.audit.model.options import carry_over
 from reveil.base.arrays import I64, Bools
 from reveil.base.progress import Progress, silent
 
-SETTLING = 0.6  # share of the time for worlds near one another; the rest is for counting and searching
+SETTLING = 0.8  # share of the time for worlds near one another; the rest is for counting and searching
 KEPT = 100_000  # beliefs kept as exact fractions; those of larger series become shares at once
 
 
@@ -166,9 +166,15 @@ def _seen_twice(state: State, seen: Bools) -> Bools:
 
 def _fill_shares(inference: Inference) -> None:
     """What was counted, by option; and where values never change, the same for all appearances of a person."""
-    m, o, state = inference.model, inference.model.observed, inference.state
+    m, state = inference.model, inference.state
     _enter(inference, inference.posterior)
     inference.share[state.alive & m.by_option(state.open_options == 1)] = 1.0
+    carry(inference)
+
+
+def carry(inference: Inference) -> None:
+    """What is believed of a lasting value in one release is believed in those that add nothing to it."""
+    m, o, state = inference.model, inference.model.observed, inference.state
     if m.change == "never" and m.implied.any():
         lists = (o.person_start, m.opt_start, m.opt_cell, m.cell_value)
         carry_over(*lists, state.alive, inference.share, len(o.values))

@@ -27,8 +27,9 @@ POSITIVE = 1e-6  # a share that is no rounding error
 WIDEST = 60_000  # columns of a program
 FRUITFUL = 20  # a world with less than one in so many of the facts that are wanted: better exclude some first
 AMPLE = 10.0  # seconds for one world, at most
-PATIENT = 3  # times as long by the clock, at most
+PATIENT = (1.5, 10.0)  # times as long by the clock, at least and at most
 PROOF = 5.0  # the exact solver's own measure of work for one proof
+BEGUN = time.perf_counter(), time.process_time()
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,12 +263,18 @@ def found_world(program: Program, count: I64, most: I64, seconds: float) -> I64 
         integrality=np.ones(len(most)),
         bounds=Bounds(0, most),
         constraints=LinearConstraint(program.matrix, program.low, program.high),
-        options={"time_limit": PATIENT * min(AMPLE, seconds), "mip_rel_gap": 0.05},
+        options={"time_limit": patience() * min(AMPLE, seconds), "mip_rel_gap": 0.05},
     )
     if solved.x is None:
         return None
     columns = np.rint(solved.x).astype(np.int64)
     return columns if program.is_world(columns, most) else None
+
+
+def patience() -> float:
+    """How much longer by the clock a second of computing takes on this machine, which may be busy."""
+    clock, computing = time.perf_counter() - BEGUN[0], time.process_time() - BEGUN[1]
+    return float(np.clip(1.5 * clock / max(computing, 1e-3), *PATIENT))
 
 
 def impossible(program: Program, wanted: Bools, most: I64, seconds: float) -> bool:

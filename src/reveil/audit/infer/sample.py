@@ -4,19 +4,23 @@ A state gives every row of the component's groups a holder (an appearance, or no
 the holders of two rows, or of all rows of two values along the groups that they connect (Kempe moves). People whose
 values do not fit over time cost a penalty instead of being forbidden, which is what lets the chain go anywhere; only
 samples without a misfit count. Several chains start from different worlds at different temperatures. Sampling gives
-beliefs with intervals; it never shows that something is impossible.
+beliefs with intervals; it never shows that something is impossible. Where values last, rows are dealt out anew instead
+(`dealing.py`).
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reveil.audit.infer.certain import State
+from reveil.audit.infer.dealing import compiled_deals, deal, people_agreed
 from reveil.audit.infer.exact import Chain, chains_of
-from reveil.audit.infer.infer import Inference
+from reveil.audit.infer.infer import Inference, carry
 from reveil.audit.infer.walk import Component, States, WalkScratch, walk
 from reveil.audit.result.attacks import wilson
 from reveil.base.arrays import I64, offsets_of
@@ -45,26 +49,72 @@ class Sampled:
         return self.rhat < 1.1 and self.effective >= ENOUGH
 
 
-def sample(inference: Inference, steps: int, *, seed: int = 0, progress: Progress = silent) -> tuple[Sampled, ...]:
-    """Sample every component without exact beliefs, and enter converged results as shares."""
-    results = []
-    for number, factors in enumerate(inference.pending):
-        progress("sampling", number / len(inference.pending))
-        if not inference.model.observed.located:
-            continue
-        result = sample_component(inference, chains_of(inference.state, factors), steps, seed + number)
-        results.append(result)
-        if result.converged:
-            _enter(inference, result)
+def sample(
+    inference: Inference,
+    steps: int | None,
+    *,
+    seed: int = 0,
+    seconds: float = float("inf"),
+    progress: Progress = silent,
+) -> tuple[Sampled, ...]:
+    """Sample every component without exact beliefs, and enter converged results as shares.
+
+    Without `steps`, as many as there is time for (`seconds`, of processor time), where values last."""
+    state, results = inference.state, []
+    pending = sorted(inference.pending, key=len)
+    if inference.model.change == "never" and pending:
+        compiled_deals()
+    end = time.process_time() + seconds
+    for number, factors in enumerate(pending):
+        progress("sampling", number / len(pending))
+        result = None
+        if inference.model.change == "never":
+            now, rest = time.process_time(), sum(map(len, pending[number:]))
+            until = end if steps is not None else now + (end - now) * len(factors) / rest
+            result = sample_lasting(state, factors, steps, seed + number, until)
+        elif inference.model.observed.located and steps is not None:
+            result = sample_component(inference, chains_of(state, factors), steps, seed + number)
+        if result is not None:
+            results.append(result)
+            if result.converged:
+                _enter(inference, result)
+    carry(inference)
     return tuple(results)
 
 
+def sample_lasting(
+    state: State, factors: Sequence[int], steps: int | None, seed: int, end: float = float("inf")
+) -> Sampled | None:
+    """Beliefs of a component of lasting values, of everybody about whom the chains agree; None if none could begin."""
+    inside = np.zeros(state.model.factors, dtype=bool)
+    inside[factors] = True
+    done = deal(state, inside, end, steps, seed)
+    if done is None:
+        return None
+    dealing, agreed = done
+    people = np.isin(dealing.owner, people_agreed(dealing, agreed, ENOUGH))
+    if not people.any():
+        return Sampled({}, float(agreed.rhat.max()), agreed.samples, 0.0)
+    worth = np.where(np.isinf(agreed.worth), agreed.worth[people].min(), agreed.worth)
+    m = state.model
+    together: dict[tuple[int, int], tuple[float, float]] = {}
+    for n in np.flatnonzero(people).tolist():
+        option = int(dealing.option[n])
+        key = m.app_of(option), int(m.cell_value[m.opt_cell[option]])
+        mean, least = together.get(key, (0.0, float("inf")))
+        together[key] = mean + float(agreed.mean[n]), min(least, float(worth[n]))
+    shares = {key: (mean, *wilson(mean, least, agreed.width)) for key, (mean, least) in together.items()}
+    return Sampled(shares, float(agreed.rhat[people].max()), agreed.samples, float(worth[people].min()))
+
+
 def _enter(inference: Inference, result: Sampled) -> None:
-    m = inference.model
+    """Where a value has several options (groups that overlap), they share its belief equally."""
+    m, alive = inference.model, inference.state.alive
     for (app, value), (mean, _, _) in result.shares.items():
-        for option in range(m.opt_start[app], m.opt_start[app + 1]):
-            if m.cell_value[m.opt_cell[option]] == value and inference.state.alive[option]:
-                inference.share[option] = mean
+        span = range(m.opt_start[app], m.opt_start[app + 1])
+        mine = [o for o in span if alive[o] and m.cell_value[m.opt_cell[o]] == value]
+        for option in mine:
+            inference.share[option] = mean / len(mine)
 
 
 def sample_component(inference: Inference, chains: Sequence[Chain], steps: int, seed: int) -> Sampled:

@@ -32,6 +32,8 @@ from reveil.audit.model.refilled_cohorts import enter_takeovers
 from reveil.base.arrays import I64, Bools
 from reveil.base.progress import Progress, silent
 
+SAMPLING = 0.45  # share of the time for sampling, where as much as possible is sampled
+
 
 @dataclass(frozen=True, eq=False)
 class LinkedGroups:
@@ -105,19 +107,24 @@ def attack(
     model: Model,
     adversary: Adversary,
     *,
-    samples: int = 0,
+    samples: int | None = 0,
+    seconds: float = 60.0,
     seed: int = 0,
     progress: Progress = silent,
     **how: Any,
 ) -> tuple[Inference, tuple[Sampled, ...]]:
-    """Everything that follows, by counting and, if asked for, sampling; with places, if the adversary knows of them."""
+    """Everything that follows, by counting and sampling; with places, if the adversary knows of them.
+
+    `samples`: steps of sampling, None for as many as there is time for, of which that keeps a share."""
+    how["seconds"] = seconds if samples is not None else seconds * (1 - SAMPLING)
     places = adversary.counterfeits_go_on and model.observed.located
     how["progress"] = progress
     changing = places and model.change == "transitions"
     inference, finish = _infer_places(model, **how) if changing else (infer(model, **how), None)
     if places and model.change == "never" and how.get("beliefs", True) and not model.priors:
-        inference = weigh_places(inference, how.get("people"), seconds=how.get("seconds", 60.0))
-    drawn = sample(inference, samples, seed=seed, progress=progress) if samples else ()
+        inference = weigh_places(inference, how.get("people"), seconds=how["seconds"])
+    left = seconds * SAMPLING
+    drawn = () if samples == 0 else sample(inference, samples, seed=seed, seconds=left, progress=progress)
     return inference if finish is None else finish(), drawn
 
 

@@ -60,7 +60,7 @@ def lines(audit: Audit, *, external: bool = False) -> str:
     if s["without_belief"]:
         out.append(
             f"  no belief computed       {s['without_belief']:,} (too large to count"
-            f"{'; --samples N estimates)' if audit.observed.located else ', and groups overlap: no sampling)'}"
+            f"; {'samples do not agree in time: raise --limit)' if audit.sampled else '--samples N may estimate it)'}"
         )
     if s["trend"]:
         out += ["", "  after release  people  exposed"]
