@@ -308,6 +308,7 @@ class MeasureSpec(Spec):
     seed: int = 0
     analysis: bool = False
     predict: str | None = None
+    where: Mapping[str, Any] | None = None
 
     def run(self, progress: Progress = silent) -> Utility:
         from reveil.measure.measure import measure
@@ -320,6 +321,7 @@ class MeasureSpec(Spec):
             seed=self.seed,
             analysis=self.analysis,
             predict=self.predict,
+            where=self.where,
         )
 
 

@@ -82,7 +82,7 @@ class Segments:
 def segments_of(how: Rules, rows: Rows, order: I32) -> Segments | None:
     """The table in segments, cut by its different rows; None where it is small, or where few people are alike."""
     leaves, tests = np.diff(how.trees.first_leaf).tolist(), how.tests
-    if len(rows) < LARGE or len(tests.kind) or tests.most[1] > 0 or prod(leaves) > ROOM * len(rows):
+    if len(rows) < LARGE or len(tests.kind) or tests.most[1] > 0 or tests.people > 0 or prod(leaves) > ROOM * len(rows):
         return None
     ids, count = number(rows[:, : len(leaves)], recoding([np.arange(size) for size in leaves]))
     if ALIKE * count > len(rows):

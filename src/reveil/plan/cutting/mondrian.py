@@ -36,7 +36,8 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     """Group the rows of one table under its single-release conditions."""
     trees = lay_end_to_end(encoded, policy)
     kept, tests, withheld = admissible(encoded, policy, seed)
-    strict = policy.method.cuts == "strict" or not policy.guarantee.monotone
+    # Relaxed cuts move rows, and people of a population are none.
+    strict = policy.method.cuts == "strict" or not policy.guarantee.monotone or encoded.population is not None
     allowance = max(0, floor(policy.method.suppress * encoded.rows) - withheld)
     if tests.most[0] > 0:
         allowance = 0  # presence: nobody of the population could be where rows are withheld
