@@ -66,8 +66,8 @@ def measure(table: str, out: str, policy: str, engine: str, memory: str, master:
 class Watched:
     """What this process and all that it has begun take, looked at five times a second.
 
-    Scratch: the largest size of the folder of temporary files. Memory: the largest sum over processes of what is theirs,
-    with their parts of what they share. Time: of each process, as long as it lived.
+    Scratch: the largest size of the folder of temporary files. Memory: the largest sum over processes of what is
+    theirs, with their parts of what they share. Time: of each process, as long as it lived.
     """
 
     def __init__(self, beside: Path) -> None:
@@ -129,8 +129,8 @@ def compare(rows: int, engines: list[str], memory: str, master: str) -> None:
             ratios = ("-", "-") if whole is None else (f"{loss / whole[5]:.4f}", f"{cpu / whole[1]:.2f}")
             grown = f"{1e6 * cpu / (rows * log(rows)):.3f}"
             print(
-                f"| {rows:,} | {engine} | {wall:.1f} | {cpu:.1f} | {peak:.2f} | {own:.2f} | {room / rows:.0f} | {loss:.4f} | "
-                f"{ratios[0]} | {ratios[1]} | {grown} |",
+                f"| {rows:,} | {engine} | {wall:.1f} | {cpu:.1f} | {peak:.2f} | {own:.2f} | {room / rows:.0f} | "
+                f"{loss:.4f} | {ratios[0]} | {ratios[1]} | {grown} |",
                 flush=True,
             )
 
