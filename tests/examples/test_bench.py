@@ -79,7 +79,13 @@ def test_figures_are_drawn_from_results(tmp_path: Path, monkeypatch: pytest.Monk
     assert (tmp_path / "figure.svg").read_text().startswith("<svg")
 
 
-OTHERS = {"attack_persistent", "fuzz", "publishers", "tamper"}  # imported by persistent and others; have own tests
+OTHERS = {
+    "attack_persistent",
+    "fuzz",
+    "publishers",
+    "rounds",
+    "tamper",
+}  # imported by persistent and others; have own tests
 
 
 def test_none_is_forgotten() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 from operator import add
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -23,6 +25,7 @@ from reveil.table.facts import facts_of
 from reveil.table.options import ReadOptions
 from reveil.table.parts import Parts
 from reveil.table.read import read_table
+from reveil.table.text_files import parse_text
 from reveil.table.text_parts import text_blocks
 
 CELLS = ["a", "b c", "", "x,y", "two\nlines", 'say ""this""', "Köln", "1.5", '"', "\r", "zwölf"]
@@ -128,11 +131,27 @@ def test_a_sum_of_all_blocks_is_noticed_and_can_be_accepted(tmp_path: Path) -> N
     assert [fault.places for fault in noticed.sums(seen.values)] == [(41,)]
 
 
-def test_titles_above_the_header_are_left_out_of_every_part(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("mark", "delimiter"), [(";", None), ("   ", "blanks")])
+def test_titles_above_the_header_are_left_out_of_every_part(tmp_path: Path, mark: str, delimiter: str | None) -> None:
     people = "".join(f"{n};{n % 7}\n" for n in range(50))
-    (tmp_path / "t.csv").write_text(f"Klinik; Haus A\n\nNr;Alter\n{people}")
+    (tmp_path / "t.csv").write_text(f"Klinik; Haus A\n\nNr;Alter\n{people}".replace(";", mark))
     for header, lines in ((True, 2), (False, 3)):
-        options = ReadOptions(skip_lines=lines, header=header)
+        options = ReadOptions(skip_lines=lines, header=header, delimiter=delimiter)
         whole = read_table(tmp_path / "t.csv", options)
-        assert whole.height == 50
+        assert (whole.height, whole.width) == (50, 2)
         assert pl.concat(text_blocks(tmp_path / "t.csv", options, 40)).equals(whole)
+
+
+@given(st.lists(st.tuples(*[st.text("ab 1\t", min_size=1, max_size=4)] * 3), min_size=2, max_size=9), st.randoms())
+def test_cells_set_apart_by_blanks_are_those_set_apart_by_commas(rows: list[tuple[str, ...]], random: Random) -> None:
+    def line(row: Sequence[str]) -> str:
+        run = "".join(random.choices(" \t", k=random.randint(1, 3)))
+        cells = (f'"{cell}"' if set(cell) & set(" \t") or random.random() < 0.2 else cell for cell in row)
+        return random.choice(["", run]) + run.join(cells) + random.choice(["", run]) + random.choice(["\n", "\r\n"])
+
+    def comma(row: Sequence[str]) -> str:
+        return ",".join(f'"{cell}"' for cell in row) + "\n"
+
+    table = [("x", "y", "z"), *rows]
+    apart, plain = ("".join(map(write, table)).encode() for write in (line, comma))
+    assert parse_text(apart, "t", ReadOptions(delimiter="blanks")).equals(parse_text(plain, "t", ReadOptions()))

@@ -519,6 +519,37 @@ def test_presence(case):
     assert all(low <= chance <= high for chance in chances)
 
 
+@st.composite
+def k_map_cases(draw):
+    case = draw(presence_cases())
+    for key in ("delta_min", "delta_max"):
+        case.guarantee.pop(key)
+    case.guarantee.update(model="k-map", k_map=draw(st.integers(2, 4)))
+    case.policy["method"]["recode"] = draw(st.sampled_from(["nodes", "sets"]))
+    return case
+
+
+@examples(60)
+@given(k_map_cases())
+def test_k_map(case):
+    folder = fresh("people")
+    case.population.write_parquet(folder / "people.parquet")
+    case.guarantee["population"] = str(folder / "people.parquet")
+    release, public = publish(case)
+    if isinstance(release, Exception):
+        refusal_makes_sense(release)
+        assert "R408" not in str(release)  # everybody in the table is in the population
+        return
+    event("released")
+    check_release(case, release, public)
+    header, rows = read_public(public)
+    people = text_rows(case.population)
+    for row in rows:
+        cells = [row[header.index(name)] for name in case.scales]
+        fit = [person for person in people if all(map(oracle.covers, cells, person, case.scales.values()))]
+        assert len(fit) >= case.guarantee["k_map"]
+
+
 @examples(60)
 @given(
     st.lists(st.sampled_from([0, 1, 2, 5, 6, 9, None]), min_size=1, max_size=6),

@@ -13,12 +13,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from oracle import single as oracle
+from reveil.base.errors import InputError
 from reveil.guarantees.catalog import descriptors
 from reveil.hierarchies.tree import grow
 from reveil.history.history import History
 from reveil.verify.judges import closeness, counts
 from reveil.verify.judges.closeness import TClosenessJudge
 from reveil.verify.judges.contract import Background, View
+from reveil.verify.judges.k_map import KMapJudge
 from reveil.verify.judges.presence import PresenceJudge
 from reveil.verify.judges.proximity import EpsilonMJudge
 from reveil.verify.judges.single import AlphaKJudge, KAnonymityJudge, LDiversityJudge, diverse_enough
@@ -309,6 +311,28 @@ def test_presence_bounds_hold_every_chance(data):
     if all(one.isdisjoint(other) for n, one in enumerate(who) for other in who[:n]):
         assert most.details["exact"]
         assert (most.worst, least.worst) == (max(truth), min(truth))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_k_map_is_the_fewest_people_who_fit(data):
+    kinds = data.draw(st.lists(st.integers(0, 3), min_size=1, max_size=9))
+    boxes = data.draw(st.lists(st.sets(st.integers(0, 3), min_size=1, max_size=3), min_size=1, max_size=3))
+    sizes = [data.draw(st.integers(1, 3)) for _ in boxes]
+    counterfeits = [data.draw(st.integers(0, size - 1)) for size in sizes]
+    fit = [sum(kind in box for kind in kinds) for box in boxes]
+    judge = KMapJudge(
+        data.draw(st.integers(2, 4)), Background(population=pl.DataFrame({"kind": [f"p{kind}" for kind in kinds]}))
+    )
+    view = presence_view(boxes, sizes, counterfeits)
+    if any(fits < size - fake for fits, size, fake in zip(fit, sizes, counterfeits, strict=True)):
+        with pytest.raises(InputError, match="R408"):  # somebody is shown who is nobody of the population
+            judge.judge(view, History())
+        return
+    verdict = only(judge, view)
+    assert (verdict.worst, verdict.holds) == (min(fit), min(fit) >= judge.k)
+    bad = [size for fits, size in zip(fit, sizes, strict=True) if fits < judge.k]
+    assert (verdict.violating_classes, verdict.violating_rows) == (len(bad), sum(bad))
 
 
 def test_presence_is_not_monotone():

@@ -17,6 +17,7 @@ import reveil
 from reveil.base.errors import InputError
 from reveil.measure.advice import advise
 from reveil.measure.ahead import forecast
+from reveil.measure.compare import compare
 from support import cli
 
 SCENARIO = reveil.Scenario(rows=240, releases=3, seed=4)
@@ -119,6 +120,21 @@ def test_advice_is_what_the_changed_policy_gives(tmp_path: Path) -> None:
     dropped = advise(table, {**POLICY, "columns": without})
     assert "zip" not in dropped.loss
     assert ways["drop 'zip'"].after == pytest.approx(sum(dropped.loss.values()) / len(dropped.loss))
+
+
+def test_some_rows_of_a_panel_are_advised_on_compared_and_looked_ahead_from(tmp_path: Path) -> None:
+    years = [table.with_columns(year=pl.lit(year)) for year, table in zip((2001, 2002), tables(), strict=False)]
+    panel, policy = pl.concat(years, how="diagonal"), {**POLICY, "columns": {**COLUMNS, "year": "drop"}}
+    first = panel.filter(pl.col("year") == 2001)
+    assert advise(panel, policy, where={"year": 2001}).to_dict() == advise(first, policy).to_dict()
+    series = reveil.open_series(policy, tmp_path / "home")
+    ahead = forecast(panel, series, 2, leave="0.2", where={"year": 2001}), forecast(first, series, 2, leave="0.2")
+    assert len({tuple((one.rows, one.refused) for one in each.releases) for each in ahead}) == 1
+    alone = {"columns": {"age": "quasi", "sex": "quasi", "year": "drop"}, "guarantee": {"k": 3}}
+    few, same = (part.select("age", "sex", "year") for part in (panel, first))
+    assert [trial.loss for trial in compare(same, alone).trials] == [
+        trial.loss for trial in compare(few, alone, where={"year": 2001}).trials
+    ]
 
 
 def test_a_column_of_stars_is_called_too_coarse() -> None:

@@ -339,6 +339,7 @@ def test_what_is_too_much_work_is_said(monkeypatch):
 
     monkeypatch.setattr(settling, "equalities", lazy)
     monkeypatch.setattr(settling, "near_worlds", lambda s, _: np.zeros(s.state.model.factors, dtype=bool))
+    monkeypatch.setattr(settling, "program_of", lambda *_: None)
     monkeypatch.setattr(infer, "search", lambda *_: None)
     seen = from_groups([[("ABC", "xyz"), ("DEF", "xyz")], [("ABD", "xyz"), ("CEF", "xyz")]])
     found = infer.infer(build(seen, Adversary()), limits=Limits(people=0))

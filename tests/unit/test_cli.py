@@ -298,6 +298,17 @@ def test_explain_alone_lists_what_can_be_asked() -> None:
     assert code == 0
     assert "guarantees: k-anonymity" in out and "linkability" in out
     assert json.loads(cli("explain", "--json")[1])["linkability"] == "attack"
+    assert cli("explain", "closed", "cohort") == cli("explain", "closed-cohort")
+
+
+def test_a_console_one_folder_off_is_told(tmp_path: Path) -> None:
+    clinic = tmp_path / "My clinic"
+    clinic.mkdir()
+    (clinic / "reveil.toml").touch()
+    code, _, said = cli("serve", str(clinic), "--no-browser")
+    assert (code, "is itself a series" in said, "small letters" in said) == (2, True, True)
+    clinic = clinic.rename(tmp_path / "clinic")
+    assert f"reveil serve {tmp_path}" in cli("serve", str(clinic), "--no-browser")[2]
 
 
 def test_every_code_of_these_tests_is_explained() -> None:

@@ -216,3 +216,17 @@ def test_values_that_a_class_does_not_show_are_counted_and_not_stumbled_over() -
     assert beyond(count_values(numbers, "s"), np.array([0, 0]), pl.Series([float("nan"), 1.0])) == 0
     texts = View(np.array([0, 0]), pl.DataFrame(), {"s": pl.Series(["a", "b"])}, np.zeros(1, dtype=np.int64))
     assert beyond(count_values(texts, "s"), np.array([0, 0]), pl.Series(["a", None])) == 1
+
+
+def test_a_population_belongs_to_a_promise_about_it() -> None:
+    columns = {"age": "quasi", "ill": "sensitive"}
+    for keys, said in (
+        ({"k": 2, "population": "p.csv"}, "population"),
+        ({"model": "k-map", "k_map": 3}, "k_map needs population"),
+        ({"k": 2, "delta_max": "1/2"}, "delta_max needs population"),
+        ({"k": 2, "k_map": 1, "population": "p.csv"}, "k_map = 1 promises nothing"),
+    ):
+        with pytest.raises(InputError, match=said):
+            load_policy({"columns": columns, "guarantee": keys})
+    both = load_policy({"columns": columns, "guarantee": {"k": 2, "k_map": 5, "population": "p.csv"}}).guarantee
+    assert [type(one).__name__ for one in both.conditions] == ["KAnonymity", "KMap"]

@@ -22,8 +22,9 @@ from reveil.base.errors import InfeasibleError
 from reveil.base.progress import silent
 from reveil.history.history import History
 from reveil.plan.budgets import remaining_budget
-from reveil.plan.cutting import admit, candidates, cuts, mondrian, values
+from reveil.plan.cutting import admit, candidates, counted_cuts, cuts, mondrian, values
 from reveil.plan.cutting.trees import lay_end_to_end
+from reveil.plan.loss import loss_of
 from reveil.plan.plan import Plan
 from reveil.policy.policy import load_policy
 from reveil.table.encode import Encoded, encode
@@ -74,6 +75,15 @@ def plan_of(rows: list[tuple[int, str, str, int]], guarantee: dict[str, Any], **
     return encoded, mondrian.plan(encoded, History(), policy, seed=1, progress=silent)
 
 
+KINDS = [(1, "strict"), (2, "relaxed")]
+
+
+def count_each_once(patch: pytest.MonkeyPatch) -> None:
+    """Cut different rows, counted, in small tables as well."""
+    for name, value in (("LARGE", 0), ("ROOM", 1e9), ("ALIKE", 0)):
+        patch.setattr(counted_cuts, name, value)
+
+
 # Compiled and plain --------------------------------------------------------------------------------------------------
 
 
@@ -88,6 +98,9 @@ def cases() -> list[list[int] | str]:
                     found.append(plan.groups.tolist())
                 except InfeasibleError:
                     found.append("infeasible")
+    with pytest.MonkeyPatch.context() as patch:
+        count_each_once(patch)
+        found += [plan_of(random_rows(n, 300), {"k": 4}, cuts=kind)[1].groups.tolist() for n, kind in KINDS]
     return found
 
 
@@ -329,3 +342,48 @@ def test_partition_moves_rows_with_their_numbers() -> None:
     assert cut == 3
     assert sorted(order[:3].tolist()) == [1, 3, 5]
     assert {int(number): line.tolist() for number, line in zip(order, matrix, strict=True)} == before
+
+
+# Different rows, counted ----------------------------------------------------------------------------------------------
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 10**6), st.integers(10, 400), st.integers(2, 9), st.sampled_from(["nodes", "sets"]))
+def test_strict_cuts_of_different_rows_are_those_of_people(seed: int, n: int, k: int, recode: str) -> None:
+    rows = random_rows(seed, n)
+    groups = [plan_of(rows, {"k": k}, cuts="strict", recode=recode)[1].groups]
+    with pytest.MonkeyPatch.context() as patch:
+        count_each_once(patch)
+        groups.append(plan_of(rows, {"k": k}, cuts="strict", recode=recode)[1].groups)
+    by_people, counted = ({tuple(np.flatnonzero(part == g)) for g in np.unique(part)} for part in groups)
+    assert counted == by_people
+
+
+def test_relaxed_cuts_of_different_rows_lose_as_little() -> None:
+    """Rows are lent in another order, so single tables differ a little; all together do not."""
+    lost: dict[bool, list[float]] = {False: [], True: []}
+    for seed in range(40):
+        rows = random_rows(seed, 150 + 20 * seed)
+        for counted, losses in lost.items():
+            with pytest.MonkeyPatch.context() as patch:
+                if counted:
+                    count_each_once(patch)
+                encoded, plan = plan_of(rows, {"k": 5})
+            assert np.bincount(plan.groups).min() >= 5
+            losses.append(loss_of(encoded, plan, policy_of({"k": 5})).mean)
+    assert sum(lost[True]) <= 1.01 * sum(lost[False])
+    assert lost[True] != lost[False]  # it was another way indeed
+
+
+def test_large_segments_that_stay_open_are_cut_on_in_parts() -> None:
+    """One row far away: cutting it off leaves a side too short at once, and all people are one open segment."""
+    rows = [(age % 30, "abcdef"[age % 6], "fm"[age % 2], 0) for age in range(30_000)] + [(4_000, "f", "m", 0)]
+    policy = policy_of({"k": 3})
+    encoded = encode(table_of(rows, {}), policy)
+    trees, tests = lay_end_to_end(encoded, policy), admit.tests(encoded, policy)
+    found = counted_cuts.segments_of(counted_cuts.Rules(trees, tests, True), *mondrian.rows_of(encoded))
+    assert found is not None
+    assert np.diff(found.bounds)[found.open].max() > 4_096  # parts of this size are planned in one piece
+    plan = mondrian.plan(encoded, History(), policy, seed=1, progress=silent)
+    assert np.bincount(plan.groups).min() >= 3
+    assert loss_of(encoded, plan, policy).mean < 1e-3

@@ -35,7 +35,7 @@ PROMISES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "historical-safety": (
         {"change": "never"},
         {"m": 3, "n": 2},
-        "comparing releases ties nobody to fewer than n others",
+        "comparing releases ties nobody to fewer than 2 others",
     ),
     "global": (
         {"change": "freely"},

@@ -26,7 +26,7 @@ from reveil.table.options import ReadOptions
 from reveil.table.read import read_table
 from reveil.table.roles import prepare
 from reveil.table.types import looked
-from support import workbook
+from support import cli, workbook
 
 ROWS = 40
 
@@ -624,6 +624,50 @@ def test_titles_above_the_header_are_found_and_left_out(tmp_path: Path) -> None:
     text.write_text("\n".join([*lines, "P99;1"]))  # lines are counted as in the file
     with pytest.raises(InputError, match=r"R108.*line 45 has 2"):
         read_table(text, ReadOptions(skip_lines=3))
+
+
+def test_cells_set_apart_by_blanks_are_found(tmp_path: Path) -> None:
+    file = tmp_path / "k.dat"
+    rows = [f'  {n:<4} {20 + n % 9}\t  "New  York"   {"abcde"[n % 5]}  ' for n in range(40)]
+    file.write_text("\n".join(["  nr   age  town ill", *rows]))
+    look = first_look(file, ReadOptions())
+    assert look.input == {"delimiter": "blanks"}
+    assert look.frame.columns == ["nr", "age", "town", "ill"]
+    assert look.frame.row(3) == (3, 23, "New  York", "d")
+    with pytest.raises(InputError, match=r"R116.*4 cells"):
+        read_table(file, ReadOptions())
+    file.write_text("\n".join(["age town ill", *rows]))  # as R writes it: the rows are numbered
+    look = first_look(file, ReadOptions())
+    assert (look.input, look.frame.columns) == ({"delimiter": "blanks", "row_index": True}, ["age", "town", "ill"])
+    file.write_text("name\nAnn Lee\nBo Lind\n")
+    assert read_table(file, ReadOptions()).width == 1
+
+
+def test_who_comes_again_is_seen_without_names() -> None:
+    people = [(n, 50 + n % 7, n % 2, 100 + 3 * n % 40) for n in range(30)]
+    visits = [(n, visit, *fixed, 7 * n * visit % 11) for n, *fixed in people for visit in range(4)]
+    panel = pl.DataFrame(visits, schema=[f"column_{place}" for place in range(1, 7)], orient="row")
+    found = suggest(panel)
+    assert [one.column for one in found if one.role == "identifier"] == ["column_1"]
+    assert first_period(panel, found) == ("column_2", "0")
+    named = panel.rename({f"column_{place}": name for place, name in enumerate("abcdef", 1)})
+    assert not [one for one in suggest(named) if one.role == "identifier"]  # names of theirs say more
+
+
+def test_people_with_several_rows_are_published_whole(tmp_path: Path) -> None:
+    days = [f"2024-{1 + n * 7 % 12:02}-{1 + n * 5 % 28:02}" for n in range(120)]
+    visits = {"patient_id": [n % 50 for n in range(120)], "visited": days, "age": [20 + n % 50 % 6 for n in range(120)]}
+    visits["diagnosis"] = ["abcdef"[n * n % 50 % 6] for n in range(120)]
+    pl.DataFrame(visits).write_csv(tmp_path / "visits.csv")
+    policy = tmp_path / "reveil.toml"
+    out = cli("init", str(tmp_path / "visits.csv"), "-p", str(policy))[1]
+    assert "reveil anonymize --out NEW-FOLDER" in out and "People have several rows" in out
+    release = reveil.anonymize(tmp_path / "visits.csv", policy)
+    assert (release.certificate.holds, load_policy(policy).people.rows) == (True, "many")
+    assert load_policy(policy).guarantee.model == "l-diversity"
+    assert reveil.suggest(tmp_path / "visits.csv").policy("visits") == policy.read_text()
+    often = pl.DataFrame(visits).with_columns(diagnosis=pl.lit("flu"))
+    assert loaded(reveil.suggest(often).policy()).guarantee.model == "k-anonymity"
 
 
 def test_a_header_without_some_names_is_no_title(tmp_path: Path) -> None:

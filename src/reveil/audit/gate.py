@@ -156,7 +156,8 @@ def insist(
     progress: Progress,
 ) -> None:
     """Refuse a staged release if, with all earlier ones, it exposes anybody or breaks the promise."""
-    sources = sources_of(ledger, PublishedRelease(public, members, codebooks))
+    waits = policy.method.infeasible == "wait"
+    sources = sources_of(ledger, PublishedRelease(public, members, codebooks, waits=waits, by_lot=waits))
     for column in policy.named("sensitive"):
         seen = observe_series(sources, column)
         truth = truth_of(sources, column, seen)

@@ -100,7 +100,7 @@ class Job:
         """What being left out tells of people, where it is known who was put in and how they are chosen."""
         if self.left_out is None or self.policy is None:
             return None
-        return what_it_tells(self.seen, self.left_out, self.policy.guarantee, self._protects)
+        return what_it_tells(self.seen, self.left_out, self.policy, self._protects)
 
     def _terms(self, promise: Fraction | None) -> int | None:
         """How many people may be known in the terms of the promise; None where it has none."""
@@ -142,7 +142,7 @@ class Job:
 
     def _attacks(self, scored: Score) -> tuple[Attack, ...]:
         made = attacks(scored, value_kinds(self.policy, self.seen.values))
-        if self._telling is not None and self._telling.by_value.any():
+        if self._telling is not None and self._telling.guessed.any():
             made = *made, left_out_attack(self._telling, scored)
         if self.followed is not None and self.followed.rows:
             made = *made, tracing_attack(self.followed, scored)

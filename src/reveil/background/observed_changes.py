@@ -34,21 +34,27 @@ class ObservedChanges:
     steps: int  # people seen in two releases that follow each other
     gaps: int  # in two that do not: not counted
     stated: int  # changes stated by their own count
-    merged: int  # changes that too few people made
+    rarer: int  # changes that too few people made
+    spread: bool  # over all other values, or left out
     few: pl.DataFrame  # value, steps
 
     def write(self, path: Path) -> None:
         self.table.write_csv(path, separator=";")
 
+    @property
+    def fate(self) -> str:
+        """What became of the rarer changes."""
+        return "merged" if self.spread else "left out"
+
     def to_dict(self) -> dict[str, Any]:
-        counts = {"steps": self.steps, "gaps": self.gaps, "stated": self.stated, "merged": self.merged}
+        counts = {"steps": self.steps, "gaps": self.gaps, "stated": self.stated, self.fate: self.rarer}
         return {**counts, "few steps": self.few.to_dicts()}
 
     def __repr__(self) -> str:
         gaps = f", {some(self.gaps, 'step')} over a gap left out" if self.gaps else ""
         return (
             f"{some(self.steps, 'step')} from one release to the next{gaps}; {some(self.stated, 'change')} stated, "
-            f"{some(self.merged, 'rarer one')} merged"
+            f"{some(self.rarer, 'rarer one')} {self.fate}"
         )
 
 
@@ -89,7 +95,7 @@ def estimate_changes(
     chances = _Chances(frequency, _stays(steps), people, movers, least, smoothing, spread)
     rows = list[tuple[str, str, str]]()
     totals = dict[str, int]()
-    stated = merged = 0
+    stated = rarer = 0
     changes = {key[0]: frame for key, frame in counted.partition_by("a", as_dict=True).items()}
     for value in frequency:
         mine = changes.get(value, counted.clear())
@@ -97,12 +103,12 @@ def estimate_changes(
         totals[value] = sum(count for count, _ in hits.values())
         kept = [b for b, (_, persons) in hits.items() if b != value and persons >= least]
         stated += len(kept)
-        merged += sum(b != value for b in hits) - len(kept)
+        rarer += sum(b != value for b in hits) - len(kept)
         rows += chances.lines(value, hits, kept)
     small = [(value, steps) for value, steps in totals.items() if steps < few]
     table = pl.DataFrame(rows, schema=dict.fromkeys(("from", "to", "probability"), pl.String), orient="row")
     scarce = pl.DataFrame(small, schema={"value": pl.String, "steps": pl.Int64}, orient="row")
-    return ObservedChanges(table, steps.height, pairs.height - steps.height, stated, merged, scarce)
+    return ObservedChanges(table, steps.height, pairs.height - steps.height, stated, rarer, spread, scarce)
 
 
 @dataclass(frozen=True)

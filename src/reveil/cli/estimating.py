@@ -72,7 +72,7 @@ def transitions_estimate(
     person: Annotated[str | None, typer.Option(help="Who a row is about. Default: the policy's identifier.")] = None,
     period: Annotated[str | None, typer.Option(help="Column that says which release a row belongs to.")] = None,
     out: Annotated[Path, typer.Option(help="The transitions file to write.")] = Path("transitions.csv"),
-    least: Annotated[int, typer.Option(help="Changes that fewer people made are merged.")] = 5,
+    least: Annotated[int, typer.Option(help="Changes that fewer people made are rare.")] = 5,
     few: Annotated[int, typer.Option(help="Flag values with fewer steps than this.")] = 30,
     smoothing: Annotated[str, typer.Option(help="Steps' worth of all other values that each value is given.")] = "1",
     rare: Annotated[str, typer.Option(help="Rare changes: spread over all other values, or drop.")] = "spread",

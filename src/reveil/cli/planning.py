@@ -36,7 +36,6 @@ def refuse_idle(
     ahead: int | None,
     advice: bool,
     home: Path | None,
-    where: list[str] | None,
     rates: tuple[str | Path | None, ...],
     seconds: float | None = None,
 ) -> None:
@@ -48,9 +47,6 @@ def refuse_idle(
     if home is not None and compare:
         message = "does nothing with --compare: no series is looked at"
         faults.append(Fault("R790", "--home", message, "leave it out"))
-    if where and asked:
-        message = f"is not for {asked[0]}, which looks at whole tables"
-        faults.append(Fault("R790", "--where", message, "leave one of them out, or make a table of these rows"))
     if ahead is None and any(rate is not None for rate in rates):
         options = ("--leave", "--back", "--arrive", "--report")
         names = [n for n, rate in zip(options, rates, strict=True) if rate is not None]

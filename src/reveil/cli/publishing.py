@@ -69,7 +69,7 @@ def init(
     """Look at the columns, suggest roles and hierarchies with reasons, and write a policy to edit."""
     from reveil.cli import terminal
     from reveil.start.reading import first_look
-    from reveil.start.suggest import draft_policy, find_hierarchies, first_period, suggest
+    from reveil.start.suggest import draft_policy, find_hierarchies, first_period, rows_of_people, suggest
     from reveil.table.options import ReadOptions
 
     if policy.exists():
@@ -83,7 +83,8 @@ def init(
     suggestions = suggest(frame)
     hierarchies = find_hierarchies(folder, frame.columns) if folder == policy.parent else {}
     called = name or Path(masked(source).partition("?")[0]).stem
-    policy.write_text(draft_policy(suggestions, called, hierarchies, look.input), encoding="utf-8")
+    several = rows_of_people(frame, suggestions)
+    policy.write_text(draft_policy(suggestions, called, hierarchies, look.input, several), encoding="utf-8")
     if json:
         terminal.say_json({"policy": str(policy), "columns": [suggestion.to_dict() for suggestion in suggestions]})
     elif not quiet:
@@ -96,12 +97,14 @@ def init(
         terminal.say(
             f"\nWrote {policy}. Read it and correct it: only you know what others can know about these people."
         )
-        known_again = any(suggestion.role == "identifier" for suggestion in suggestions)
+        known_again = any(suggestion.role == "identifier" for suggestion in suggestions) and not several
         period = first_period(frame, suggestions)
         chosen = None if period is None else ["=".join(period)]
         words = "plan" if known_again else "anonymize --out NEW-FOLDER"
         terminal.say(f"Then: {command(words, source, policy, where=chosen, accept=accept)}")
-        if chosen:
+        if several:
+            terminal.say('People have several rows, which are published together: `reveil explain "several rows"`.')
+        elif chosen:
             terminal.say(
                 'Or all of it in one release, where people count and not rows: `reveil explain "several rows"`.'
             )
@@ -153,21 +156,20 @@ def plan(
     from reveil.history.returning import sentence
 
     rates = (leave, back, arrive)
-    refuse_idle(
-        compare=compare, ahead=ahead, advice=advice, home=home, where=where, rates=(*rates, report), seconds=seconds
-    )
+    refuse_idle(compare=compare, ahead=ahead, advice=advice, home=home, rates=(*rates, report), seconds=seconds)
+    doubts, rows = accepted(accept), parsed(where)
     if ahead is not None:
-        spec = AheadSpec(source, policy, ahead, home, *rates, seed or 0, new_people, accepted(accept))
+        spec = AheadSpec(source, policy, ahead, home, *rates, seed or 0, new_people, doubts, rows)
         show_ahead(spec, policy, home, report, json, quiet)
         return
     if advice:
-        show_advice(AdviceSpec(source, policy, home, seed=seed or 0, accept=accepted(accept)), json, quiet)
+        show_advice(AdviceSpec(source, policy, home, seed=seed or 0, accept=doubts, where=rows), json, quiet)
         return
     if compare:
-        show_comparison(CompareSpec(source, policy, seed or 0, accepted(accept), seconds), json, quiet)
+        show_comparison(CompareSpec(source, policy, seed or 0, doubts, seconds, rows), json, quiet)
         return
     prepare_to_publish(policy, home, quiet)
-    preview = run_asking(PlanSpec(source, policy, home, seed, new_people, accepted(accept), parsed(where)), quiet, json)
+    preview = run_asking(PlanSpec(source, policy, home, seed, new_people, doubts, rows), quiet, json)
     if json:
         terminal.say_json(preview.to_dict())
         return

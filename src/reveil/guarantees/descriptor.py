@@ -180,7 +180,7 @@ class Descriptor:
     rank: int
     parameters: type[Parameters]
     family: Family
-    words: str  # one sentence for people
+    words: str  # one sentence for people, with its parameters
     judge: str  # module:function in reveil.verify.judges
     needs: tuple[str, ...]  # keys without which it cannot be the headline
     methods: tuple[str, ...] = CUTTING  # that keep it as the headline; the first that suits is the default
@@ -190,7 +190,7 @@ class Descriptor:
     monotone: bool = False  # a union of classes that keep it keeps it
     relative: bool = False  # classes are compared with the whole table: as published, unless `of_original`
     apart: bool = False  # told from one class at a time and the totals of the table: parts of it can be planned alone
-    bundles: str = ""  # what it says of {people} with several rows, who have several values at once; empty: nothing
+    bundles: str = ""  # what it says of {people} with several rows, with its parameters; empty: nothing
     hides_people: bool = False  # and not only which value of a group is whose
     counterfeits: bool = False  # its methods may publish rows of nobody
     condition: str | None = None  # module of its fast test in reveil.plan.cutting.conditions

@@ -19,8 +19,8 @@ class Presence(Parameters):
 
     def contradictions(self) -> list[str]:
         faults = []
-        if (self.population is None) != (self.delta_max is None):
-            faults.append("population and delta_max belong together")
+        if self.population is None and self.delta_max is not None:
+            faults.append("delta_max needs population, a table of everybody who could be in the table")
         if self.delta_max is not None and self.delta_min > self.delta_max:
             faults.append("delta_min is larger than delta_max")
         if self.delta_max == 1 and self.delta_min == 0:
@@ -50,7 +50,7 @@ DESCRIPTOR = Descriptor(
     words="Who knows everybody who could be in the table cannot tell well enough who is.",
     judge="presence:build_presence",
     needs=("population", "delta_max"),
-    asked_by=("population", "delta_max"),
+    asked_by=("delta_max",),
     sensitive="none",
     condition="presence",
     kept_by=("mondrian",),

@@ -25,8 +25,9 @@ from reveil.jobs.results import release_of
 from reveil.plan.people import without_k
 from reveil.plan.persistent.closed_cohorts import LOST_PLACE
 from reveil.plan.persistent.eligible import OFTEN_ENOUGH
-from reveil.plan.persistent.waiting import FOR_GOOD, REASONS, waiting_of
+from reveil.plan.persistent.waiting import waiting_of
 from reveil.policy.policy import Policy
+from reveil.policy.reasons import FOR_GOOD, REASONS
 from reveil.table.roles import read_prepared
 from reveil.table.where import Where
 

@@ -132,7 +132,9 @@ def _staged(
     )
     progress("reporting", 0.0)
     statistics = {"parts planned by themselves": parted.parts}
-    plan = Plan(np.empty(0, dtype=np.int32), mondrian.described(policy), reasons=reasons, statistics=statistics)
+    plan = Plan(
+        np.empty(0, dtype=np.int32), mondrian.described(work.empty, policy), reasons=reasons, statistics=statistics
+    )
     loss = cost.loss(work, verification.sizes)
     counted = {"groups": sum(loss.sizes.values()), "withheld": cost.withheld}
     write_json(staged / PRIVATE / "certificate.json", certificate.to_dict())

@@ -82,6 +82,7 @@ class AheadSpec(Spec):
     seed: int = 0
     new_people: bool = False
     accept: Sequence[str] = ()
+    where: Mapping[str, Any] | None = None
 
     def run(self, progress: Progress = silent) -> Forecast:
         from reveil.measure.ahead import forecast
@@ -89,7 +90,7 @@ class AheadSpec(Spec):
 
         series, rates = open_series(self.policy, self.home), (self.leave, self.back, self.arrive)
         stated: dict[str, Any] = dict(zip(("leave", "back", "arrive"), rates, strict=True))
-        meant: dict[str, Any] = {"new_people": self.new_people, "accept": self.accept}
+        meant: dict[str, Any] = {"new_people": self.new_people, "accept": self.accept, "where": self.where}
         return forecast(self.table, series, self.releases, **stated, seed=self.seed, progress=progress, **meant)
 
 
@@ -104,11 +105,12 @@ class AdviceSpec(Spec):
     seconds: float = 30.0
     seed: int = 0
     accept: Sequence[str] = ()
+    where: Mapping[str, Any] | None = None
 
     def run(self, progress: Progress = silent) -> Advice:
         from reveil.measure.advice import advise
 
-        how: dict[str, Any] = {"seconds": self.seconds, "seed": self.seed, "accept": self.accept}
+        how: dict[str, Any] = {"seconds": self.seconds, "seed": self.seed, "accept": self.accept, "where": self.where}
         return advise(self.table, self.policy, traces=self._before(), progress=progress, **how)
 
     def _before(self) -> Mapping[int, Trace]:
@@ -158,12 +160,14 @@ class CompareSpec(Spec):
     seed: int = 0
     accept: Sequence[str] = ()
     seconds: float | None = None  # for each scheme
+    where: Mapping[str, Any] | None = None
 
     def run(self, progress: Progress = silent) -> Comparison:
         from reveil.measure.compare import SECONDS, compare
 
+        how: dict[str, Any] = {"seed": self.seed, "accept": self.accept, "where": self.where}
         seconds = SECONDS if self.seconds is None else self.seconds
-        return compare(self.table, self.policy, seed=self.seed, progress=progress, accept=self.accept, seconds=seconds)
+        return compare(self.table, self.policy, progress=progress, seconds=seconds, **how)
 
 
 @dataclass(frozen=True, repr=False)
@@ -305,6 +309,7 @@ class MeasureSpec(Spec):
     seed: int = 0
     analysis: bool = False
     predict: str | None = None
+    where: Mapping[str, Any] | None = None
 
     def run(self, progress: Progress = silent) -> Utility:
         from reveil.measure.measure import measure
@@ -317,6 +322,7 @@ class MeasureSpec(Spec):
             seed=self.seed,
             analysis=self.analysis,
             predict=self.predict,
+            where=self.where,
         )
 
 

@@ -80,6 +80,11 @@ class TableInParts:
     def files(self) -> int:
         return ceil(self.books.rows / self.sizes.file)
 
+    @property
+    def empty(self) -> Encoded:
+        """The table without its rows."""
+        return self.encoded(np.empty((0, sum(self.widths)), dtype=np.int32))
+
     def encoded(self, rows: Matrix) -> Encoded:
         """Some rows as a table of its own, which knows the totals of all."""
         quasi, sensitive, _ = self.widths
@@ -184,7 +189,7 @@ def _refuse_changed(work: TableInParts, counts: parting.LeafCounts) -> None:
 def _settled(work: TableInParts, tree: parting.TopTree, counts: parting.LeafCounts) -> list[list[int]]:
     """Parts of leaves that each keep the promise, by exact counts."""
     quasi = work.widths[0]
-    tests = admit.tests_of(work.encoded(np.empty((0, sum(work.widths)), dtype=np.int32)), work.policy, work.totals)
+    tests = admit.tests_of(work.empty, work.policy, work.totals)
     settled = parting.settle(tree, lambda leaves: parting.admits_counts(tests, *counts.of(leaves), quasi))
     if settled is None:
         columns = [np.repeat(np.arange(len(total), dtype=np.int32), total) for total in work.totals]

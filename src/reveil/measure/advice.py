@@ -24,6 +24,7 @@ from reveil.policy.column import DATE_LEVELS, Column, DateLevel
 from reveil.policy.policy import Policy, PolicyLike, load_policy
 from reveil.start.columns import moves_by_name
 from reveil.table.encode import Encoded, encode
+from reveil.table.where import Where
 
 CROWD = 5  # people in a box of two tables, where the policy has no k
 COARSE = 0.8  # share of cells that say nothing, above which a column is called too coarse to use
@@ -115,6 +116,7 @@ def advise(
     seconds: float = 30.0,
     seed: int = 0,
     accept: Sequence[str] = (),
+    where: Where | None = None,
     traces: Mapping[int, Trace] | None = None,
     progress: Progress = silent,
 ) -> Advice:
@@ -131,7 +133,7 @@ def advise(
     """
     asked = load_policy(policy)
     end = time.monotonic() + seconds
-    today = _Trial.run(table, asked, seed, accept)
+    today = _Trial.run(table, asked, seed, accept, where)
     ways, untried = [], []
     changes = list(_changes(asked, today))
     for place, (change, column, level, content) in enumerate(changes):
@@ -140,7 +142,7 @@ def advise(
             untried.append(change)
             continue
         try:
-            trial = _Trial.run(table, load_policy(content), seed, accept)
+            trial = _Trial.run(table, load_policy(content), seed, accept, where)
         except (InputError, InfeasibleError):  # a change that the rest of the policy, or the table, does not allow
             continue
         both = [name for name in today.loss.columns if name in trial.loss.columns and name != column]
@@ -150,17 +152,17 @@ def advise(
         ways.append(Way(change, *figures, recoded=level is not None))
     helps = (way for way in ways if way.helps)
     worth = sorted(helps, key=lambda way: -way.gain)
-    moving = _moving(table, asked, traces or {}, seed, accept)
+    moving = _moving(table, asked, traces or {}, seed, accept, where)
     return Advice(today.loss.columns, today.nothing_said(), tuple(worth), tuple(untried), moving)
 
 
 def _moving(
-    table: Any, policy: Policy, before: Mapping[int, Trace], seed: int, accept: Sequence[str]
+    table: Any, policy: Policy, before: Mapping[int, Trace], seed: int, accept: Sequence[str], where: Where | None
 ) -> tuple[str, ...]:
     """Columns that change for everybody: as the series has seen; before it has begun, those whose names say so."""
     if not policy.promises_series:
         return ()
-    raw, frame, _ = usable(table, policy, History(), True, seed, accept)
+    raw, frame, _ = usable(table, policy, History(), True, seed, accept, where)
     names = policy.named("quasi")
     if before:
         return tuple(moving_columns(trace_of(frame, raw, b""), before, names))
@@ -176,8 +178,8 @@ class _Trial:
     dates: Mapping[str, int]  # quasi-identifiers that hold days, and from the first to the last how many
 
     @classmethod
-    def run(cls, table: Any, policy: Policy, seed: int, accept: Sequence[str]) -> _Trial:
-        _, frame, bench = usable(table, policy, History(), policy.identifier is not None, seed, accept)
+    def run(cls, table: Any, policy: Policy, seed: int, accept: Sequence[str], where: Where | None) -> _Trial:
+        _, frame, bench = usable(table, policy, History(), policy.identifier is not None, seed, accept, where)
         encoded = encode(frame, policy, {}, bench.known)
         if policy.identifier is not None:
             encoded = replace(encoded, persons=np.arange(encoded.rows, dtype=np.int64))  # all are new

@@ -29,6 +29,7 @@ from reveil.history.recorded import history_of
 from reveil.jobs.input import usable
 from reveil.policy.policy import Policy
 from reveil.publish import Series
+from reveil.table.where import Where
 
 if TYPE_CHECKING:
     from reveil.jobs.release import Release
@@ -102,6 +103,7 @@ def forecast(
     seed: int = 0,
     new_people: bool = False,
     accept: Sequence[str] = (),
+    where: Where | None = None,
     progress: Progress = silent,
 ) -> Forecast:
     """The next `releases` of a series, from the table that would be published now. The series itself is not touched.
@@ -122,7 +124,9 @@ def forecast(
     if not 1 <= releases <= MOST:
         raise InputError(Fault("R222", "ahead", f"{releases} is not between 1 and {MOST}", "give a number in between"))
     pace = _pace(series, {"leave": leave, "back": back, "arrive": arrive})
-    _, frame, _ = usable(table, series.policy, series.history(), True, seed, accept)
+    _, frame, _ = usable(table, series.policy, series.history(), True, seed, accept, where)
+    left_out = [name for name in series.policy.columns if name not in frame.columns]
+    frame = frame.with_columns(pl.lit(None, pl.String).alias(name) for name in left_out)  # the policy names them
     with tempfile.TemporaryDirectory(prefix="reveil-") as scratch:
         home = Path(scratch) / "home"
         if series.begun:

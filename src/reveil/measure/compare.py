@@ -24,6 +24,7 @@ from reveil.policy.agreement import faults_together
 from reveil.policy.method import GLOBAL_SCHEMES, SCHEMES, MethodSection, scheme_faults
 from reveil.policy.policy import Policy, PolicyLike, load_policy
 from reveil.table.encode import encode
+from reveil.table.where import Where
 
 COMPARED = (*SCHEMES[:3], "mondrian", SCHEMES[3])
 SMALL = 200  # rows of a first run, so that compiling is not measured
@@ -91,6 +92,7 @@ def compare(
     seed: int = 0,
     progress: Progress = silent,
     accept: Sequence[str] = (),
+    where: Where | None = None,
     seconds: float = SECONDS,
 ) -> Comparison:
     """Plan one table with several schemes. Nothing is written, and a series is not looked at.
@@ -107,7 +109,7 @@ def compare(
     """
     loaded = load_policy(policy)
     _refuse(loaded, schemes, seconds)
-    _, frame, bench = usable(table, loaded, History(), False, seed, accepted(accept))
+    _, frame, bench = usable(table, loaded, History(), False, seed, accepted(accept), where)
     trials: list[Trial] = []
     for place, scheme in enumerate(schemes):
         within = partial(_within, progress, f"planning: {scheme}{_so_far(trials)}", place, len(schemes))

@@ -23,10 +23,12 @@ def promise_text(policy: Policy) -> str:
     """
     headline, descriptor = policy.guarantee.headline, policy.guarantee.descriptor
     bound = headline.promised
+    numbers = {**policy.guarantee.stated, **{name: value for name, value in headline if value is not None}}
     if policy.bundled:
-        return descriptor.bundles.format(people=policy.bundled)
+        return descriptor.bundles.format(people=policy.bundled, **numbers)
     if bound is None:
-        return descriptor.words[0].lower() + descriptor.words[1:].rstrip(".")
+        words = descriptor.words.format_map(_Named(numbers))
+        return words[0].lower() + words[1:].rstrip(".")
     what = " or ".join(repr(name) for name in policy.named("sensitive"))
     part = ", where it is protected," if _some_only(policy) else ""
     if headline.ever_linked is not None:
@@ -40,6 +42,13 @@ def promise_text(policy: Policy) -> str:
         )
     alone = " and follows one person alone" if headline.alone else ""
     return f"whoever {has}{alone} guesses nobody's {what}{part} with more than {bound}"
+
+
+class _Named(dict[str, object]):
+    """A number that follows from others is called by its name."""
+
+    def __missing__(self, name: str) -> str:
+        return name
 
 
 def _some_only(policy: Policy) -> bool:

@@ -85,6 +85,11 @@ class Place:
         base = str(self.folder)
         return [name for name in names if name in known or os.path.isfile(f"{base}/{name}/reveil.toml")]  # noqa: PTH113
 
+    def unlisted(self) -> list[str]:
+        """Names of folders that hold a policy and cannot be in an address."""
+        found = (path.parent.name for path in self.folder.glob("*/reveil.toml"))
+        return sorted(name for name in found if not NAME.fullmatch(name))
+
     def home(self, key: str) -> Path:
         """The folder of a series; refused where there is none, whatever the address says."""
         if not self.there(key):

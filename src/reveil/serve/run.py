@@ -10,6 +10,7 @@ import webbrowser
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 
 import uvicorn
 
@@ -17,10 +18,11 @@ from reveil.base.errors import Fault, InputError
 from reveil.ledger.events import actor
 from reveil.serve.app import create_app
 from reveil.serve.people import Accounts
-from reveil.serve.place import Place
+from reveil.serve.place import NAME, Place
 from reveil.serve.security import Door
 
 LOOPBACK = "127.0.0.1"
+NAMED = "small letters, digits and hyphens"
 
 
 def serve(
@@ -90,7 +92,9 @@ def _place(folder: Path, demo: bool, say: Callable[[str], None]) -> Iterator[Pla
     if not demo:
         if not folder.is_dir():
             raise InputError(Fault("R850", f"folder '{folder}'", "is not there", "make it first, or name another one"))
-        yield Place(folder.resolve())
+        place = Place(folder.resolve())
+        _check(place, folder, say)
+        yield place
         return
     from reveil.serve.demo import furnish
 
@@ -100,3 +104,16 @@ def _place(folder: Path, demo: bool, say: Callable[[str], None]) -> Iterator[Pla
         furnish(place)
         say(f"Its next tables are in {place.folder / 'tables'}")
         yield place
+
+
+def _check(place: Place, folder: Path, say: Callable[[str], None]) -> None:
+    """A console shows the series in a folder, each in a folder of its own: whoever is one level off is told."""
+    unlisted = place.unlisted()
+    if unlisted:
+        say(f"Not shown, because their names are not {NAMED}: {', '.join(unlisted)}")
+    if (place.folder / "reveil.toml").is_file() and not place.series():
+        above = quote(str(place.folder.parent))
+        shown = NAME.fullmatch(place.folder.name)
+        way = f"reveil serve {above}" if shown else f"give it a name of {NAMED}, and name the folder above it"
+        message = "is itself a series; the console shows the series in a folder, each in one of its own"
+        raise InputError(Fault("R850", f"folder '{folder}'", message, way))

@@ -163,7 +163,7 @@ def _repeats(facts: Facts) -> str:
     what = [f"{some(again, 'row repeats', 'rows repeat')} it"] * (again > 0) + [
         f"{some(facts.missing, 'row lacks', 'rows lack')} it"
     ] * (facts.missing > 0)
-    return f" But {' and '.join(what)}: a release has one row per person." if what else ""
+    return f" But {' and '.join(what)}: a release of a series has one row per person." if what else ""
 
 
 def _prose(look: Look) -> RoleAdvice | None:

@@ -14,6 +14,7 @@ import polars as pl
 
 from reveil.base.errors import InputError
 from reveil.base.words import some
+from reveil.table.blanks import BLANKS
 from reveil.table.doubts import no_people
 from reveil.table.numbers import plain
 from reveil.table.options import ReadOptions
@@ -38,7 +39,7 @@ MISSING: tuple[str, ...] = (
     "k.a.",
 )
 MISSING += ("-", "--", "?", ".", "s.d.", "nd", "unbekannt", "unknown", "missing", "fehlt")
-INDEX, TITLES = "R132", "R115"  # refusals that say how the table is to be read
+INDEX, TITLES, APART = "R132", "R115", "R116"  # refusals that say how the table is to be read
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +64,8 @@ def first_look(source: Any, options: ReadOptions) -> FirstLook:
     given |= {} if options.header else {"header": False}
     raw, settled, said = _read(source, options)
     options, given, remarks = replace(options, **settled), {**given, **settled}, [*remarks, *said]
+    if not options.header:
+        remarks.append("Without names little can be told of the columns: name them in a first line, and begin again.")
     if options.header and _names_are_values(raw.columns):
         remarks.append("The names of the columns look like values. If there is no header line: --no-header.")
     if _padded(raw):
@@ -95,6 +98,9 @@ def _way_out(error: InputError) -> tuple[dict[str, Any], str]:
     if fault.code == INDEX and not others:
         said = "The first column has no name and numbers the rows: it is left out (row_index = true)."
         return {"row_index": True}, said
+    if fault.code == APART:
+        said = 'Cells are set apart by blanks, any number of them (delimiter = "blanks").'
+        return {"delimiter": BLANKS}, said
     if fault.code == TITLES and fault.rows:
         lines = some(fault.rows, "line")
         return {"skip_lines": fault.rows}, f"Above the names of columns: {lines}, left out (skip_lines = {fault.rows})."

@@ -25,12 +25,14 @@ from reveil.report.toml_text import inline, key
 from reveil.start.columns import Confidence, RoleAdvice, advise
 from reveil.start.looks import Facts, Look, words
 from reveil.start.promises import needs_harmless, promise
+from reveil.start.several_rows import promise_to_people
 from reveil.start.vocabulary import CHANGING, PERIODS, SHORT_KEYS, named
 
 MOST_PERIODS = 400  # releases that one table may hold
 SHARE_OF_PEOPLE = 5  # a fifth of the people at least stand in each period, on average
 MOST_QUASI = 10  # more quasi-identifiers than this leave little detail
 YEAR_FLAG = re.compile(r"^[dty](19|20)?\d{2}$")  # y94: whether it was 1994
+NUMBERED, NAMELESS = re.compile(r"\d$"), re.compile(r"^column_\d+$")  # x12 is no square of x1; the file had no header
 FEWEST, ABOUT = 3, 5  # so many columns about one matter, and a fifth of all, say what a table is about
 SECTIONS: Mapping[Role, str] = {
     "identifier": "Says which rows of different releases are the same person. Never published.",
@@ -158,7 +160,7 @@ def _base(name: str, names: Sequence[str]) -> str | None:
     """The column of which this is the square or logarithm, by its name."""
     tries = [name.removesuffix(end) for end in ("sq", "_sq", "squared", "_squared", "2")]
     tries += [name.removeprefix(start) for start in ("log_", "log", "ln_", "ln", "l")]
-    return next((base for base in tries if base != name and base in names), None)
+    return next((base for base in tries if base != name and base in names and not NUMBERED.search(base)), None)
 
 
 def _repeated_key(frame: pl.DataFrame, looks: Sequence[Look], advices: Sequence[RoleAdvice]) -> int | None:
@@ -179,7 +181,20 @@ def _repeated_key(frame: pl.DataFrame, looks: Sequence[Look], advices: Sequence[
     unique = (
         key for key, period in pairs if frame.select(frame.columns[key], frame.columns[period]).n_unique() == rows
     )
-    return next(unique, None)
+    return next(unique, None) if periods else _followed(frame, looks, keys)
+
+
+def _followed(frame: pl.DataFrame, looks: Sequence[Look], keys: Sequence[int]) -> int | None:
+    """Of a file without a header the column that is a key by what others do: some never change within a value of it."""
+    if not all(map(NAMELESS.match, frame.columns)):
+        return None
+    told = [frame.columns[n] for n, look in enumerate(looks) if (look.facts.distinct or 0) > 1]
+    for place in keys:
+        name = frame.columns[place]
+        within = frame.group_by(name).agg(pl.col(other).n_unique() for other in told if other != name).drop(name)
+        if sum(column.max() == 1 for column in within) >= FEWEST and _period(frame, place, looks) is not None:
+            return place
+    return None
 
 
 def _period(frame: pl.DataFrame, key: int, looks: Sequence[Look]) -> str | None:
@@ -209,16 +224,30 @@ def first_period(frame: pl.DataFrame, suggestions: Sequence[Suggestion]) -> tupl
     return None if few or values.is_empty() else (period, plain_text(values.min()))
 
 
+def rows_of_people(frame: pl.DataFrame, suggestions: Sequence[Suggestion]) -> str:
+    """The sections of a first policy where people have several rows that no period tells apart; else nothing.
+
+    >>> visits = pl.DataFrame({"patient_id": [1, 1, 2, 2, 3], "age": [30, 30, 41, 41, 52]})
+    >>> print(rows_of_people(visits, suggest(visits)).splitlines()[-2])
+    rows = "many"              # all rows of a person are published together, and promises are about people
+    """
+    key = next((s for s in suggestions if s.role == "identifier"), None)
+    if key is None or key.facts.distinctness == 1 or first_period(frame, suggestions) is not None:
+        return ""
+    return promise_to_people(frame, key.column, [s.column for s in suggestions if s.role == "sensitive"])
+
+
 def draft_policy(
     suggestions: Sequence[Suggestion],
     name: str,
     hierarchies: Mapping[str, str] | None = None,
     reading: Mapping[str, Any] | None = None,
+    promised: str = "",
 ) -> str:
     """The text of a `reveil.toml` with a comment for every column.
 
     `hierarchies` are files beside the table, by column (`find_hierarchies`); quasi-identifiers use theirs. `reading` is
-    how the table was read (`first_look`): the policy keeps it.
+    how the table was read (`first_look`): the policy keeps it. `promised`: sections settled before (`rows_of_people`).
 
     >>> draft = draft_policy(suggest(pl.DataFrame({"age": [31, 35, 35], "sex": ["F", "M", "F"]})), "people")
     >>> print(draft.split("[columns]")[1].split("[values]")[0].strip())
@@ -233,7 +262,9 @@ def draft_policy(
     by_role = {role: [s for s in suggestions if s.role == role] for role in SECTIONS}
     _refuse_without_quasi(by_role["quasi"], suggestions)
     changed = any(suggestion.changed for suggestion in by_role["sensitive"])
-    together = bool(by_role["identifier"]) and not changed  # a promise about all releases together can be made
+    together = (
+        bool(by_role["identifier"]) and not changed and not promised
+    )  # a promise about all releases together can be made
     if together and needs_harmless([suggestion.facts for suggestion in by_role["sensitive"]]):
         by_role["sensitive"] = [_with_harmless(suggestion) for suggestion in by_role["sensitive"]]
     files = hierarchies or {}
@@ -258,7 +289,7 @@ def draft_policy(
             lines += [*_comments(suggestion, files.get(suggestion.column)), _entry(suggestion, files)]
         lines.append("")
     sensitive = [suggestion.facts for suggestion in by_role["sensitive"]]
-    promised = promise(
+    promised = promised or promise(
         sensitive,
         suggestions[0].facts.rows,
         known_again=bool(by_role["identifier"]),

@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from reveil.start.reading import first_look
-from reveil.start.suggest import Suggestion, draft_policy
+from reveil.start.suggest import Suggestion, draft_policy, rows_of_people
 from reveil.start.suggest import suggest as suggest_roles
 from reveil.table.options import ReadOptions
 
@@ -20,10 +20,11 @@ class Suggested:
     columns: tuple[Suggestion, ...]
     input: Mapping[str, Any]  # how the table was read: [input] of the policy
     remarks: tuple[str, ...]
+    promised: str = ""  # the last sections of the policy, where people have several rows
 
     def policy(self, name: str = "series") -> str:
         """The text of a `reveil.toml`, to be read and corrected."""
-        return draft_policy(self.columns, name, None, self.input)
+        return draft_policy(self.columns, name, None, self.input, self.promised)
 
     def to_dict(self) -> dict[str, Any]:
         listed = [suggestion.to_dict() for suggestion in self.columns]
@@ -48,4 +49,5 @@ def suggest(table: Any) -> Suggested:
     <Suggested: patient_id identifier (sure), age quasi (sure), diagnosis sensitive (likely)>
     """
     look = first_look(table, ReadOptions())
-    return Suggested(suggest_roles(look.frame), look.input, tuple(look.remarks))
+    columns = suggest_roles(look.frame)
+    return Suggested(columns, look.input, tuple(look.remarks), rows_of_people(look.frame, columns))

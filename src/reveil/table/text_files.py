@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import dropwhile, islice, tee
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 
 from reveil.base.errors import Fault, InputError, stop_if
+from reveil.table.blanks import BLANKS, cells_apart, tabbed
 from reveil.table.encodings import SAMPLE_BYTES, utf8
 from reveil.table.limits import check_width, unpacked
 from reveil.table.options import ReadOptions, checked_names, refusal
@@ -76,6 +77,8 @@ def _titles(data: bytes) -> int:
 
 
 def _cells(data: bytes, where: str, options: ReadOptions, *, found_out: bool) -> pl.DataFrame:
+    if options.delimiter == BLANKS:
+        data, options = tabbed(data, options.header), replace(options, delimiter="\t")
     lines = data.lstrip(b"\r\n")
     first = _first_lines(data) if found_out else lines[: lines.find(b"\n") + 1] or lines
     look = _dialect(data, first, where, options)
@@ -96,11 +99,14 @@ def _cells(data: bytes, where: str, options: ReadOptions, *, found_out: bool) ->
 def header_of(data: bytes, where: str, options: ReadOptions) -> tuple[bytes, str]:
     """Of the first lines of a file those up to the end of its header, as they are written, and its delimiter."""
     text = _below_titles(utf8(data, where, options.encoding), options.skip_lines)
+    delimiter = options.delimiter
+    if delimiter == BLANKS:
+        text, options = tabbed(text, options.header), replace(options, delimiter="\t")
     look = _dialect(text, _first_lines(text), where, options)
     records = dropwhile(lambda record: not record[1], _records(text, look.delimiter))
     next(records, None)
     first_row = next(records, (text.count(b"\n") + 2, [], ""))[0]
-    return b"".join(line + b"\n" for line in data.split(b"\n")[: first_row - 1]), look.delimiter
+    return b"".join(line + b"\n" for line in data.split(b"\n")[: first_row - 1]), delimiter or look.delimiter
 
 
 def _records(data: bytes, mark: str, strict: bool = False) -> Iterator[tuple[int, list[str], str]]:
@@ -189,11 +195,17 @@ def _swallowed(frame: pl.DataFrame, mark: str) -> list[Fault]:
 def _dialect(data: bytes, first: bytes, where: str, options: ReadOptions) -> Dialect:
     given, faults = options.delimiter, []
     if given is not None and (len(given) != 1 or not given.isascii() or given in '"\r\n\0'):
-        raise refusal("R106", where, f"the delimiter {given!r} is not one plain character", "pass , ; | or a tab")
+        raise refusal(
+            "R106", where, f"the delimiter {given!r} is not one plain character", "pass , ; | a tab or blanks"
+        )
     present = [mark for mark in DELIMITERS if mark.encode() in first] or [","]
     samples = {mark: _sample(first, mark, len(first) < len(data)) for mark in {*present, given or ","}}
     best = max(present, key=lambda mark: (samples[mark][1], len(samples[mark][0][0])))
     mark = given or (best if samples[best][1] else ",")
+    if given is None and not samples[best][1] and (cells := cells_apart(first)):
+        message = f"blanks set {cells} cells of every line apart, and no other delimiter does"
+        remedy = 'delimiter = "blanks" under [input] (`reveil init` writes it); "," if each line is one cell'
+        raise refusal("R116", where, message, remedy)
     _check_header(data, where, mark)
     header = samples[mark][0][0]
     if samples[best][1] == 1 and len(header) == 1:

@@ -139,6 +139,10 @@ def _components(
             _take_exact(inference, exact, chains)
         elif done:
             _possible(inference, factors, single=bool(alone[factors[0]]))
+        elif not (doubts := _doubted(inference, chains, settled)) or inference.clear[doubts].all():
+            _count(inference, "two values seen")
+            inference.pending.append(factors)
+            inference.decided[doubts] = False
         else:
             _search(inference, factors, chains, end, settled)
     state.narrow()
@@ -189,11 +193,15 @@ def _possible(inference: Inference, factors: list[int], *, single: bool) -> None
     inference.pending.append(factors)
 
 
+def _doubted(inference: Inference, chains: list[Chain], settled: Bools) -> list[int]:
+    """Appearances of people of whom it is not settled which open values are possible."""
+    person = inference.model.observed.app_person
+    return [a for chain in chains for a in chain if not settled[person[a]]]
+
+
 def _leave(inference: Inference, chains: list[Chain], settled: Bools) -> None:
     _count(inference, "not looked at")
-    inference.decided[[a for chain in chains for a in chain if not settled[inference.model.observed.app_person[a]]]] = (
-        False
-    )
+    inference.decided[_doubted(inference, chains, settled)] = False
 
 
 def _take_exact(inference: Inference, exact: Exact, chains: list[Chain]) -> None:
@@ -241,7 +249,7 @@ def _search(inference: Inference, factors: list[int], chains: list[Chain], end: 
     _count(inference, "undecided")
     if inference.loose[factors].any():
         _count(inference, "equalities too much work")
-    open_apps = [a for chain in chains for a in chain if not settled[inference.model.observed.app_person[a]]]
+    open_apps = _doubted(inference, chains, settled)
     if result is not None:
         shown: dict[int, set[int]] = {}
         for app, value in result.possible:

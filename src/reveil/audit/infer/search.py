@@ -98,7 +98,7 @@ def _by_solver(choices: Choices, end: float) -> bool:
     return chosen is not None
 
 
-def first_world(start: I64, path_start: I64, path: I32, rows: I64, seconds: float, seed: int = 0) -> I64 | None:
+def first_world(start: I64, path_start: I64, path: I32, rows: I64, seconds: float) -> I64 | None:
     """A choice for everybody such that no cell has more takers than rows, or None if none was found in time."""
     if seconds <= 0 or len(path_start) > PATHS:
         return None
@@ -114,14 +114,13 @@ def first_world(start: I64, path_start: I64, path: I32, rows: I64, seconds: floa
             users.setdefault(cell, []).append(variable)
     for cell, takers in users.items():
         model.add(sum(takers) <= int(rows[cell]))
-    solver = _solver(seconds)
-    solver.parameters.random_seed = seed
+    solver = exact_solver(seconds)
     if solver.solve(model) not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return None
     return np.flatnonzero([solver.value(variable) for variable in variables]).astype(np.int64)
 
 
-def _solver(seconds: float) -> Any:
+def exact_solver(seconds: float) -> Any:
     """A solver for about so many seconds by its own measure: on a busy machine the clock tells nothing."""
     from ortools.sat.python import cp_model
 
@@ -163,7 +162,7 @@ def _world(
                 news.append(count * variable)
     model.add(sum(news) >= 1)
     model.maximize(sum(news))
-    solver = _solver(seconds)
+    solver = exact_solver(seconds)
     solver.parameters.max_deterministic_time = min(PATIENCE, max(0.05, seconds))
     status = solver.solve(model)
     if status == cp_model.INFEASIBLE:

@@ -1,9 +1,9 @@
 """Lasting values: equalities and worlds next to a known one, until nothing new follows.
 
 What some world has is possible, and what no world has is excluded; whoever has two values in worlds is not exposed,
-also where it is not settled what else they may have. Worlds that have nothing to do with each other show this best, so
-where one is hard to find several are looked for. Where groups overlap, a choice is a value and a group in each release;
-elsewhere it is a value.
+also where it is not settled what else they may have. First people are moved out of each other's way, which settles
+most in no time; what that leaves open is settled component by component by linear programs (`programs.py`). Where
+groups overlap, a choice is a value and a group in each release; elsewhere it is a value.
 """
 
 from __future__ import annotations
@@ -18,15 +18,14 @@ from reveil.audit.infer.certain import State
 from reveil.audit.infer.exact import CountingProblem, Limits, chains_of, problem_of
 from reveil.audit.infer.filters import SEARCH
 from reveil.audit.infer.linear import equalities
+from reveil.audit.infer.programs import Decided, Program, program_of
 from reveil.audit.infer.search import first_world
 from reveil.audit.infer.worlds import EFFORT, Choices, lasting_choices, problem_choices
 from reveil.base.arrays import I64, Bools
 from reveil.base.progress import Progress
 
 MANY = 500  # components
-WORLDS = 12  # found by the solver, at most
-FEW = 100  # fewer than one in so many are left to the search for each of them
-MOST_TRIVIAL = 200  # choices of a component that is counted or searched anyway
+MOVING = 0.25  # share of the time for moving people, before linear programs
 PLACING = 2.0  # seconds of giving everybody a value one by one, before a solver is asked
 SEVERAL = Limits(paths=500)  # ways of one person, where groups overlap
 
@@ -50,11 +49,17 @@ class Settling:
         self.seen = np.zeros(len(self.state.alive), dtype=bool)
 
     @property
+    def moving(self) -> float:
+        """Until when people are moved, this turn."""
+        now = time.process_time()
+        return now + MOVING * max(0.0, self.end - now)
+
+    @property
     def late(self) -> bool:
         return time.process_time() > self.end
 
     def run(self, progress: Progress) -> None:
-        """Turn by turn: worlds near the known one, then equalities, before the long searches."""
+        """Turn by turn: worlds near the known one, then equalities, then linear programs, before the long searches."""
         state, turn = self.state, 0
         progress("equalities", 0.0)
         if len(np.unique(state.components())) <= MANY:  # of more, only those that moving people does not settle
@@ -66,9 +71,43 @@ class Settling:
             progress("equalities", float(np.mean(self.settled)))
             news = self.equate(gone if turn else unsettled(state, self.settled | self.others)) or bool(gone.any())
             self.settled |= state.fixed_people()
+            progress("programs", float(np.mean(self.settled)))
+            gone = self.solve()
+            news = self.equate(gone) or bool(gone.any()) or news
+            self.settled |= state.fixed_people()
             turn += 1
             if self.late or (turn >= len(EFFORT) and not news):
                 return
+
+    def solve(self) -> Bools:
+        """Linear programs of the components that are not settled, small ones first; says in which factors something
+        was excluded."""
+        state, wanted = self.state, unsettled(self.state, self.settled | self.others)
+        label, changed = state.components(), np.zeros(state.model.observed.people, dtype=bool)
+        parts, sizes = np.unique(label[wanted & (label >= 0)], return_counts=True)
+        for part in parts[np.argsort(sizes, kind="stable")].tolist():
+            if self.late:
+                break
+            program = program_of(state, label == part)
+            if program is not None and program.facts:
+                changed |= self._decide(program)
+        return _narrowed(state, label, changed)
+
+    def _decide(self, program: Program) -> Bools:
+        """Settle one component as far as time allows; says of whom something was excluded."""
+        seen = np.zeros(program.facts, dtype=bool)
+        seen[program.option_fact[self.seen[program.option]]] = True
+        decided = Decided(program, seen, self.end, np.zeros(program.facts, dtype=bool))
+        decided.run(~self.others[program.person])
+        self.seen[program.option[decided.seen[program.option_fact]]] = True
+        still = np.unique(program.person[~decided.seen & ~decided.dead])
+        self.settled[np.setdiff1d(program.person, still)] = True
+        changed = np.zeros(self.state.model.observed.people, dtype=bool)
+        for option, fact in zip(program.option.tolist(), program.option_fact.tolist(), strict=True):
+            if decided.dead[fact] and self.state.alive[option]:
+                self.state.remove(option, SEARCH, int(program.person[fact]))
+                changed[program.person[fact]] = True
+        return changed
 
     def equate(self, factors: Bools) -> bool:
         """Equalities in the components of these factors, as often as something new follows from them. Says whether
@@ -115,8 +154,13 @@ def near_worlds(s: Settling, effort: int) -> Bools:
         person = int(s.state.model.observed.app_person[s.state.model.app_of(option)])
         s.state.remove(option, SEARCH, person)
         changed[person] = True
-    gone = _around(s.state, label, changed)
-    s.state.narrow(np.zeros_like(gone), changed)
+    return _narrowed(s.state, label, changed)
+
+
+def _narrowed(state: State, label: I64, changed: Bools) -> Bools:
+    """What follows once something of these people was excluded; says in which factors it may."""
+    gone = _around(state, label, changed)
+    state.narrow(np.zeros_like(gone), changed)
     return gone
 
 
@@ -135,7 +179,7 @@ def _of_known_groups(s: Settling, wanted: Bools, effort: int) -> Sequence[int]:
     else:
         return ()
     choices.seen |= s.seen[choices.label]
-    _explored(choices, ~s.others[choices.person], s.end, effort)
+    choices.settle(s.moving, ~s.others[choices.person], (effort,))
     s.seen[choices.label[choices.seen]] = True
     s.settled[choices.person[~choices.open_people]] = True
     dead: list[int] = choices.label[choices.dead].tolist()
@@ -152,30 +196,6 @@ def _placed(choices: Choices, end: float) -> bool:
             choices.begin(chosen)
             return True
     return bool(placed)
-
-
-def _explored(choices: Choices, wanted: Bools, end: float, effort: int) -> None:
-    """Worlds near the known one; and then, at first, near others that a solver finds."""
-    choices.settle(end, wanted, (effort,))
-    for seed in range(1, WORLDS if effort == EFFORT[0] else 1):
-        unclear = _seen_once(choices) & wanted
-        left = end - time.process_time()
-        if unclear.sum() * FEW < len(unclear) or left <= 0 or len(choices.label) < MOST_TRIVIAL:
-            return
-        chosen = first_world(choices.start, choices.path_start, choices.path, choices.rows, left, seed)
-        if chosen is None:
-            return
-        choices.begin(chosen)
-        choices.settle(end, unclear, (effort,))
-
-
-def _seen_once(choices: Choices) -> Bools:
-    """People with fewer than two choices that were seen, and more than one that may be possible."""
-    people = len(choices.person)
-    seen = np.bincount(choices.owner[choices.seen], minlength=people)
-    left = np.bincount(choices.owner[~choices.dead], minlength=people)
-    once: Bools = (seen < 2) & (left > 1)
-    return once
 
 
 def _of_overlaps(s: Settling, wanted: Bools, effort: int) -> Sequence[int]:
@@ -203,7 +223,7 @@ def _in_component(s: Settling, problem: CountingProblem, effort: int) -> list[in
     elif not _placed(choices, s.end):
         return []
     mark = _Marks(s, problem)
-    _explored(choices, ~s.others[people], s.end, effort)
+    choices.settle(s.moving, ~s.others[people], (effort,))
     for n, p in enumerate(people):
         s.held[p] = frozenset(problem.paths[n][int(choices.chosen[n] - choices.start[n])].cells)
     return mark.enter(choices)

@@ -35,6 +35,8 @@ class PublishedRelease:
     public: Path
     members: pl.DataFrame
     books: Mapping[str, Sequence[Any]]  # by sensitive column
+    waits: bool = False  # its rule: newcomers without a group all wait,
+    by_lot: bool = False  # or of many, some who are drawn
 
 
 def sources_of(ledger: Ledger, staged: PublishedRelease | None = None) -> list[PublishedRelease]:
@@ -46,6 +48,8 @@ def sources_of(ledger: Ledger, staged: PublishedRelease | None = None) -> list[P
             ledger.path(record.number) / PUBLIC,
             ledger.memory(record.number, "members"),
             {name: list(map(_unpacked, book)) for name, book in record.facts["codebook"].items()},
+            bool(record.facts.get("waits")),
+            bool(record.facts.get("by_lot")),
         )
         for record in ledger.records()
     ]
@@ -152,6 +156,8 @@ def left_out_of(sources: Sequence[PublishedRelease], column: str, observed: Obse
         np.concatenate([one["person"].cast(pl.Int64).to_numpy() for one in away]),
         np.repeat(np.arange(len(away)), [one.height for one in away]),
         np.concatenate(held),
+        frozenset(number for number, source in enumerate(sources) if source.waits),
+        frozenset(number for number, source in enumerate(sources) if source.by_lot),
     )
 
 

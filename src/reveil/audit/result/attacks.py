@@ -85,10 +85,10 @@ def tracing_attack(followed: Followed, scored: Score) -> Attack:
 
 
 def left_out_attack(told: Telling, scored: Score) -> Attack:
-    """Newcomers who are left out for their value: the one that new groups show most often is named."""
+    """Newcomers who do not fit and are left out: the value that new groups show most often is named."""
     o = scored.inference.model.observed
     shown = np.bincount(o.cell_value, o.cell_rows, len(o.values))
-    blind = shown[told.named[told.by_value]] / max(1, o.rows)
+    blind = shown[told.named[told.guessed]] / max(1, o.rows)
     rate = float(np.mean(told.right))
     meaning = "newcomers are not shown, and the value that is shown most often beside them is theirs"
     interval = wilson(rate, len(told.right))

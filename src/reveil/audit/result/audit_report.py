@@ -243,6 +243,7 @@ def _method(s: dict[str, Any]) -> Markup:
         "filters": "groups by themselves, possible values only",
         "exact": "counted world by world",
         "possible": "shown by worlds next to a known one: what is possible is settled, beliefs are not",
+        "two values seen": "everybody has at least two values in worlds; not everything else is settled",
         "search": "searched for worlds: what is possible is settled, beliefs are not",
         "exchangeable": "closed cohorts in which nobody is known: each row is everybody's alike",
         "taken over": "cohorts with newcomers, counted over all ways to give them places",

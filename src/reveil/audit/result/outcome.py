@@ -139,7 +139,9 @@ class Audit:
         if self.telling is not None and len(self.telling.later):
             count = len(self.telling.later)
             have = agree(count, "is shown who was", "are shown who were")
-            said.append(f"{some_people(count)} {have} left out before because of their value, which tells it.")
+            said.append(
+                f"{some_people(count)} {have} left out before for a value that was too frequent, which tells it."
+            )
         if s["traced"]:
             columns = ", ".join(self.followed.columns) if self.followed is not None else ""
             have = agree(s["traced"], "is", "are")
@@ -159,15 +161,16 @@ class Audit:
             said.append(self._left_out(self.telling.to_dict()))
         return tuple(said)
 
-    def _left_out(self, told: Mapping[str, int]) -> str:
+    def _left_out(self, told: Mapping[str, Any]) -> str:
         """What is known of those who were put in and are not shown."""
-        count = told["people"]
+        count, reasons = told["people"], told["reasons"]
         text = f"{some_people(count)} of the tables {agree(count, 'is', 'are')} not shown by some release"
-        if not told["by_value"]:
-            return f"{text}, which follows from who was there and tells nobody's value."
+        why = "".join(f"; {people:,}: {reason}" for reason, people in reasons.items())
+        if not told["guesses"]:
+            return f"{text}, which follows from who was there and tells nobody's value{why}."
         return (
-            f"{text}, {told['by_value']:,} of them because of their value: whoever knows that they were in the table "
-            f"guesses it right in {told['guessed_right']:,} of {some(told['guesses'], 'case')}."
+            f"{text}{why}. Whoever knows that they were in the table, and the rule, guesses a value right in "
+            f"{told['guessed_right']:,} of {some(told['guesses'], 'case')}."
         )
 
     def _told(self, count: int, outside: int, what: str) -> str:

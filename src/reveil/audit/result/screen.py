@@ -17,6 +17,7 @@ from reveil.audit.result.reasons import Reasoning, words
 from reveil.audit.result.score import PersonBelief
 from reveil.base.words import some, some_people
 from reveil.policy.promise import OUTSIDE
+from reveil.policy.reasons import REASONS
 
 if TYPE_CHECKING:
     from reveil.audit.audit import Audit
@@ -178,8 +179,9 @@ def left_out_texts(audit: Audit) -> list[str]:
     for place in np.flatnonzero(np.isin(told.left.person, audit.asked)).tolist():
         who, when = o.persons[int(told.left.person[place])], o.releases[int(told.left.release[place])]
         text = f"{who}, release {when}: was in the table and is not shown"
-        guess = f", because of their value. Best guess: {o.values[told.named[place]]}" if told.by_value[place] else ""
-        texts.append(f"{text}{guess}.")
+        why = f": {reason}" if (reason := REASONS[told.reason[place]]) else ""
+        guess = f" Best guess: {o.values[told.named[place]]}." if told.guessed[place] else ""
+        texts.append(f"{text}{why}.{guess}")
     return texts
 
 

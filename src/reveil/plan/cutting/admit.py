@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reveil.base.arrays import I64
+from reveil.guarantees.k_map import KMap
 from reveil.guarantees.presence import Presence
 from reveil.hierarchies.tree import Hierarchy
-from reveil.plan.cutting.conditions import presence
+from reveil.plan.cutting.conditions import k_map, presence
 from reveil.plan.cutting.conditions.contract import LARGEST, Test, conditions_of
 from reveil.plan.cutting.values import Tests
 from reveil.policy.policy import Policy
@@ -46,6 +47,7 @@ def tests_of(encoded: Encoded, policy: Policy, totals: Sequence[NDArray[Any]]) -
     return Tests(
         least=min(LARGEST, max([1, *(condition.least(parameters) for condition, parameters in asked)])),
         most=presence.bounds(policy.guarantee.find(Presence)),
+        people=k_map.people(policy.guarantee.find(KMap)),
         kind=_ints(test.kind for test in every),
         column=_ints(place for place, _ in all_tests),
         each=encoded.each,

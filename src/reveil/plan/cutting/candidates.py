@@ -101,11 +101,18 @@ def segment_cost(trees: Trees, rows: Rows, s: int, t: int, seen: I32) -> float:
 @bare_kernel
 def count_values(trees: Trees, rows: Rows, s: int, t: int, scratch: Scratch) -> None:
     """Rows at each leaf of every column, and the lowest and highest leaf of each."""
-    columns, count, first = len(trees.form), scratch.rows_at, trees.first_leaf
+    count, first = scratch.rows_at, trees.first_leaf
     for i in range(s, t):  # all columns of a row at once: neighbouring increments then rarely wait for each other
-        for c in range(columns):
+        for c in range(len(trees.form)):
             count[first[c] + rows[i, c]] += 1
-    for c in range(columns):
+    find_ends(trees, rows, s, t, scratch)
+
+
+@bare_kernel
+def find_ends(trees: Trees, rows: Rows, s: int, t: int, scratch: Scratch) -> None:
+    """The lowest and highest leaf of every column, whose rows are counted."""
+    count, first = scratch.rows_at, trees.first_leaf
+    for c in range(len(trees.form)):
         if first[c + 1] - first[c] > t - s:
             scratch.low[c], scratch.high[c] = bounds_of(rows, s, t, c)
             continue
@@ -246,6 +253,14 @@ def node_cuts(trees: Trees, c: int, present: int, size: int, least: int, loose: 
 def find_cuts(trees: Trees, rows: Rows, s: int, t: int, least: int, loose: bool, scratch: Scratch) -> float:
     """The best cuts of every column, each by the loss of its own column. Returns the loss per row without a cut."""
     count_values(trees, rows, s, t, scratch)
+    return cuts_of_counted(trees, rows, s, t, t - s, least, loose, scratch)
+
+
+@bare_kernel
+def cuts_of_counted(
+    trees: Trees, rows: Rows, s: int, t: int, size: int, least: int, loose: bool, scratch: Scratch
+) -> float:
+    """The same of a segment that is counted already, and stands for `size` people. The counts are zero afterwards."""
     now = 0.0
     for c in range(len(trees.form)):
         for j in range(CANDIDATES):
@@ -259,9 +274,9 @@ def find_cuts(trees: Trees, rows: Rows, s: int, t: int, least: int, loose: bool,
             scratch.loss[c] = run_loss(trees, c, scratch.low[c], scratch.high[c])
         now += scratch.loss[c]
         if trees.form[c] == RUN or trees.form[c] == RUN_BUT_MISSING:
-            run_cuts(trees, c, present, t - s, least, loose, scratch)
+            run_cuts(trees, c, present, size, least, loose, scratch)
         else:
-            node_cuts(trees, c, present, t - s, least, loose, scratch)
+            node_cuts(trees, c, present, size, least, loose, scratch)
     clear_counts(trees, rows, s, t, scratch.rows_at)
     return now
 
@@ -269,18 +284,26 @@ def find_cuts(trees: Trees, rows: Rows, s: int, t: int, least: int, loose: bool,
 @bare_kernel
 def weigh_cuts(trees: Trees, rows: Rows, s: int, t: int, now: float, least: int, scratch: Scratch) -> None:
     """Score the first cut of each column by what it saves in all columns; the others stay behind in reserve."""
-    columns, size, local, best = len(trees.form), t - s, scratch.local, scratch.best
-    filled = (size + LANES - 1) // LANES * LANES
+    weigh_cuts_of(trees, rows, s, t, t - s, now, least, scratch)
+
+
+@bare_kernel
+def weigh_cuts_of(
+    trees: Trees, rows: Rows, s: int, t: int, size: int, now: float, least: int, scratch: Scratch
+) -> None:
+    """The same where rows s..t stand for `size` people."""
+    columns, lines, local, best = len(trees.form), t - s, scratch.local, scratch.best
+    filled = (lines + LANES - 1) // LANES * LANES
     for j in range(columns):
-        for i in range(size):
+        for i in range(lines):
             local[j, i] = rows[s + i, j]
-        for i in range(size, filled):  # the last row again changes no bounds
+        for i in range(lines, filled):  # the last row again changes no bounds
             local[j, i] = rows[t - 1, j]
     for c in range(columns):
         if best[c, 0] <= 0:
             continue
         inside = scratch.inside[c, 0]
-        ins, outs = cost_of_sides(trees, c, size, filled, scratch)
+        ins, outs = cost_of_sides(trees, c, lines, filled, scratch)
         # The short side of a relaxed cut takes rows from the other; what they will cost is not known: count all as now.
         if inside < least:
             inside = least

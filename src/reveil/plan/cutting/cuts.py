@@ -56,19 +56,25 @@ def halve(trees: Trees, c: int, rows: Rows, s: int, t: int, count: I32) -> int:
 
     Many values of few rows each would otherwise be cut off one by one, each time passing over the whole segment.
     """
-    base, leaf, node = trees.first[c], trees.first_leaf[c], trees.node
-    low, high = bounds_of(rows, s, t, c)
     for i in range(s, t):
         count[rows[i, c]] += 1
+    low, high = bounds_of(rows, s, t, c)
+    return middle_of(trees, c, low, high, t - s, count)
+
+
+@bare_kernel
+def middle_of(trees: Trees, c: int, low: int, high: int, size: int, count: I32) -> int:
+    """The same of a column whose positions are counted. The counts are zero afterwards."""
+    base, leaf, node = trees.first[c], trees.first_leaf[c], trees.node
     top = smallest_node(trees, c, low, high)
-    left, cut, distance = 0, -1, t - s
+    left, cut, distance = 0, -1, size
     for p in range(low, high):
         left += count[p]
         child = trees.leaf_node[leaf + p]
         while node[base + child, 2] != top:
             child = node[base + child, 2]
-        if node[base + child, 1] == p and abs(2 * left - (t - s)) < distance and left > 0:
-            distance = abs(2 * left - (t - s))
+        if node[base + child, 1] == p and abs(2 * left - size) < distance and left > 0:
+            distance = abs(2 * left - size)
             cut = p
     for p in range(low, high + 1):
         count[p] = 0

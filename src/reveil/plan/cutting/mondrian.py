@@ -22,6 +22,7 @@ from reveil.base.progress import Progress
 from reveil.base.threads import threads
 from reveil.history.history import History
 from reveil.plan.cutting import admit, cuts, infeasible, values
+from reveil.plan.cutting.counted_cuts import Rules, segments_of
 from reveil.plan.cutting.repair import repair
 from reveil.plan.cutting.trees import SET, Trees, lay_end_to_end
 from reveil.plan.plan import Plan
@@ -35,7 +36,7 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     """Group the rows of one table under its single-release conditions."""
     trees = lay_end_to_end(encoded, policy)
     kept, tests, withheld = admissible(encoded, policy, seed)
-    strict = is_strict(policy)
+    strict = is_strict(encoded, policy)
     allowance = max(0, floor(policy.method.suppress * encoded.rows) - withheld)
     if tests.most[0] > 0:
         allowance = 0  # presence: nobody of the population could be where rows are withheld
@@ -45,16 +46,16 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     if policy.guarantee.relative and any((part.group < 0).any() for part in parts):
         work = _once_more(work, parts, encoded, policy)
         parts = work.run(progress)
-    return _collect(work, parts, encoded, withheld, described(policy))
+    return _collect(work, parts, encoded, withheld, described(encoded, policy))
 
 
-def is_strict(policy: Policy) -> bool:
-    """Whether rows of equal value stay together."""
-    return policy.method.cuts == "strict" or not policy.guarantee.monotone
+def is_strict(encoded: Encoded, policy: Policy) -> bool:
+    """Whether rows of equal value stay together. Relaxed cuts move rows, and people of a population are none."""
+    return policy.method.cuts == "strict" or not policy.guarantee.monotone or encoded.population is not None
 
 
-def described(policy: Policy) -> str:
-    return f"mondrian, {'strict' if is_strict(policy) else 'relaxed'} cuts"
+def described(encoded: Encoded, policy: Policy) -> str:
+    return f"mondrian, {'strict' if is_strict(encoded, policy) else 'relaxed'} cuts"
 
 
 def _once_more(work: Work, parts: list[Part], encoded: Encoded, policy: Policy) -> Work:
@@ -135,6 +136,9 @@ class Work:
     def __init__(self, trees: Trees, tests: values.Tests, rows: Rows, relaxed: bool, allowance: int) -> None:
         self.trees, self.tests, self.relaxed, self.allowance = trees, tests, relaxed, allowance
         self.rows, self.order = rows
+        self.segments = None if allowance else segments_of(Rules(trees, tests, relaxed), self.rows, self.order)
+        if self.segments is not None:
+            self.rows, self.order = self.segments.rows, self.segments.order
         n = len(self.order)
         self.small = max(n // PARTS, 4096)
         sets = bool((trees.form == SET).any())
@@ -173,6 +177,8 @@ class Work:
 
     def split(self, s: int, t: int, stop: int, allowance: int) -> tuple[NDArray[Any], NDArray[Any]]:
         """Cut rows s..t into segments of at most `stop` rows: where they begin, and whether each is withheld."""
+        if self.segments is not None:
+            return self.segments.split(s, t, stop)
         return cuts.split(self.trees, self.tests, self.rows, self.order, s, t, stop, self.relaxed, allowance)
 
     def _finish(self, s: int, t: int, allowance: int) -> Part:

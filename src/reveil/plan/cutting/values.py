@@ -28,6 +28,7 @@ class Tests(NamedTuple):
 
     least: int  # rows
     most: tuple[int, int, int, int]  # presence: rows/people >= [0]/[1] and <= [2]/[3]; [1] = 0 when not asked for
+    people: int  # k-map: people of the population in a region that has rows, at least; 0 when not asked for
     kind: I64
     column: I64  # of the row matrix, the first of `each` that hold the values of one person
     each: int
@@ -58,7 +59,7 @@ def room_for(tests: Tests) -> tuple[I64, I64]:
 def admits(tests: Tests, rows: Rows, order: Order, s: int, t: int, count: I64, work: I64) -> bool:
     """Whether rows s..t may be published as one group."""
     size = t - s
-    if tests.most[1] > 0:
+    if tests.most[1] > 0 or tests.people > 0:
         size = 0
         for i in range(s, t):
             size += order[i] >= 0
@@ -67,6 +68,8 @@ def admits(tests: Tests, rows: Rows, order: Order, s: int, t: int, count: I64, w
             return False
         if size == 0:
             return tests.most[0] == 0  # a region without published rows shows that nobody there is present
+        if people < tests.people:
+            return False
     if size < tests.least:
         return False
     for test in range(len(tests.kind)):

@@ -30,19 +30,9 @@ from reveil.plan.persistent.drawing import are_many
 from reveil.plan.persistent.guesses import allowed_guess
 from reveil.policy.guarantee import Guarantee
 from reveil.policy.policy import Policy
+from reveil.policy.reasons import ALL, BY_VALUE, CROWD, DRAWN, FEW, FOR_GOOD, REASONS, SHOWN
 
 LARGEST = 400  # people of a crowd whose chance is computed; a larger one stays where it is
-
-SHOWN, FEW, CROWD, DRAWN, ALL, BY_VALUE = range(6)
-REASONS = (  # why somebody who was never published is not shown, in the words of every command
-    "",
-    "newcomers are too few for a group so far",
-    "all newcomers wait: a value is too frequent among them",
-    "drawn by lot to wait for good, so that other newcomers can be shown",
-    "all newcomers wait for good: a value is too frequent among many",
-    "left out because of their value, which showing them later would tell",
-)
-FOR_GOOD = DRAWN  # whoever has this reason or one after it is never shown
 
 
 @dataclass(frozen=True, eq=False)

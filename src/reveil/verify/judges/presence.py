@@ -71,9 +71,9 @@ class PresenceJudge:
     def _population(self, view: View) -> pl.DataFrame:
         population = self.background.population
         if population is None:
-            raise InputError(_no_population())
+            raise InputError(no_population())
         absent = [name for name in view.quasi.columns if name not in population.columns]
-        stop_if([_no_column(name) for name in absent])
+        stop_if([no_column(name) for name in absent])
         return population.select(view.quasi.columns)
 
     def _at_most(self, chances: Chances, counts: I64, view: View) -> Verdict:
@@ -175,7 +175,7 @@ def bounds(person: I64, group: I64, people: I64, real: I64) -> Chances:
     ones = np.ones(len(person), dtype=np.int64)
     incidence = sparse.csr_array((ones, (person, group)), (len(people), len(real)))
     matching = incidence.T @ people
-    _refuse_strangers(real, matching)
+    refuse_strangers(real, matching)
     shared = (incidence.T @ sparse.diags_array(people, dtype=np.int64) @ incidence).tocoo()
     apart = shared.row != shared.col
     taken = np.zeros(len(real), dtype=np.int64)
@@ -205,7 +205,7 @@ def _signatures(person: I64, group: I64, kinds: int) -> tuple[list[tuple[int, ..
     return list(known), np.array(numbers, dtype=np.int64)
 
 
-def _refuse_strangers(real: I64, matching: I64) -> None:
+def refuse_strangers(real: I64, matching: I64) -> None:
     """Somebody published who is not in the population makes every chance meaningless."""
     odd = np.flatnonzero(real > matching)
     if len(odd):
@@ -309,16 +309,16 @@ def _column(published: pl.Series, truth: pl.Series, hierarchy: Hierarchy | None)
     return label, place, table.reshape(len(cells), len(number))
 
 
-def _no_population() -> Fault:
+def no_population() -> Fault:
     return Fault(
         "R406",
         "guarantee.population",
-        "presence is judged against a population table, and none was given",
-        "name the file in guarantee.population, or remove delta_min and delta_max",
+        "it is judged against a population table, and none was given",
+        "name the file in guarantee.population, or remove delta_min, delta_max and k_map",
     )
 
 
-def _no_column(name: str) -> Fault:
+def no_column(name: str) -> Fault:
     return Fault(
         "R407",
         f"population, column {name!r}",
@@ -330,7 +330,7 @@ def _no_column(name: str) -> Fault:
 def build_presence(asked: Presence, policy: Policy, background: Background) -> list[Judge]:
     assert asked.delta_max is not None
     if background.population is None:
-        raise InputError(_no_population())
+        raise InputError(no_population())
     absent = [name for name in policy.named("quasi") if name not in background.population.columns]
-    stop_if([_no_column(name) for name in absent])
+    stop_if([no_column(name) for name in absent])
     return [PresenceJudge(asked.delta_min, asked.delta_max, background)]

@@ -1,0 +1,26 @@
+"""k-map to the planner: how many people of the population a region must have that has rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reveil.base.errors import Fault
+from reveil.base.words import some
+from reveil.guarantees.k_map import KMap
+from reveil.plan.cutting.conditions.contract import Condition
+from reveil.table.encode import Encoded
+
+
+def people(asked: KMap | None) -> int:
+    """How many; 0 where nothing is asked."""
+    return 0 if asked is None or asked.k_map is None else asked.k_map
+
+
+def table_faults(asked: KMap, encoded: Encoded) -> Iterator[Fault]:
+    if encoded.population is not None and len(encoded.population) < people(asked):
+        message = f"the population has {some(len(encoded.population), 'person', 'people')}, fewer than {asked.k_map}"
+        remedy = f"lower k_map to at most {len(encoded.population)}, or give a table of the whole population"
+        yield Fault("R401", "guarantee.k_map", message, remedy, encoded.rows)
+
+
+CONDITION = Condition(table_faults=table_faults)

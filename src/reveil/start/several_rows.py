@@ -1,0 +1,51 @@
+"""A first policy for a table in which people have several rows, and no period tells them apart: visits, purchases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from reveil.guarantees import k_anonymity, l_diversity
+
+K, L = 5, 2
+PEOPLE = """
+[people]
+rows = "many"              # all rows of a person are published together, and promises are about people
+# most = 4                 # of which at most so many are shown: fewer make groups finer
+"""
+ALONE = """[guarantee]
+# People have several rows, so this is for one release (`reveil explain "several rows"`).
+{note}model = "{model}"
+{fewest}k = {k}                      # nobody is in a group of fewer than this many people
+"""
+NOTHING = "# No sensitive column was found, so only being singled out is protected against.\n"
+FREQUENT = "# More than half of the people have the same value of '{}' in some row, so that values cannot be mixed.\n"
+FEWEST = "l = {l}                      # no group has a value that everybody in it has in some row\n"
+METHOD = """
+[method]
+infeasible = "refuse"      # or "withhold": leave out the rows that stand in the way, and count them
+"""
+
+
+def promise_to_people(frame: pl.DataFrame, key: str, sensitive: Sequence[str]) -> str:
+    """The sections [guarantee], [method] and [people].
+
+    >>> visits = pl.DataFrame({"id": [1, 1, 2, 2, 3], "ill": ["a", "b", "b", "b", "b"]})
+    >>> print(promise_to_people(visits, "id", ["ill"]).splitlines()[2])
+    # More than half of the people have the same value of 'ill' in some row, so that values cannot be mixed.
+    """
+    people = frame.drop_nulls(key)
+    number = people[key].n_unique()
+    common = [name for name in sensitive if 2 * _linked(people, key, name) > number]
+    mixed = bool(sensitive) and not common
+    note = NOTHING if not sensitive else FREQUENT.format(common[0]) if common else ""
+    model = (l_diversity if mixed else k_anonymity).DESCRIPTOR.name
+    terms = {"note": note, "model": model, "fewest": FEWEST.format(l=L) if mixed else "", "k": max(2, min(K, number))}
+    return ALONE.format(**terms) + METHOD + PEOPLE
+
+
+def _linked(people: pl.DataFrame, key: str, name: str) -> int:
+    """How many people have the value of most people in some row of theirs."""
+    counts = people.select(key, name).unique()[name].value_counts(name="people")
+    return int(counts["people"].max() or 0)  # type: ignore[arg-type]

@@ -1,0 +1,130 @@
+"""Linear programs of components and the walk that gives rows out anew, against enumeration of worlds."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import polars as pl
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from oracle import overlapping
+from reveil.audit.infer import programs
+from reveil.audit.infer.certain import State
+from reveil.audit.infer.programs import Decided, impossible, program_of, relaxed
+from reveil.audit.input.knowledge import Adversary
+from reveil.audit.input.tables import observe
+from reveil.audit.model.model import build
+
+MANY = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+NAMES, VALUES = "ABCDEFG", "xyz"
+
+
+@st.composite
+def series(draw, most=6):
+    """Releases as (rows, people, whether all of them are in it); a row says whom it may be about, and a value."""
+    everybody = NAMES[: draw(st.integers(2, most))]
+    now = {p: draw(st.sampled_from(VALUES)) for p in everybody}
+    releases = []
+    for _ in range(draw(st.integers(1, 3))):
+        here = [p for p in everybody if draw(st.integers(0, 4))] or list(everybody)
+        gone = draw(st.integers(0, 1)) if len(here) > 2 else 0
+        shown, rows = draw(st.permutations(here))[gone:], []
+        for first in range(0, len(shown), 2):
+            members = shown[first : first + 2]
+            others = [p for p in here if draw(st.integers(0, 3)) == 0]
+            rows += [(frozenset((*members, *others)), now[p]) for p in members]
+        held = [p for p in here if any(p in fits for fits, _ in rows)]
+        releases.append((rows, held, len(held) == len(rows)))
+    return releases
+
+
+def state_of(releases):
+    """What the audit reads of them: a cell lists the people whom its row may be about."""
+    tables, lines = [], []
+    for number, (rows, people, _) in enumerate(releases, 1):
+        cells = [("{" + ",".join(sorted(fits)) + "}" if len(fits) > 1 else min(fits), value) for fits, value in rows]
+        tables.append(pl.DataFrame(cells, schema=["who", "value"], orient="row"))
+        lines += [(p, p, number) for p in people]
+    population = pl.DataFrame(lines, schema=["name", "who", "release"], orient="row")
+    state = State.start(build(observe(tables, population, accept_missing=True, sensitive="value"), Adversary()))
+    state.narrow()
+    return state
+
+
+def facts_of(state, options):
+    """(person, release, value or None) of options."""
+    m, o = state.model, state.model.observed
+    found = set()
+    for option in options:
+        app, value = m.app_of(int(option)), int(m.cell_value[m.opt_cell[option]])
+        shown = None if value < 0 else o.values[value]
+        found.add((str(o.persons[int(o.app_person[app])]), int(o.app_release[app]), shown))
+    return found
+
+
+def components(state):
+    label = state.components()
+    for part in range(int(label.max(initial=-1)) + 1):
+        program = program_of(state, label == part)
+        if program is not None and program.facts:
+            yield program
+
+
+@MANY
+@given(series())
+def test_what_is_possible_is_settled(releases):
+    expected = overlapping.beliefs(releases)
+    real = {(p, r, value) for (p, r), row in expected.items() for value in row}
+    state = state_of(releases)
+    for program in components(state):
+        none = np.zeros(program.facts, dtype=bool)
+        decided = Decided(program, none, time.process_time() + 20, none.copy())
+        decided.run(np.ones(program.facts, dtype=bool))
+        assert (decided.seen ^ decided.dead).all()
+        seen = facts_of(state, program.option[decided.seen[program.option_fact]])
+        dead = facts_of(state, program.option[decided.dead[program.option_fact]])
+        assert seen <= real and not dead & real
+        assert decided.world is not None and program.is_world(decided.world, decided.most)
+
+
+@MANY
+@given(series(), st.data())
+def test_any_weights_bound_what_worlds_have(releases, data):
+    """The bound is right whatever the weights are; those of the solver show what the exact solver shows."""
+    real = {(p, r, value) for (p, r), row in overlapping.beliefs(releases).items() for value in row}
+    state = state_of(releases)
+    for program in components(state):
+        most = np.ones(program.matrix.shape[1], dtype=np.int64)
+        draw = st.integers(-3 * programs.SCALE, 3 * programs.SCALE)
+        weights = np.array([data.draw(draw) for _ in program.low], dtype=np.int64)
+        for fact in range(program.facts):
+            wanted = np.arange(program.facts) == fact
+            true = facts_of(state, program.option[program.option_fact == fact]) & real
+            count = program.count(wanted)
+            _, best = relaxed(program, count, most)
+            for some in (weights, best):
+                assert not true or program.bound(count, most, some) >= 1
+            assert impossible(program, wanted, most, 5.0) is not bool(true)
+
+
+def test_a_world_of_the_solver_is_looked_at(monkeypatch):
+    """A solver that is wrong is not believed: nothing is then said to be possible, and nothing impossible."""
+    rows = [(frozenset("ABC"), "x"), (frozenset("ABC"), "y"), (frozenset("ABC"), "y")]
+    (program,) = components(state_of([(rows, list("ABC"), True)]))
+    wrong = np.ones(program.matrix.shape[1], dtype=np.int64)
+    assert not program.is_world(wrong, wrong)
+    monkeypatch.setattr(programs, "found_world", lambda *_: None)
+    monkeypatch.setattr(programs, "relaxed", lambda p, count, most: (np.zeros(len(most)), np.zeros(len(p.low), int)))
+    none = np.zeros(program.facts, dtype=bool)
+    decided = Decided(program, none, time.process_time() + 5, none.copy())
+    decided.run(np.ones(program.facts, dtype=bool))
+    assert not decided.seen.any() and not decided.dead.any()
+
+
+def test_programs_that_are_too_wide_are_left(monkeypatch):
+    rows = [(frozenset("AB"), "x"), (frozenset("AB"), "y")]
+    state = state_of([(rows, list("AB"), True)])
+    monkeypatch.setattr(programs, "WIDEST", 3)
+    assert program_of(state, state.components() == 0) is None
