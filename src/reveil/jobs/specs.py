@@ -141,11 +141,12 @@ class AnonymizeSpec(ReleaseAloneSpec):
     job: ClassVar[str] = "anonymize"
     engine: str = "auto"
     memory: str | int | None = None
+    master: str | None = None
 
     def run(self, progress: Progress = silent) -> Release:
         from reveil.publish import anonymize
 
-        how: dict[str, Any] = {"engine": self.engine, "memory": self.memory}
+        how: dict[str, Any] = {"engine": self.engine, "memory": self.memory, "master": self.master}
         return anonymize(self.table, self.policy, progress=progress, **self.meant(), **how)
 
 
