@@ -1,12 +1,12 @@
 # The README's two commands are `make demo` and `make test`; both set up what they need.
 BIN := .venv/bin
 
-.PHONY: demo test setup check peers browser bench docs clean
+.PHONY: demo test setup check peers browser java bench docs clean
 
 demo: .venv/.installed
 	$(BIN)/reveil demo
 
-test: setup peers browser check
+test: setup peers browser java check
 	$(BIN)/pytest -n auto
 
 setup: .venv/.ready
@@ -25,6 +25,10 @@ peers: .venv-peers/.ready
 # The console is tested in Debian's Chromium; where it cannot be installed, those tests say so.
 browser:
 	@scripts/get-browser
+
+# So is Spark where Java is.
+java:
+	@scripts/get-java
 
 check: setup
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy

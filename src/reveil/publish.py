@@ -33,7 +33,7 @@ from reveil.history.returning import hashes_of, recognise
 from reveil.history.tables import doubtful_table, moving_columns, trace_of
 from reveil.jobs.approval_specs import AcceptSpec, WithdrawSpec
 from reveil.jobs.draft import FIXED, Draft
-from reveil.jobs.engines import beyond_memory, in_blocks
+from reveil.jobs.engines import EngineAsked, beyond_memory, in_parts
 from reveil.jobs.input import Meant, origin_of, usable
 from reveil.jobs.past import home_of
 from reveil.jobs.release import Preview, Release, html_table
@@ -157,14 +157,15 @@ def anonymize(
     where: Where | None = None,
     engine: str = "auto",
     memory: int | str | None = None,
+    master: str | None = None,
 ) -> Release:
     """One release of one table: verified, without a series and without memory.
 
     `out` is a new or empty folder for the public and the private half; without it, nothing is left on disk. A release
     made with a `seed` keeps a key in its private half: seed and key together repeat it, and neither does so alone.
     `accept` names doubts about the table that are right as they are (`reveil.base.doubts`), `where` takes only the rows
-    with these values, such as {"year": 1985}. `engine`: "whole", "blocks" (out of core), or "auto": blocks where files
-    are larger than `memory` ("4GB") allows.
+    with these values, such as {"year": 1985}. `engine`: "whole", "blocks" (out of core), "spark" (`master`: its
+    URL), or "auto": Spark for its own frames, blocks where files are larger than `memory` ("4GB") allows.
 
     >>> people = pl.DataFrame({"age": [20, 21, 40, 41], "illness": ["flu", "cold", "flu", "asthma"]})
     >>> columns = {"age": "quasi", "illness": "sensitive"}
@@ -178,8 +179,8 @@ def anonymize(
     if target is not None and target.exists():
         store.new_folder(target)  # an occupied folder is refused before any work
     own = lots.key_for(seed, key)
-    if blocks := in_blocks(table, loaded, target, engine, memory):
-        return blocks.run(seed=seed, key=own, progress=progress, accept=accepted(accept), where=where)
+    if parts := in_parts(table, loaded, target, EngineAsked(engine, memory, master)):
+        return parts.run(seed=seed, key=own, progress=progress, accept=accepted(accept), where=where)
     planned = draft(table, loaded, None, own, seed, progress, accept=accept, where=where)
     with tempfile.TemporaryDirectory(prefix="reveil-") as scratch:
         staged = Path(scratch)

@@ -16,6 +16,7 @@ import reveil
 from oracle import analysis as oracle
 from reveil.base.errors import InputError
 from reveil.measure.analysis import WIDTH, fitted, overlap
+from reveil.measure.expand import a_world
 from reveil.measure.measure import measure
 from support import cli
 
@@ -129,10 +130,49 @@ def test_the_command_says_it_and_refuses_what_it_cannot(tmp_path: Path, monkeypa
     assert json.loads(out)["analysis"]["regression"]["overlap"] > 0
     assert "analysis" not in json.loads(cli("measure", "out", "people.csv", "--queries", "0", "--json")[1])
     assert "R914" in cli("measure", "out", "people.csv", "--predict", "age")[2]
-    with pytest.raises(InputError, match="R914"):
-        two = {**POLICY, "guarantee": {"model": "l-diversity", "l": 2, "k": 2}, "method": {"publish": "anatomy"}}
-        pair = reveil.anonymize(people(), two)
-        measure(pair.table, people(), two, values=pair.values, queries=0, analysis=True)
+
+
+def test_of_two_tables_a_world_is_analysed() -> None:
+    two = {**POLICY, "guarantee": {"model": "l-diversity", "l": 2, "k": 2}, "method": {"publish": "anatomy"}}
+    pair = reveil.anonymize(people(), two)
+    worlds = [a_world(pair.table, pair.values, seed) for seed in range(2)]
+    assert not worlds[0].equals(worlds[1])
+    for world in worlds:
+        assert world.select(pair.table.columns).equals(pair.table)
+        dealt = world.group_by("group", "income").len("count").with_columns(pl.col("count").cast(pl.Int64))
+        shown = pair.values["income"].select("group", "income", pl.col("count").cast(pl.Int64))
+        assert dealt.sort(dealt.columns).equals(shown.sort(shown.columns))
+    found = measure(pair.table, people(), two, values=pair.values, queries=0, predict="income").analysis
+    assert found is not None and found.regression is not None
+    one = measure(worlds[0].drop("group"), people(), POLICY, queries=0, predict="income").analysis
+    assert one is not None and found.regression == one.regression and found.correlations == one.correlations
+
+
+def test_people_with_several_rows_are_counted_as_their_release_counts_them() -> None:
+    table = pl.DataFrame({"id": [n % 20 for n in range(60)], "day": [n * 7 % 31 for n in range(60)]})
+    policy = {"columns": {"id": "identifier", "day": "quasi"}, "guarantee": {"k": 3}, "people": {"rows": "many"}}
+    release = reveil.anonymize(table, policy)
+    utility = measure(release.table, table, policy, queries=0)
+    classes: dict[tuple[str, ...], int] = {}
+    for _, days in sorted(release.table.group_by("person").agg(pl.col("day").sort()).rows()):
+        classes[tuple(days)] = classes.get(tuple(days), 0) + 1
+    assert (utility.classes, utility.counted) == (len(classes), "people")
+    assert utility.average_class == pytest.approx(sum(classes.values()) / len(classes))
+    withheld = table.height - release.table.height
+    hidden = sum(len(days) * people**2 for days, people in classes.items())
+    assert utility.discernibility == hidden + withheld * table.height
+
+
+def test_some_rows_of_a_panel_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    panel = pl.concat([people().select("age", "income", year=pl.lit(year)) for year in (2001, 2002)])
+    panel.write_csv("panel.csv")
+    Path("reveil.toml").write_text(
+        '[columns]\nage = "quasi"\nyear = "drop"\nincome = "sensitive"\n[guarantee]\nk = 2\n'
+    )
+    assert cli("anonymize", "panel.csv", "--where", "year=2001", "--out", "out", "--quiet")[0] == 0
+    out = cli("measure", "out", "panel.csv", "--where", "year=2001", "--queries", "0")[1]
+    assert f"0 of {people().height} rows suppressed" in out
 
 
 def test_a_column_of_one_value_predicts_nothing_and_is_no_crash() -> None:

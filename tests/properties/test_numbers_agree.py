@@ -13,7 +13,8 @@ import pytest
 
 import reveil
 from reveil.base.errors import ReveilError
-from reveil.jobs.in_blocks import Sizes, anonymize_in_blocks
+from reveil.jobs.in_parts import anonymize_in_blocks
+from reveil.jobs.table_in_parts import Sizes
 from reveil.policy.policy import load_policy
 
 TOWNS = {"North": {"Upper": ["n1", "n2"], "Lower": ["n3"]}, "South": ["s1", "s2", "s3"]}

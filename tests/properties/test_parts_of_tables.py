@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import add
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -19,6 +21,7 @@ from reveil.policy.policy import load_policy
 from reveil.table.books import seen_in
 from reveil.table.doubts import doubtful_rows
 from reveil.table.doubts_in_parts import DoubtsInParts
+from reveil.table.facts import facts_of
 from reveil.table.options import ReadOptions
 from reveil.table.parts import Parts
 from reveil.table.read import read_table
@@ -110,13 +113,9 @@ def summed(seed: int, identifier: str) -> tuple[pl.DataFrame, dict[str, Any]]:
 def test_sums_are_noticed_in_blocks_as_at_once(seed: int, identifier: str, at_once: int) -> None:
     table, stated = summed(seed, identifier)
     policy = load_policy(stated)
-    noticed, seen = DoubtsInParts(policy, ()), None
-    for block in table.iter_slices(at_once):
-        noticed.add(block)
-        seen = seen_in(block, policy) if seen is None else seen + seen_in(block, policy)
-    assert seen is not None
-    assert noticed.sums(seen.values) == doubtful_rows(table, policy, ())
-    assert DoubtsInParts(policy, ("total-rows",)).sums(seen.values) == []
+    facts = reduce(add, (facts_of(block, policy, (), None) for block in table.iter_slices(at_once)))
+    assert facts.noticed.faults(facts.seen.values) == doubtful_rows(table, policy, ())
+    assert facts_of(table, policy, ("total-rows",), None).noticed.faults(facts.seen.values) == []
 
 
 def test_a_sum_of_all_blocks_is_noticed_and_can_be_accepted(tmp_path: Path) -> None:
@@ -124,12 +123,10 @@ def test_a_sum_of_all_blocks_is_noticed_and_can_be_accepted(tmp_path: Path) -> N
     table.write_csv(tmp_path / "t.csv")
     columns = {"ward": {"role": "quasi", "type": "category"}, "age": {"role": "quasi", "type": "number"}}
     policy = load_policy({"columns": columns, "guarantee": {"k": 2}})
-    noticed = DoubtsInParts(policy, ())
     parts = Parts((tmp_path / "t.csv",), policy, 1)
     blocks = list(parts)
     assert len(blocks) > 1
-    for block in blocks:
-        noticed.add(block)
+    noticed = reduce(add, (DoubtsInParts(policy, (), block) for block in blocks))
     seen = seen_in(table.with_columns(pl.col("age").cast(pl.String)), policy)
     assert [fault.places for fault in noticed.sums(seen.values)] == [(41,)]
 

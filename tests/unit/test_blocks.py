@@ -14,13 +14,14 @@ import pytest
 
 from reveil.audit.audit import audit
 from reveil.base.errors import InputError
-from reveil.engine.blocks import Blocks
+from reveil.engine.blocks import Blocks, PiecesHere
 from reveil.engine.choice import refusals, table_of_engines
 from reveil.guarantees.catalog import descriptors
 from reveil.guarantees.descriptor import ONE_RELEASE
 from reveil.history.history import History
-from reveil.jobs.engines import in_blocks
-from reveil.jobs.in_blocks import Sizes, anonymize_in_blocks
+from reveil.jobs.engines import EngineAsked, in_parts
+from reveil.jobs.in_parts import anonymize_in_blocks
+from reveil.jobs.table_in_parts import Sizes
 from reveil.measure.measure import measure
 from reveil.policy.policy import load_policy
 from reveil.publish import anonymize, open_series
@@ -133,7 +134,8 @@ def test_a_changed_file_is_noticed_from_its_bytes(tmp_path: Path) -> None:
 
     def judged(rows: int = 40) -> Any:
         engine = Blocks(tmp_path / "rows", 11)
-        return verify_in_parts(public, policy, Truth(rows, 0, values), Bench.seat(policy), engine, 11)
+        files = PiecesHere(engine, sorted(public.glob("table-*.csv")))
+        return verify_in_parts(public, files, policy, Truth(rows, 0, values), Bench.seat(policy), engine)
 
     assert judged().holds
     assert not judged(41).holds
@@ -186,7 +188,7 @@ def test_the_table_of_the_documents_is_what_the_guarantees_say() -> None:
     assert len(alone) > 6
     for one in alone:
         asked = {"model": one.name, **{key: numbers[key] for key in one.needs}}
-        assert (stated[one.name] == "yes | yes") == (not refusals(load_policy({**POLICY, "guarantee": asked})))
+        assert (stated[one.name] == "yes | yes | yes") == (not refusals(load_policy({**POLICY, "guarantee": asked})))
 
 
 def test_people_with_two_rows_and_without_identifier_are_refused(tmp_path: Path) -> None:
@@ -202,17 +204,17 @@ def test_people_with_two_rows_and_without_identifier_are_refused(tmp_path: Path)
 def test_blocks_are_chosen_where_memory_is_too_small(tmp_path: Path) -> None:
     people().write_parquet(tmp_path / "p.parquet")
     policy, file = load_policy(POLICY), tmp_path / "p.parquet"
-    assert in_blocks(file, policy, tmp_path / "out", "auto", None) is None
-    assert in_blocks(file, policy, tmp_path / "out", "auto", "1KB") is not None
+    assert in_parts(file, policy, tmp_path / "out", EngineAsked("auto", None)) is None
+    assert in_parts(file, policy, tmp_path / "out", EngineAsked("auto", "1KB")) is not None
     less = load_policy({**POLICY, "engine": {"memory": "1KB"}})
-    assert in_blocks(file, less, tmp_path / "out", "auto", None) is not None
-    assert in_blocks(people(), policy, None, "auto", None) is None
+    assert in_parts(file, less, tmp_path / "out", EngineAsked("auto", None)) is not None
+    assert in_parts(people(), policy, None, EngineAsked("auto", None)) is None
 
 
 @pytest.mark.parametrize(
     ("how", "code"),
     [
-        ({"engine": "spark"}, "R874"),
+        ({"engine": "flink"}, "R874"),
         ({"engine": "whole", "memory": "1KB"}, "R878"),
         ({"engine": "blocks", "seed": -1}, "R222"),
         ({"memory": "much"}, "R874"),

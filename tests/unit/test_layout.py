@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -122,6 +123,13 @@ def test_help_needs_no_heavy_library() -> None:
         tree = ast.parse(MODULES[name].read_text(encoding="utf-8"))
         loaded = [node for node in _running(tree) if isinstance(node, ast.Import)]
         assert not {alias.name for node in loaded for alias in node.names} & heavy
+
+
+def test_one_module_knows_spark() -> None:
+    named = {
+        name for name, path in MODULES.items() if re.search(r"(import|from) (pyspark|py4j)", path.read_text("utf-8"))
+    }
+    assert named == {"reveil.engine.spark"}
 
 
 def test_nothing_but_the_command_line_knows_the_console() -> None:

@@ -379,15 +379,18 @@ def anonymize(
     seed: Seed = None,
     key: Key = None,
     accept: Accept = "",
-    engine: Annotated[str, typer.Option(help="whole, blocks (out of core), or auto: blocks if too large.")] = "auto",
+    engine: Annotated[
+        str, typer.Option(help="whole, blocks (out of core), spark, or auto: blocks if too large.")
+    ] = "auto",
     memory: Annotated[
         str | None, typer.Option(help="What the job may take, such as 4GB. Default: what is free.")
     ] = None,
+    master: Annotated[str | None, typer.Option(help="With --engine spark: the URL of its master.")] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """One release of one table, verified; no series, no memory."""
     load_kernels()
-    spec = AnonymizeSpec(source, policy, seed, out, key, accepted(accept), parsed(where), engine, memory)
+    spec = AnonymizeSpec(source, policy, seed, out, key, accepted(accept), parsed(where), engine, memory, master)
     release = run_asking(spec, quiet, json)
     show_release(release, json, quiet)

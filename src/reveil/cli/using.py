@@ -7,7 +7,7 @@ import typer
 
 from reveil.base.errors import Fault, InputError
 from reveil.base.words import some
-from reveil.cli.shared import POLICY, Json, PolicyFile, Quiet, app
+from reveil.cli.shared import POLICY, Json, PolicyFile, Quiet, Where, app, parsed
 from reveil.jobs.specs import MeasureSpec
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ def measure(
     published: Annotated[str, typer.Argument(help="A published table (ours or ARX's notation) or release folder.")],
     original: Annotated[str, typer.Argument(help="The table it was made from.")],
     policy: PolicyFile = POLICY,
+    where: Where = None,
     queries: Annotated[int, typer.Option(help="Random COUNT queries per selectivity; 0 for none.")] = 10_000,
     seed: Annotated[int, typer.Option(help="Of the random queries.")] = 0,
     analysis: Annotated[bool, typer.Option("--analysis", help="What analysts would find, before and after.")] = False,
@@ -30,7 +31,7 @@ def measure(
     from reveil.cli import terminal
 
     with terminal.busy("measuring"):
-        utility = MeasureSpec(published, original, policy, queries, seed, analysis, predict).run()
+        utility = MeasureSpec(published, original, policy, queries, seed, analysis, predict, parsed(where)).run()
     if json:
         terminal.say_json(utility.to_dict())
     else:
@@ -44,7 +45,7 @@ def _show_utility(utility: "Utility") -> None:
     rows = [(name, utility.ncp[name], utility.entropy[name]) for name in utility.ncp]
     rows.append(("all cells", utility.ncp_mean, utility.entropy_mean))
     terminal.say(terminal.table(("column", "NCP", "entropy"), rows))
-    size = f"{some(utility.classes, 'class', 'classes')} of {utility.average_class:.1f} rows on average"
+    size = f"{some(utility.classes, 'class', 'classes')} of {utility.average_class:.1f} {utility.counted} on average"
     by_k = "" if utility.c_avg is None else f" ({utility.c_avg:.2f} times k)"
     terminal.say(f"{size}{by_k}; discernibility {utility.discernibility:,}")
     terminal.say(

@@ -10,12 +10,12 @@ from reveil.base.errors import Fault
 from reveil.guarantees.catalog import descriptors
 from reveil.policy.policy import Policy
 
-ENGINES = ("whole", "blocks")
+ENGINES = ("whole", "blocks", "spark")
 SHARE = 0.8  # of the memory that is free, which a job may take without being told
 
 
 def refusals(policy: Policy) -> list[Fault]:
-    """Why a release under this policy cannot be made in blocks: one fault for each reason."""
+    """Why a release under this policy cannot be made in blocks, nor on Spark: one fault for each reason."""
     method, guarantee = policy.method, policy.guarantee
     reasons = [f"guarantee {one.name!r}" for one, _ in guarantee.described if not one.apart]
     reasons += ['guarantee.reference = "original"' for _, asked in guarantee.described if asked.of_original]
@@ -35,16 +35,16 @@ def refusals(policy: Policy) -> list[Fault]:
 def apart() -> Mapping[str, Mapping[str, bool]]:
     """Which guarantee runs on which engine."""
     ranked = sorted(descriptors().values(), key=lambda one: one.rank)
-    return {one.name: {"whole": True, "blocks": one.apart} for one in ranked}
+    return {one.name: {"whole": True, "blocks": one.apart, "spark": one.apart} for one in ranked}
 
 
 def table_of_engines() -> str:
     """The same as the documents show it: docs/scale.md holds this text, and a test says so.
 
     >>> print("\\n".join(table_of_engines().splitlines()[:3]))
-    | guarantee | whole | blocks |
-    |-|-|-|
-    | k-anonymity | yes | yes |
+    | guarantee | whole | blocks | spark |
+    |-|-|-|-|
+    | k-anonymity | yes | yes | yes |
     """
     lines = [f"| guarantee | {' | '.join(ENGINES)} |", f"|-|{'-|' * len(ENGINES)}"]
     for name, on in apart().items():

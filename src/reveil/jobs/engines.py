@@ -1,8 +1,11 @@
-"""Whether a job runs at once or in blocks: asked for, or because the files are larger than memory allows."""
+"""Where a job runs: at once, in blocks, or on Spark. EngineAsked for, or because of what the table is and how large."""
 
 from __future__ import annotations
 
+import os
+from importlib.util import find_spec
 from pathlib import Path
+from shutil import which
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -20,6 +23,14 @@ LEAST_ROWS, MOST_ROWS = 10_000, 1_000_000  # that are read at once
 ROW_CELL = 400  # bytes that one cell of a block takes at most while it is read, encoded or judged
 
 
+class EngineAsked(NamedTuple):
+    """What is said about where a job runs."""
+
+    engine: str = "auto"
+    memory: int | str | None = None
+    master: str | None = None
+
+
 class InBlocks(NamedTuple):
     """What a job in blocks needs to know."""
 
@@ -29,7 +40,8 @@ class InBlocks(NamedTuple):
     memory: int
 
     def run(self, **how: Any) -> Release:
-        from reveil.jobs.in_blocks import Sizes, anonymize_in_blocks
+        from reveil.jobs.in_parts import anonymize_in_blocks
+        from reveil.jobs.table_in_parts import Sizes
 
         stop_if(seed_faults(how["seed"]))
         columns = max(4, columns_in(self.files[0]))
@@ -37,15 +49,33 @@ class InBlocks(NamedTuple):
         return anonymize_in_blocks(self.files, self.policy, self.target, Sizes(rows, memory=self.memory), **how)
 
 
-def in_blocks(
-    table: Any, policy: Policy, target: Path | None, engine: str, memory: int | str | None
-) -> InBlocks | None:
-    """How to make a release in blocks, or None where it is made at once (within the memory that is stated)."""
+class OnSpark(NamedTuple):
+    """What a job on Spark needs to know."""
+
+    source: Any  # a frame of Spark, or a tuple of files and addresses
+    policy: Policy
+    target: Path
+    master: str | None
+
+    def run(self, **how: Any) -> Release:
+        from reveil.jobs.on_spark import anonymize_on_spark
+
+        stop_if(seed_faults(how["seed"]))
+        return anonymize_on_spark(self.source, self.policy, self.target, master=self.master, **how)
+
+
+def in_parts(table: Any, policy: Policy, target: Path | None, asked: EngineAsked) -> InBlocks | OnSpark | None:
+    """How to make a release in parts, or None where it is made at once (within the memory that is stated)."""
+    engine, stated = asked.engine, _stated(asked.memory, policy)
     if engine not in ("auto", *ENGINES):
-        message, remedy = f"{engine!r} is no engine", f"use auto, {' or '.join(ENGINES)}"
+        message, remedy = f"{engine!r} is no engine", f"use auto, {', '.join(ENGINES[:-1])} or {ENGINES[-1]}"
         raise InputError(Fault("R874", "engine", message, remedy))
-    stated = _stated(memory, policy)
-    files = _files(table)
+    files = None if _is_spark(table) else _files(table)
+    if engine == "spark" or (engine == "auto" and _is_spark(table)):
+        return _on_spark(table, files, policy, target, asked.master, stated)
+    if asked.master is not None:
+        stop_if([Fault("R875", "master", f"means nothing to engine {engine}", "leave it out, or use engine spark")])
+    stop_if(_collected(table, engine))
     if engine == "whole" or (engine == "auto" and files is None):
         stop_if(_beyond(table, stated, "R878"))
         return None
@@ -62,14 +92,59 @@ def in_blocks(
     return InBlocks(files, policy, target, stated or free_memory())
 
 
+def _on_spark(
+    table: Any,
+    files: tuple[Path, ...] | None,
+    policy: Policy,
+    target: Path | None,
+    master: str | None,
+    memory: int | None,
+) -> OnSpark:
+    faults = refusals(policy)
+    if find_spec("pyspark") is None:
+        remedy = "pip install 'reveil[spark]', and a Java runtime (Debian: default-jre-headless)"
+        faults.append(Fault("R875", "engine spark", "needs PySpark, which is not installed", remedy))
+    elif not (_is_spark(table) or which("java") or "JAVA_HOME" in os.environ):
+        remedy = "install one (Debian: default-jre-headless), or name it in JAVA_HOME"
+        faults.append(Fault("R875", "engine spark", "needs a Java runtime, which is not found", remedy))
+    if target is None:
+        faults.append(Fault("R875", "engine spark", "needs a folder to write to (out)", "give it"))
+    if memory is not None:
+        message, remedy = "means nothing on Spark, whose own settings say what it may take", "leave it out"
+        faults.append(Fault("R875", "memory", message, remedy))
+    if master is not None and _is_spark(table):
+        message, remedy = "means nothing to a frame, which belongs to a session already", "leave it out"
+        faults.append(Fault("R875", "master", message, remedy))
+    stop_if(faults)
+    assert target is not None
+    if _is_spark(table):
+        return OnSpark(table, policy, target, None)
+    from reveil.jobs.on_spark import parquet_of
+
+    return OnSpark(parquet_of(table, files), policy, target, master)
+
+
+def _is_spark(table: Any) -> bool:
+    """Whether a table is a frame of Spark, told without it."""
+    return type(table).__module__.startswith("pyspark.sql.") and type(table).__name__ == "DataFrame"
+
+
+def _collected(table: Any, engine: str) -> list[Fault]:
+    """A frame of Spark is never gathered in the memory of this machine without being asked for."""
+    if not _is_spark(table):
+        return []
+    message = f"a frame of Spark would have to be gathered in this machine's memory for {engine}"
+    return [Fault("R870", "table", message, "give a table that is here: frame.toArrow(), or Parquet files")]
+
+
 def beyond_memory(table: Any, policy: Policy) -> list[Fault]:
-    """A series is published at once: a table that the policy's memory does not allow is refused before any work."""
-    return _beyond(table, policy.engine.memory, "R870")
+    """A series is published at once: what the policy's memory does not allow is refused before any work."""
+    return [*_collected(table, "a series"), *_beyond(table, policy.engine.memory, "R870")]
 
 
 def _beyond(table: Any, memory: int | None, code: str) -> list[Fault]:
     """Why a table cannot be published at once within a stated memory."""
-    if memory is None:
+    if memory is None or _is_spark(table):
         return []
     taken = _taken(table)
     if taken is None:

@@ -141,11 +141,12 @@ class AnonymizeSpec(ReleaseAloneSpec):
     job: ClassVar[str] = "anonymize"
     engine: str = "auto"
     memory: str | int | None = None
+    master: str | None = None
 
     def run(self, progress: Progress = silent) -> Release:
         from reveil.publish import anonymize
 
-        how: dict[str, Any] = {"engine": self.engine, "memory": self.memory}
+        how: dict[str, Any] = {"engine": self.engine, "memory": self.memory, "master": self.master}
         return anonymize(self.table, self.policy, progress=progress, **self.meant(), **how)
 
 
@@ -308,6 +309,7 @@ class MeasureSpec(Spec):
     seed: int = 0
     analysis: bool = False
     predict: str | None = None
+    where: Mapping[str, Any] | None = None
 
     def run(self, progress: Progress = silent) -> Utility:
         from reveil.measure.measure import measure
@@ -320,6 +322,7 @@ class MeasureSpec(Spec):
             seed=self.seed,
             analysis=self.analysis,
             predict=self.predict,
+            where=self.where,
         )
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from reveil.base.errors import Fault, InputError
@@ -128,3 +129,23 @@ def write_expanded(expanded: Expanded, out: str | Path, title: str = "Release") 
     except OSError as error:
         raise store.refused_by_disk(error) from error
     return written
+
+
+def a_world(people: pl.DataFrame, values: Mapping[str, pl.DataFrame], seed: int) -> pl.DataFrame:
+    """One of the tables that two tables may be made from: the values of each group dealt to its people by lot.
+
+    Whatever is analysed in it is, on average over the lots, what two tables say. Some values are left over where some
+    are counterfeits.
+
+    >>> people = pl.DataFrame({"group": [1, 1], "age": ["[30-35]", "[30-35]"]})
+    >>> values = pl.DataFrame({"group": [1, 1], "ill": ["flu", "HIV"], "count": [1, 1]})
+    >>> a_world(people, {"ill": values}, 0)["ill"].sort().to_list()
+    ['HIV', 'flu']
+    """
+    rng, place = np.random.default_rng(seed), pl.int_range(pl.len()).over(GROUP).alias("\0place")
+    world = people.with_columns(place)
+    for name, table in values.items():
+        dealt = table.select(pl.col(GROUP, name).repeat_by(pl.col(COUNT).cast(pl.Int64)).explode())
+        dealt = dealt[rng.permutation(dealt.height)].with_columns(place)
+        world = world.join(dealt, on=[GROUP, "\0place"], how="left", maintain_order="left")
+    return world.drop("\0place")

@@ -23,6 +23,7 @@ from reveil.base.words import some
 from reveil.guarantees.k_anonymity import KAnonymity
 from reveil.measure.analysis import Analysis, analyse
 from reveil.measure.axes import Classes, Floats, Read, Runs, classes_of
+from reveil.measure.expand import a_world
 from reveil.measure.queries import USEFUL, QueryError, Questions
 from reveil.policy.policy import Policy, PolicyLike, load_policy
 from reveil.published.anatomy import counterfeits_of
@@ -32,6 +33,7 @@ from reveil.published.reader import open_published
 from reveil.table.bins import in_bins
 from reveil.table.read import declares_types, read_table
 from reveil.table.roles import options, prepare
+from reveil.table.where import Where, rows_where
 
 
 def ncp_cells(covered: NDArray[Any], domain: float) -> Floats:
@@ -99,6 +101,7 @@ class Utility:
     c_avg: float | None  # average class / k, where the policy has a k
     queries: tuple[QueryError, ...]
     analysis: Analysis | None = None  # where it was asked for
+    counted: str = "rows"  # what classes are made of: people, where they have several rows or stand apart from values
 
     @property
     def answerable(self) -> str:
@@ -122,7 +125,7 @@ class Utility:
         ]
         return (
             f"Utility(mean NCP {self.ncp_mean:.4f}, "
-            f"{some(self.classes, 'class', 'classes')} of {self.average_class:.1f} rows, "
+            f"{some(self.classes, 'class', 'classes')} of {self.average_class:.1f} {self.counted}, "
             f"{self.suppressed:,} of {some(self.rows, 'row')} suppressed"
             + (f", median query error {', '.join(errors)})" if errors else ")")
         )
@@ -150,13 +153,15 @@ def measure(
     seed: int = 0,
     analysis: bool = False,
     predict: str | None = None,
+    where: Where | None = None,
 ) -> Utility:
-    """Compare a published table with its original. `queries` are asked for each selectivity; 0 asks none.
+    """Compare a published table with its original, or with the rows of it that have the values of `where`.
 
-    Both are paths, frames of any kind, or (`published`) the folder of a release. `counterfeits` has the columns group
-    and count. With `analysis`, or a column to `predict`, also what analysts would find (`Analysis`). Of two tables
-    `published` is that of the people, and `values` has the table of values of each sensitive column (group, value,
-    count); their counterfeits are counts alone. A release folder has all of these.
+    `queries` are asked for each selectivity; 0 asks none. Both tables are paths, frames of any kind, or (`published`)
+    the folder of a release. `counterfeits` has the columns group and count. With `analysis`, or a column to `predict`,
+    also what analysts would find (`Analysis`). Of two tables `published` is that of the people, and `values` has the
+    table of values of each sensitive column (group, value, count); their counterfeits are counts alone, and analysts
+    look at one of the tables that they may be made from, drawn by lot. A release folder has all of these.
 
     >>> original = pl.DataFrame({"age": [20, 25, 40], "ill": ["flu", "cold", "flu"]})
     >>> published = pl.DataFrame({"age": ["[20-25]", "[20-25]", "*"], "ill": ["cold", "flu", "flu"]})
@@ -170,7 +175,10 @@ def measure(
         published, values = opened.table, values or opened.values
         counterfeits = opened.counterfeits if counterfeits is None else counterfeits
     if not isinstance(original, pl.DataFrame):
-        original = prepare(read_table(original, options(rules)), rules, declared=declares_types(original))
+        kinds = declares_types(original)
+        original = prepare(rows_where(read_table(original, options(rules)), where, rules), rules, declared=kinds)
+    elif where:
+        original = rows_where(original, where, rules)
     original = in_bins(original, rules)
     stop_if(_faults(published, original, rules, queries, selectivity, values or {}))
     invented = None
@@ -187,8 +195,8 @@ def measure(
     k = None if promised is None else promised.k
     found = None
     if analysis or predict is not None:
-        stop_if(_whole(values))
-        found = analyse(classes, published, original, rules, predict, seed)
+        whole = published if values is None else a_world(published, values, seed)
+        found = analyse(classes, whole, original, rules, predict, seed)
     asked = Questions(classes, published, original, rules, values) if queries else None
     utility = Utility(
         rows=rows,
@@ -205,15 +213,9 @@ def measure(
         queries=tuple(asked.error(queries, s, seed) for s in selectivity) if asked else (),
         analysis=found,
     )
+    if rules.bundle in published.columns:
+        return _of_bundles(utility, published[rules.bundle], k, classes)
     return utility if values is None else _of_people(utility, published, rules, k, classes)
-
-
-def _whole(values: Mapping[str, pl.DataFrame] | None) -> list[Fault]:
-    """Analyses need values beside the quasi-identifiers of their rows."""
-    if values is None:
-        return []
-    message, remedy = "shows values apart from people", "analyse `reveil expand`, or a release in one table"
-    return [Fault("R914", "release in two tables", message, remedy)]
 
 
 def _fakes(published: pl.DataFrame, values: Mapping[str, pl.DataFrame]) -> int:
@@ -237,6 +239,24 @@ def _of_people(utility: Utility, people: pl.DataFrame, policy: Policy, k: int | 
         discernibility=discernibility(sizes, utility.suppressed, utility.rows),
         average_class=average_class(sizes),
         c_avg=average_class(sizes) / k if k else None,
+        counted="people",
+    )
+
+
+def _of_bundles(utility: Utility, bundles: pl.Series, k: int | None, classes: Classes) -> Utility:
+    """The figures where people have several rows: those of a class show the same cells, row by row."""
+    rows = pl.DataFrame({"of": bundles, "cells": classes.index}).filter(~classes.starred[classes.index])
+    alike = rows.sort("of", "cells").group_by("of").agg("cells").group_by("cells").len("people")
+    people = alike["people"].to_numpy()
+    # A row of a class is hidden among the rows in the same place of the others.
+    hidden = np.repeat(people, alike["cells"].list.len().to_numpy())
+    return replace(
+        utility,
+        classes=len(people),
+        discernibility=discernibility(hidden, utility.suppressed, utility.rows),
+        average_class=average_class(people),
+        c_avg=average_class(people) / k if k else None,
+        counted="people",
     )
 
 

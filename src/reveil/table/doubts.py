@@ -48,7 +48,7 @@ def doubtful_rows(frame: pl.DataFrame, policy: Publication, accept: Iterable[str
     >>> [fault.places for fault in doubtful_rows(table, policy, ())]
     [(3,)]
     """
-    noticed = {"repeated-header": headers(frame), "total-rows": _sums(frame, policy.identifier)}
+    noticed = {"repeated-header": header_fault(headers(frame)), "total-rows": _sums(frame, policy.identifier)}
     faults = [fault for name, fault in noticed.items() if fault is not None and name not in accept]
     return faults + index_doubts(frame, policy, accept)
 
@@ -61,7 +61,7 @@ def index_doubts(frame: pl.DataFrame, policy: Publication, accept: Iterable[str]
 
 def no_people(frame: pl.DataFrame, accept: Iterable[str]) -> list[Fault]:
     """Rows that are probably nobody, of a table that has no policy yet; without what is accepted."""
-    noticed = {"repeated-header": headers(frame), "total-rows": _sums(frame, None)}
+    noticed = {"repeated-header": header_fault(headers(frame)), "total-rows": _sums(frame, None)}
     return [fault for name, fault in noticed.items() if fault is not None and name not in accept]
 
 
@@ -98,20 +98,23 @@ def _index(frame: pl.DataFrame, policy: Publication) -> Fault | None:
     return index_fault(name) if name in INDEX_NAMES and not dropped and counts_rows(frame[name]) else None
 
 
-def headers(frame: pl.DataFrame) -> Fault | None:
-    """Rows that say the names of their columns."""
+def headers(frame: pl.DataFrame) -> list[int]:
+    """Rows that say the names of their columns, counted from 1."""
     if not frame.width or any(kind != pl.String for kind in frame.dtypes):
-        return None
+        return []
     again = frame.to_series(0) == frame.columns[0]
     for name in frame.columns[1:]:
         if not again.any():
-            return None
+            return []
         again = again & (frame[name] == name)
-    if not again.any():
+    return (again.arg_true() + 1).to_list()
+
+
+def header_fault(places: Sequence[int]) -> Fault | None:
+    if not places:
         return None
-    places = again.arg_true() + 1
     message = f"{some(len(places), 'row repeats', 'rows repeat')} the names of the columns, as where files were joined"
-    return doubt("repeated-header", "table", message, "remove them", len(places), tuple(places.head(SHOWN).to_list()))
+    return doubt("repeated-header", "table", message, "remove them", len(places), tuple(places[:SHOWN]))
 
 
 def _sums(frame: pl.DataFrame, identifier: str | None) -> Fault | None:

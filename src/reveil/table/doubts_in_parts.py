@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from copy import copy
 from math import nan
 
 import polars as pl
 
-from reveil.base.errors import Fault, stop_if
+from reveil.base.errors import Fault
 from reveil.policy.policy import Policy
 from reveil.table.doubts import (
     LAST,
@@ -20,6 +21,7 @@ from reveil.table.doubts import (
     LOOKED_AT,
     Suspects,
     few,
+    header_fault,
     headers,
     index_doubts,
     is_numeric,
@@ -34,46 +36,40 @@ KEPT = 1000  # rows without a proper identifier that are kept to be looked at; w
 
 
 class DoubtsInParts:
-    """What is noticed block by block, and told after the last."""
+    """What is noticed of a block; of all of them, when those of each are added in their order."""
 
-    def __init__(self, policy: Policy, accept: Sequence[str]) -> None:
-        self.policy, self.accept = policy, accept
-        self.height, self.unnamed = 0, 0
-        self.head: pl.DataFrame | None = None
-        self.tail: dict[int, dict[str, object]] = {}
-        self.named: dict[int, dict[str, object]] = {}
-        self.words: dict[str, Counter[str]] = {}  # of columns that are not published
+    def __init__(self, policy: Policy, accept: Sequence[str], block: pl.DataFrame) -> None:
+        self.policy, self.accept, self.height = policy, accept, block.height
+        self.head = block.head(LOOKED_AT)
+        self.headers = [] if "repeated-header" in accept else headers(block)
+        self.index = index_doubts(block, policy, accept)  # only the first rows tell that a column numbers them
+        who = block[policy.identifier] if policy.identifier in block.columns else None
+        places = [] if who is None else nobodies(who)
+        self.unnamed, self.named = len(places), _cells(block, places[:KEPT])
+        self.tail = _cells(block, range(max(0, block.height - LAST), block.height))
+        self.words = {} if who is not None else _words_of(block, policy)  # of columns that are not published
 
-    def add(self, block: pl.DataFrame) -> None:
-        """Look at the next block. Repeated headers and an index are refused at once."""
-        again = None if "repeated-header" in self.accept else headers(block)
-        index = index_doubts(block, self.policy, self.accept) if self.head is None else []
-        stop_if([*([] if again is None else [again]), *index])
-        if self.head is None or self.head.height < LOOKED_AT:
-            self.head = block.head(LOOKED_AT) if self.head is None else pl.concat([self.head, block.head(LOOKED_AT)])
-        if self.policy.identifier in block.columns:
-            places = nobodies(block[self.policy.identifier])
-            self.unnamed += len(places)
-            self.named |= self._cells(block, places[: max(0, KEPT - len(self.named))])
-        else:
-            self._count_words(block)
-        last = self.tail | self._cells(block, range(max(0, block.height - LAST), block.height))
-        self.tail = dict(list(last.items())[-LAST:])
-        self.height += block.height
+    def __add__(self, later: DoubtsInParts) -> DoubtsInParts:
+        both, first = copy(self), self.height
+        both.height = first + later.height
+        both.head = pl.concat([self.head, later.head]).head(LOOKED_AT)
+        both.headers = [*self.headers, *(first + place for place in later.headers)]
+        both.unnamed = self.unnamed + later.unnamed
+        both.named = dict([*self.named.items(), *_moved(later.named, first)][:KEPT])
+        both.tail = dict([*self.tail.items(), *_moved(later.tail, first)][-LAST:])
+        names = {**self.words, **later.words}
+        both.words = {name: self.words.get(name, Counter()) + later.words.get(name, Counter()) for name in names}
+        both.index = self.index if first else later.index
+        return both
 
-    def _cells(self, block: pl.DataFrame, places: Sequence[int]) -> dict[int, dict[str, object]]:
-        return {self.height + place: block.row(place, named=True) for place in places}
-
-    def _count_words(self, block: pl.DataFrame) -> None:
-        """Words for sums in columns whose values nobody else counts."""
-        for name in self.policy.named("drop"):
-            if name in block.columns and block.schema[name] == pl.String:
-                alike = block[name].filter(block[name].str.contains(LIKE_WORDS))
-                self.words.setdefault(name, Counter()).update(filter(is_word, alike))
+    def faults(self, values: Mapping[str, pl.DataFrame]) -> list[Fault]:
+        """All that is doubted of the table; `values`: by published column its different values and their rows."""
+        again = header_fault(self.headers)
+        return [*([] if again is None else [again]), *self.sums(values), *self.index]
 
     def sums(self, values: Mapping[str, pl.DataFrame]) -> list[Fault]:
-        """Rows that are sums of the others; `values`: by published column its different values and their rows."""
-        if self.head is None or self.height < LAST or "total-rows" in self.accept:
+        """Rows that are sums of the others."""
+        if self.height < LAST or "total-rows" in self.accept:
             return []
         rows = self.tail | (self.named if few(self.unnamed, self.height) else {})
         known = [name for name in self.head.columns if self._looked_at(name, values)]
@@ -84,8 +80,25 @@ class DoubtsInParts:
 
     def _looked_at(self, name: str, values: Mapping[str, pl.DataFrame]) -> bool:
         """Numbers of columns that are not published are added up by nobody."""
-        assert self.head is not None
         return name in values or name == self.policy.identifier or not is_numeric(self.head[name])
+
+
+def _cells(block: pl.DataFrame, places: Sequence[int]) -> dict[int, dict[str, object]]:
+    return {place: block.row(place, named=True) for place in places}
+
+
+def _moved(rows: Mapping[int, dict[str, object]], by: int) -> list[tuple[int, dict[str, object]]]:
+    return [(by + place, cells) for place, cells in rows.items()]
+
+
+def _words_of(block: pl.DataFrame, policy: Policy) -> dict[str, Counter[str]]:
+    """Words for sums in columns whose values nobody else counts."""
+    found = {}
+    for name in policy.named("drop"):
+        if name in block.columns and block.schema[name] == pl.String:
+            alike = block[name].filter(block[name].str.contains(LIKE_WORDS))
+            found[name] = Counter(filter(is_word, alike))
+    return found
 
 
 class _Totals:
@@ -98,7 +111,6 @@ class _Totals:
         known: Sequence[str],
         values: Mapping[str, pl.DataFrame],
     ) -> None:
-        assert noticed.head is not None
         self.noticed, self.rows, self.values = noticed, rows, values
         self.numeric = [name for name in known if is_numeric(noticed.head[name])]
         self._totals: dict[str, float] = {}

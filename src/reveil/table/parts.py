@@ -21,7 +21,6 @@ from reveil.table.roles import options
 from reveil.table.suffixes import TEXT
 from reveil.table.text_files import DELIMITERS
 from reveil.table.text_parts import comes_apart, text_blocks
-from reveil.table.where import RowsWhere, Where
 
 CELL = 87  # bytes that one cell costs when a whole table is published at once: 0.78 GB for a million rows of nine
 TEXT_BYTE = 16  # the same for one byte of a workbook or a packed file: 50 bytes are a row of nine columns
@@ -38,7 +37,6 @@ class Parts:
     policy: Policy
     rows: int
     accept: tuple[str, ...] = ()
-    where: Where | None = None  # only rows with these values
 
     @property
     def declared(self) -> bool:
@@ -54,7 +52,6 @@ class Parts:
         """Blocks as they are read, without an accepted index; every block has the columns and types of the first."""
         schema: pl.Schema | None = None
         index: list[str] = []
-        chosen = RowsWhere(self.where, self.policy)
         for file in self.files:
             for raw, how in self._blocks(file):
                 block = read_table(raw, how)
@@ -64,10 +61,7 @@ class Parts:
                 block = block.drop(index, strict=False)
                 stop_if([] if schema is None or block.schema == schema else [unlike(file, schema, block.schema)])
                 schema = block.schema
-                if (block := chosen.of(block)).height:
-                    yield block
-        if schema is not None:
-            chosen.insist()
+                yield block
 
     def _blocks(self, file: Path) -> Iterator[tuple[Any, ReadOptions]]:
         how = options(self.policy, self.accept)

@@ -59,6 +59,12 @@ class RowsWhere:
             block = block.filter(chosen)
         return block
 
+    def __add__(self, later: RowsWhere) -> RowsWhere:
+        both = RowsWhere(self.where, self.policy)
+        both.found = self.found | later.found
+        both.others = {**self.others, **{c: _added(self.others.get(c), counts) for c, counts in later.others.items()}}
+        return both
+
     def insist(self) -> None:
         """Refuse values that no row has had."""
         for column, wanted in self.values.items():

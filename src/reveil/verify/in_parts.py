@@ -1,14 +1,18 @@
-"""The second opinion on a release of many files, in bounded memory: files are read once, classes are brought together.
+"""The second opinion on a release of many files, in bounded memory: files are read twice, classes are brought together.
 
-Cells become numbers by dictionaries of the verifier's own, rows with the same cells come into the same part, each part
-is judged by the judges of the policy (with the totals of all files), and what they find is merged.
+First each file is hashed as it is read, and the different cells of its columns are counted. Then cells become numbers
+by these lists, rows with the same cells come into the same part, each part is judged by the judges of the policy (with
+the totals of all files), and what they find is merged.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from operator import add
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,13 +22,12 @@ from numpy.typing import NDArray
 
 from reveil.base.errors import Fault, InputError
 from reveil.base.words import agree, some
-from reveil.engine.verbs import Engine, Matrix
+from reveil.engine.verbs import Engine, Matrix, Pieces
 from reveil.history.history import History
 from reveil.policy.policy import Policy
-from reveil.published.format import PACKAGE, is_part
+from reveil.published.format import PACKAGE
 from reveil.verify.comparing import Check, Truth, values_check
 from reveil.verify.judges.contract import PartJudge, Verdict, View
-from reveil.verify.judges.counts import ranked
 from reveil.verify.merging import merged
 from reveil.verify.reading import read_published, typed
 from reveil.verify.verify import Bench, Verification, columns_check, files_check, hashes_in, unreadable
@@ -33,94 +36,127 @@ MIXER = np.uint64(0x9E3779B97F4A7C15)  # of the multiplicative hash that sends c
 LIMIT = 1 << 62
 
 
-@dataclass(eq=False)
-class CellBook:
-    """The different cells of one column, numbered as they come, and how often each occurs."""
+@dataclass(frozen=True, eq=False)
+class SeenCells:
+    """What some files hold: their bytes' hashes, and by column the different cells and how often each occurs."""
 
-    number: dict[Any, int] = field(default_factory=dict)
-    rows: list[int] = field(default_factory=list)
-    dtype: pl.DataType = field(default_factory=pl.String)
+    hashes: Mapping[str, str]
+    cells: Mapping[str, pl.DataFrame]  # value, rows
+    rows: int
+    wrong: Check | None = None  # columns that are not those of the policy
 
-    def take(self, column: pl.Series) -> NDArray[np.int64]:
-        distinct, places = ranked(column)
-        self.dtype = column.dtype
-        numbers = np.array([self.number.setdefault(cell, len(self.number)) for cell in distinct], dtype=np.int64)
-        self.rows += [0] * (len(self.number) - len(self.rows))
-        for number, rows in zip(numbers.tolist(), np.bincount(places, minlength=len(numbers)).tolist(), strict=True):
-            self.rows[number] += rows
-        return numbers[places]
-
-    @property
-    def cells(self) -> pl.Series:
-        return pl.Series(list(self.number), dtype=self.dtype)
-
-    @property
-    def counts(self) -> pl.DataFrame:
-        return pl.DataFrame({"value": self.cells, "rows": pl.Series(self.rows, dtype=pl.Int64)})
+    def __add__(self, other: SeenCells) -> SeenCells:
+        hashes, rows, wrong = {**self.hashes, **other.hashes}, self.rows + other.rows, self.wrong or other.wrong
+        return SeenCells(hashes, {} if wrong else _added(self.cells, other.cells), rows, wrong)
 
 
+def _added(one: Mapping[str, pl.DataFrame], other: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    both = {name: pl.concat([mine, other[name]]) for name, mine in one.items()}
+    return {name: cells.group_by("value").agg(pl.col("rows").sum()) for name, cells in both.items()}
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
 class Files:
-    """The files of a release, read one after the other."""
+    """How the files of a release are read."""
 
-    def __init__(self, public: Path, policy: Policy) -> None:
-        self.public, self.policy = public, policy
+    public: Path
+    policy: Policy
+    package: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, public: Path, policy: Policy) -> Files:
         try:
-            self.package: Mapping[str, Any] = json.loads((public / PACKAGE).read_text(encoding="utf-8"))
-            self.names = {r["name"]: public / r["path"] for r in self.package["resources"] if is_part(r["name"])}
-            self.hashes = hashes_in(public)
-        except (OSError, ValueError, LookupError, TypeError) as error:
-            raise self._refused(error) from None
-        self.quasi = {name: CellBook() for name in policy.named("quasi")}
-        self.sensitive = {name: CellBook() for name in policy.named("sensitive")}
-        self.wrong: Check | None = None
-        self.rows = 0
+            return cls(public, policy, json.loads((public / PACKAGE).read_text(encoding="utf-8")))
+        except (OSError, ValueError) as error:
+            raise _refused(public, error) from None
 
-    def _refused(self, error: Exception) -> InputError:
-        remedy = "name a release of this policy, or restore it from a backup"
-        return InputError(Fault("R603", f"release in {self.public}", unreadable(error), remedy))
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (*self.policy.named("quasi"), *self.policy.named("sensitive"))
 
-    def blocks(self) -> Iterator[Matrix]:
-        """Quasi-identifiers and sensitive values of each file as numbers; nothing of a file with other columns."""
-        for name, path in self.names.items():
-            try:
-                table = typed(read_published(path), self.package, name)
-            except (OSError, ValueError, LookupError, TypeError, pl.exceptions.PolarsError) as error:
-                raise self._refused(error) from None
-            check = columns_check(table.columns, self.policy)
-            self.rows += table.height
-            if not check.holds:
-                self.wrong = self.wrong or check
-            elif table.height:
-                columns = [words.take(table[name]) for name, words in (self.quasi | self.sensitive).items()]
-                yield np.column_stack(columns).astype(np.int32)
+    def read(self, path: Path) -> pl.DataFrame:
+        try:
+            return typed(read_published(path), self.package, path.stem)
+        except (OSError, ValueError, LookupError, TypeError, pl.exceptions.PolarsError) as error:
+            raise _refused(self.public, error) from None
+
+    def seen(self, path: Path) -> SeenCells:
+        hashes, table = {path.name: _digest(path)}, self.read(path)
+        check = columns_check(table.columns, self.policy)
+        if not check.holds:
+            return SeenCells(hashes, {}, table.height, check)
+        columns = {name: table.select(value=name).group_by("value") for name in self.names}
+        cells = {name: column.agg(pl.len().cast(pl.Int64).alias("rows")) for name, column in columns.items()}
+        return SeenCells(hashes, cells, table.height)
+
+
+def _refused(public: Path, error: Exception) -> InputError:
+    remedy = "name a release of this policy, or restore it from a backup"
+    return InputError(Fault("R603", f"release in {public}", unreadable(error), remedy))
+
+
+@dataclass(frozen=True, eq=False)
+class CellBooks:
+    """The different cells of each column, numbered in rising order."""
+
+    files: Files
+    counts: Mapping[str, pl.DataFrame]  # value, rows, by number
+    hashes: Mapping[str, str]
+
+    @cached_property
+    def numbers(self) -> Mapping[str, pl.DataFrame]:
+        return {name: counts.select("value").with_row_index("number") for name, counts in self.counts.items()}
+
+    def encode(self, path: Path) -> Matrix:
+        if _digest(path) != self.hashes.get(path.name):
+            raise _refused(self.files.public, ValueError(f"{path.name} has changed while it was judged"))
+        table = self.files.read(path)
+        columns = [
+            table.select(value=name).join(book, on="value", how="left", nulls_equal=True, maintain_order="left")
+            for name, book in self.numbers.items()
+        ]
+        return np.column_stack([column["number"].cast(pl.Int32).to_numpy() for column in columns])
 
 
 def verify_in_parts(
-    public: Path, policy: Policy, truth: Truth, bench: Bench, engine: Engine, at_once: int
+    public: Path, pieces: Pieces[Path], policy: Policy, truth: Truth, bench: Bench, engine: Engine
 ) -> Verification:
-    """Judge the public files of one release that no series has; about so many rows are looked at together."""
-    files = Files(public, policy)
-    rows = engine.rows(files.blocks())
-    checks = [files_check(files.hashes, files.package)]
-    checks.append(files.wrong or columns_check([*files.quasi, *files.sensitive, *policy.named("insensitive")], policy))
-    if not all(check.holds for check in checks) or not files.rows:
-        return Verification(tuple(checks), (), files.rows, 0, 0, (), hashes=files.hashes)
+    """Judge the public files of one release that no series has, wherever `pieces` of the same bytes can be read."""
+    files, hashes = Files.of(public, policy), hashes_in(public)
+    seen = pieces.fold(files.seen, add) or SeenCells({}, {}, 0)
+    checks = [_other_bytes(seen.hashes, hashes) or files_check(hashes, files.package)]
+    checks.append(seen.wrong or columns_check([*files.names, *policy.named("insensitive")], policy))
+    if not all(check.holds for check in checks) or not seen.rows:
+        return Verification(tuple(checks), (), seen.rows, 0, 0, (), hashes=hashes)
+    sorted_cells = {name: cells.sort("value", nulls_last=True) for name, cells in seen.cells.items()}
+    books = CellBooks(files, sorted_cells, seen.hashes)
     finding = "groups are the rows that share all generalised cells"
-    checks += [Check("one generalisation per group", True, finding), *_compared(files, truth)]
-    parts = -(-files.rows // at_once)
-    width = len(files.quasi)
-    by_part = rows.together(lambda block: part_of(block[:, :width], parts), parts)
+    checks += [Check("one generalisation per group", True, finding), *_compared(seen, truth)]
+    parts = -(-seen.rows // engine.at_once)
+    width = len(policy.named("quasi"))
+    by_part = pieces.rows(books.encode).together(lambda block: part_of(block[:, :width], parts), parts)
     judges = [cast(PartJudge, judge) for judge in bench.judges]
-    found, sizes = by_part.fold(lambda block: _judged(block, files, judges), _joined)
+    found, sizes = by_part.fold(lambda block: _judged(block, books, judges), _joined)
     sizes = np.sort(sizes)
     verdicts = [
         merged(judge, same, len(sizes))
         for judge, columns in zip(judges, zip(*found, strict=True), strict=True)
         for same in zip(*columns, strict=True)
     ]
-    labels = {name: len(words.number) for name, words in files.quasi.items()}
-    counts = (files.rows, len(sizes), 0, cast(Any, sizes))
-    return Verification(tuple(checks), tuple(verdicts), *counts, hashes=files.hashes, labels=labels)
+    labels = {name: books.counts[name].height for name in policy.named("quasi")}
+    counts = (seen.rows, len(sizes), 0, cast(Any, sizes))
+    return Verification(tuple(checks), tuple(verdicts), *counts, hashes=hashes, labels=labels)
+
+
+def _other_bytes(judged: Mapping[str, str], there: Mapping[str, str]) -> Check | None:
+    """Files may have been read elsewhere: what was judged is what lies in the folder, or nothing was."""
+    differ = sorted(name for name, digest in judged.items() if there.get(name) != digest)
+    return Check("public files", False, f"others than those that were judged: {differ}") if differ else None
 
 
 Found = tuple[list[list[list[Verdict]]], NDArray[np.int32]]  # part x judge x verdict, and sizes of classes
@@ -130,25 +166,23 @@ def _joined(one: Found, other: Found) -> Found:
     return one[0] + other[0], np.concatenate([one[1], other[1]])
 
 
-def _judged(block: Matrix, files: Files, judges: list[PartJudge]) -> Found:
-    width = len(files.quasi)
+def _judged(block: Matrix, books: CellBooks, judges: Sequence[PartJudge]) -> Found:
+    policy = books.files.policy
+    width = len(policy.named("quasi"))
     classes = classes_of(block[:, :width])
-    totals = {name: words.counts for name, words in files.sensitive.items()}
-    sensitive = {
-        name: words.cells.gather(block[:, width + number])
-        for number, (name, words) in enumerate(files.sensitive.items())
-    }
+    totals = {name: books.counts[name] for name in policy.named("sensitive")}
+    sensitive = {name: counts["value"].gather(block[:, width + n]) for n, (name, counts) in enumerate(totals.items())}
     nobody = np.zeros(int(classes.max()) + 1, dtype=np.int64)
     view = View(classes, pl.DataFrame(), sensitive, nobody, totals=totals)
     return [[judge.judge(view, History()) for judge in judges]], view.sizes().astype(np.int32)
 
 
-def _compared(files: Files, truth: Truth) -> list[Check]:
+def _compared(seen: SeenCells, truth: Truth) -> list[Check]:
     """What came out beside what was put in."""
     expected = truth.rows - truth.withheld
-    finding = f"{some(files.rows, 'row')} published, {expected:,} {agree(expected, 'was', 'were')} to be"
-    values = [values_check(name, files.sensitive[name].counts, held, 0) for name, held in truth.values.items()]
-    return [Check("rows", files.rows == expected, finding), *values]
+    finding = f"{some(seen.rows, 'row')} published, {expected:,} {agree(expected, 'was', 'were')} to be"
+    values = [values_check(name, seen.cells[name], held, 0) for name, held in truth.values.items()]
+    return [Check("rows", seen.rows == expected, finding), *values]
 
 
 def part_of(cells: Matrix, parts: int) -> NDArray[np.int64]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from math import floor
-from os import cpu_count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 from reveil.base.errors import InfeasibleError
 from reveil.base.lots import generator
 from reveil.base.progress import Progress
+from reveil.base.threads import threads
 from reveil.history.history import History
 from reveil.plan.cutting import admit, cuts, infeasible, values
 from reveil.plan.cutting.counted_cuts import Rules, segments_of
@@ -36,18 +36,26 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     """Group the rows of one table under its single-release conditions."""
     trees = lay_end_to_end(encoded, policy)
     kept, tests, withheld = admissible(encoded, policy, seed)
-    # Relaxed cuts move rows, and people of a population are none.
-    strict = policy.method.cuts == "strict" or not policy.guarantee.monotone or encoded.population is not None
+    strict = is_strict(encoded, policy)
     allowance = max(0, floor(policy.method.suppress * encoded.rows) - withheld)
     if tests.most[0] > 0:
         allowance = 0  # presence: nobody of the population could be where rows are withheld
-    work = Work(trees, tests, kept, not strict, allowance)
     progress(compiling() or "planning", 0.0)
+    work = Work(trees, tests, kept, not strict, allowance)
     parts = work.run(progress)
     if policy.guarantee.relative and any((part.group < 0).any() for part in parts):
         work = _once_more(work, parts, encoded, policy)
         parts = work.run(progress)
-    return _collect(work, parts, encoded, withheld, strict)
+    return _collect(work, parts, encoded, withheld, described(encoded, policy))
+
+
+def is_strict(encoded: Encoded, policy: Policy) -> bool:
+    """Whether rows of equal value stay together. Relaxed cuts move rows, and people of a population are none."""
+    return policy.method.cuts == "strict" or not policy.guarantee.monotone or encoded.population is not None
+
+
+def described(encoded: Encoded, policy: Policy) -> str:
+    return f"mondrian, {'strict' if is_strict(encoded, policy) else 'relaxed'} cuts"
 
 
 def _once_more(work: Work, parts: list[Part], encoded: Encoded, policy: Policy) -> Work:
@@ -140,12 +148,12 @@ class Work:
         """All parts, in the order of their rows."""
         n, done, parts = len(self.order), 0, []
         progress("planning", 0.0)
-        with ThreadPoolExecutor(cpu_count() or 1) as threads:
-            jobs = {threads.submit(self._task, (0, n, self.allowance))}
+        with ThreadPoolExecutor(threads()) as pool:
+            jobs = {pool.submit(self._task, (0, n, self.allowance))}
             while jobs:
                 finished, jobs = wait(jobs, return_when=FIRST_COMPLETED)
                 for tasks, ready in (job.result() for job in finished):
-                    jobs |= {threads.submit(self._task, task) for task in tasks}
+                    jobs |= {pool.submit(self._task, task) for task in tasks}
                     parts += ready
                     done += sum(part.t - part.s for part in ready)
                 progress("planning", done / n)
@@ -195,7 +203,7 @@ def compiling() -> str | None:
     return "compiling the planner (first run after installation only, about half a minute)"
 
 
-def _collect(work: Work, parts: list[Part], encoded: Encoded, withheld: int, strict: bool) -> Plan:
+def _collect(work: Work, parts: list[Part], encoded: Encoded, withheld: int, method: str) -> Plan:
     number = np.full(len(work.order), -1, dtype=np.int32)
     first = 0
     for part in parts:
@@ -216,7 +224,7 @@ def _collect(work: Work, parts: list[Part], encoded: Encoded, withheld: int, str
     reasons = {"too frequent value": withheld, "outlier, to keep others precise": suppressed}
     return Plan(
         groups=groups,
-        method="mondrian, " + ("strict cuts" if strict else "relaxed cuts"),
+        method=method,
         population_groups=people,
         reasons={reason: rows for reason, rows in reasons.items() if rows},
         statistics={"rows moved between groups": sum(part.moved for part in parts)},

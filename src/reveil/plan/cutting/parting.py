@@ -2,7 +2,7 @@
 
 The top of a tree of cuts is grown from a sample, and every row is sent down it. What the sample says is only a guess:
 exact counts of each part's values decide whether it can keep the promise by itself, and parts that cannot are merged
-with their siblings until they can. The bounds of parts depend on nothing but the rows and the lots of the sample.
+with their siblings until they can. The bounds of parts depend on nothing but the rows, in any order, and a secret.
 """
 
 from __future__ import annotations
@@ -14,13 +14,47 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from reveil.base.arrays import I32, I64
+from reveil.base.arrays import I32, I64, U64
 from reveil.base.kernels import kernel
 from reveil.hierarchies.tree import Hierarchy
 from reveil.plan.cutting import values
 
+ODD = np.uint64(0x9E3779B97F4A7C15)  # of a multiplicative hash
 LEAST_SHARE = 0.05  # of the rows, on the smaller side of a cut
 QUANTILES = (0.2, 0.35, 0.5, 0.65, 0.8)  # where free columns may be cut
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Some of the different combinations of positions, those with the smallest lots, and how many rows have each.
+
+    A combination has its lot wherever it occurs, so that a sample is told by the rows and not by their order.
+    """
+
+    lots: U64  # ascending
+    positions: I32
+    rows: I64
+    most: int
+
+    def __add__(self, other: Sample) -> Sample:
+        lots = np.concatenate([self.lots, other.lots])
+        positions = np.concatenate([self.positions, other.positions])
+        return _least(lots, positions, np.concatenate([self.rows, other.rows]), self.most)
+
+
+def sampled(positions: I32, mixers: U64, most: int) -> Sample:
+    """The sample of some rows; `mixers`: a secret number for each column, and one more."""
+    lots = np.full(len(positions), mixers[-1], dtype=np.uint64)
+    for column, mixer in zip(positions.T, mixers[:-1], strict=True):
+        lots = (lots ^ (column.astype(np.uint64) + mixer)) * ODD
+        lots ^= lots >> np.uint64(32)
+    return _least(lots * ODD, positions, np.ones(len(positions), dtype=np.int64), most)
+
+
+def _least(lots: U64, positions: I32, rows: I64, most: int) -> Sample:
+    different, first, index = np.unique(lots, return_index=True, return_inverse=True)
+    counts = np.bincount(index, weights=rows).astype(np.int64)
+    return Sample(different[:most], positions[first[:most]], counts[:most], most)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,39 +72,42 @@ class TopTree:
         return int((self.column < 0).sum())
 
 
-def grow(sample: I32, quasi: Sequence[Hierarchy], most: int) -> TopTree:
-    """Cut sampled positions until no leaf has more than `most` of them, or none can be cut."""
+def grow(sample: Sample, quasi: Sequence[Hierarchy], share: float) -> TopTree:
+    """Cut the sampled rows until no leaf has more than this share of them, or none can be cut."""
     nodes: list[list[int]] = []
     leaves = 0
-    waiting = [(sample, -1, 0)]  # rows, parent, which child
+    most = share * int(sample.rows.sum())
+    waiting = [(np.arange(len(sample.rows)), -1, 0)]  # which of the sample, parent, which child
     while waiting:
-        rows, parent, side = waiting.pop()
+        chosen, parent, side = waiting.pop()
         number = len(nodes)
         if parent >= 0:
             nodes[parent][side] = number
-        best = _best_cut(rows, quasi) if len(rows) > most else None
+        positions, rows = sample.positions[chosen], sample.rows[chosen]
+        best = _best_cut(positions, rows, quasi) if rows.sum() > most else None
         if best is None:
             nodes.append([-1, 0, 0, 0, leaves])
             leaves += 1
             continue
         column, cut = best
         nodes.append([column, cut, 0, 0, -1])
-        below = rows[:, column] <= cut
-        waiting += [(rows[~below], number, 3), (rows[below], number, 2)]
+        below = positions[:, column] <= cut
+        waiting += [(chosen[~below], number, 3), (chosen[below], number, 2)]
     return TopTree(*(np.array(part, dtype=np.int32) for part in zip(*nodes, strict=True)))
 
 
-def _best_cut(rows: I32, quasi: Sequence[Hierarchy]) -> tuple[int, int] | None:
+def _best_cut(positions: I32, rows: I64, quasi: Sequence[Hierarchy]) -> tuple[int, int] | None:
     """The column and position that lose least, of equal ones the most even; None where no cut leaves enough rows."""
     best, found = (-1.0, 0.0), None
     for column, tree in enumerate(quasi):
-        positions = np.sort(rows[:, column])
-        low, high, n = int(positions[0]), int(positions[-1]), len(positions)
-        for cut in _candidates(tree, positions):
-            below = int(np.searchsorted(positions, cut, side="right"))
+        there, up_to = _rising(positions[:, column], rows)
+        low, high, n = int(there[0]), int(there[-1]), int(up_to[-1])
+        for cut in _candidates(tree, there, up_to):
+            last = int(np.searchsorted(there, cut, side="right")) - 1
+            below = int(up_to[last])
             if min(below, n - below) < LEAST_SHARE * n:
                 continue
-            left, right = tree.loss(low, int(positions[below - 1])), tree.loss(int(positions[below]), high)
+            left, right = tree.loss(low, int(there[last])), tree.loss(int(there[last + 1]), high)
             gain = tree.loss(low, high) - (below * left + (n - below) * right) / n
             even = min(below, n - below) / n
             if (round(gain, 12), even) > best:
@@ -78,13 +115,20 @@ def _best_cut(rows: I32, quasi: Sequence[Hierarchy]) -> tuple[int, int] | None:
     return found
 
 
-def _candidates(tree: Hierarchy, positions: I32) -> list[int]:
-    """Positions after which sorted ones may be cut: some quantiles of a free column, or between children of a node."""
-    low, high = int(positions[0]), int(positions[-1])
+def _rising(positions: I32, rows: I64) -> tuple[I64, I64]:
+    """The positions that occur, and how many rows lie at each or before it."""
+    counts = np.bincount(positions, weights=rows).astype(np.int64)
+    there = np.flatnonzero(counts)
+    return there, np.cumsum(counts[there])
+
+
+def _candidates(tree: Hierarchy, there: I64, up_to: I64) -> list[int]:
+    """Positions after which rows may be cut: some quantiles of a free column, or between children of a node."""
+    low, high = int(there[0]), int(there[-1])
     if low == high:
         return []
     if tree.free:
-        at = {int(positions[int(share * (len(positions) - 1))]) for share in QUANTILES}
+        at = {int(there[np.searchsorted(up_to, share * int(up_to[-1]))]) for share in QUANTILES}
         return sorted({*at, *(place - 1 for place in at), low} & set(range(low, high)))
     below = tree.children[tree.node(low, high)]
     return [int(tree.hi[one]) for one, _ in pairwise(below) if low <= tree.hi[one] < high]
