@@ -3,7 +3,7 @@
     python intersect.py PEOPLE.csv MOST RELEASE.csv ...
 
 PEOPLE.csv has columns `name` and `release` (1, 2, ... in the order of the tables) and quasi-identifiers; tables have
-the same, as 17, 17-19 or [17-19], and `value`. Of the first MOST people whoever is left with one value is printed as JSON.
+the same, as 17, 17-19 or [17-19], and `value`. Of the first MOST people those left with one value are printed as JSON.
 
 Quasi-identifiers change from release to release, so there is one attacker for each, and what they predict is
 intersected here, as the attacker does with releases that it observes one after the other.
