@@ -65,6 +65,7 @@ COMMANDS = {
     "counts": (["count", "three.csv"], ["spent"]),
 }
 PATIENCE = 60  # seconds
+STAGE = re.compile(r"^[a-z][^\n]* \(\d+ s\)\n", re.MULTILINE)  # what long work says on a busy machine, on its way
 NEVER_SAME = ("publish", "count")  # what they say is new each time
 
 
@@ -167,7 +168,7 @@ def run(folder: Path, words: list[str]) -> tuple[int, str]:
     code = waited(child)
     text = said.read_text(errors="replace")
     said.unlink()
-    return code, text.replace(str(folder), "HERE")
+    return code, STAGE.sub("", text.replace(str(folder), "HERE"))
 
 
 def waited(child: int) -> int:

@@ -15,6 +15,7 @@ GENERATED = {  # script and arguments; {out} is a folder of the test
     "audit compare": "60 2 2",
     "console": "--series 4 --releases 1 --times 3",
     "evolving_joint speed": "--rows 200 --releases 2",
+    "evolving_joint speed ": "--rows 200 --releases 2 --kind large",
     "persistent series": "--rows 120 --releases 2 --queries 10 --m 3",
     "persistent attack": "--rows 120 --releases 2 --m 3",
     "persistent speed": "--rows 200 --past 2 --m 3",

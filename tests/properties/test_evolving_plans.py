@@ -10,19 +10,20 @@ from hypothesis import strategies as st
 
 from oracle import evolving as oracle
 from properties import test_lasting_plans as plans
+from properties.test_jointly import bound_of
 from reveil.background.transitions import Relation
 from reveil.plan.evolving.evolving_cohorts import limits
 from reveil.plan.evolving.succession import prospects
 from reveil.policy.guarantee import Guarantee
 from reveil.policy.policy import load_policy
 from reveil.verify.judges.contract import Background
-from reveil.verify.judges.joint_view import shared
 from reveil.verify.judges.registry import judges
 
 publish = plans.planned
 FAMILIES = {v: dict.fromkeys(family, 1) for family in ("ab", "cd", "ef", "gh") for v in family}
 MIXED = {v: {w: 6 if w == v else 1 for w in "abcdefgh"} for v in "abcdefgh"}
 UNEVEN = {v: {w: 9 if w == v else 1 + "abcdefgh".index(w) % 3 for w in "abcdefgh"} for v in "abcdefgh"}
+APART = {"publish": "anatomy", "people": "exact"}
 CASES = {
     "star": (FAMILIES, {"model": "m-distinct-star", "m": 3}),
     "star, refilled": (FAMILIES, {"model": "m-distinct-star", "m": 3, "refill": 2}),
@@ -35,6 +36,8 @@ CASES = {
     "uneven, harmless": (UNEVEN, {"model": "m-distinct", "m": 3, "compromised": 0, "refill": 1, "harmless": ["a"]}),
     "uneven, nobody known": (UNEVEN, {"model": "m-distinct", "m": 3, "compromised": 0, "refill": 1}),
     "uneven, tight": (UNEVEN, {"model": "m-distinct", "m": 3}),
+    "mixed, many places": (MIXED, {"model": "m-distinct", "m": 3, "places": 5}),
+    "uneven, many places": (UNEVEN, {"model": "m-distinct", "m": 2, "places": 4, "compromised": 0, "harmless": ["b"]}),
 }
 
 
@@ -46,7 +49,7 @@ def policy_of(name, infeasible="withhold"):
             "columns": plans.COLUMNS,
             "values": {"change": "transitions", "transitions": table},
             "guarantee": guarantee,
-            "method": {"infeasible": infeasible},
+            "method": {"infeasible": infeasible} | (APART if "places" in guarantee else {}),
         }
     )
 
@@ -115,7 +118,7 @@ def test_planner_and_verifier_bound_what_withholding_tells_alike(seed, places, v
     chance /= chance.sum(axis=1, keepdims=True)
     rows = rng.integers(0, values, size=places)
     likely, expected = prospects(np.array([0, places]), rows, np.array([most]), chance)
-    assert expected[0] == pytest.approx(shared(rows, chance, most), rel=1e-9)
+    assert expected[0] == pytest.approx(bound_of(rows, chance, most), rel=1e-9)
     assert (likely[0] > 0) == (expected[0] > 0)
     assert likely[0] <= 1
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 from hypothesis import given, settings
@@ -11,9 +12,11 @@ from hypothesis import strategies as st
 from oracle import evolving as oracle
 from oracle import joint as free
 from properties import lasting
+from reveil.plan.evolving.succession import prospects
 from reveil.policy.policy import load_policy
 from reveil.verify.judges.contract import Background
-from reveil.verify.judges.joint_view import build_joint, can_follow, shared
+from reveil.verify.judges.gathering import gathering, most_safe, reached, shared
+from reveil.verify.judges.joint_view import build_joint, can_follow
 
 
 def judge(chance, known, *, m=None, model="m-distinct", **more):
@@ -94,6 +97,43 @@ def test_refills_never_tell_more_than_the_judge_says(case, known):
     assert found.worst >= oracle.worst_guess(series, chance, known)
 
 
+def bound_of(rows, chance, most):
+    """How many places are expected at one value if more than `most` come to share one; 0 where they cannot."""
+    if reached(rows, chance).max() <= most:
+        return 0
+    values, often = np.unique(rows, return_counts=True)
+    return shared(values, often, *gathering(values, often, chance), chance, most)
+
+
+@given(relations("abcd"), st.lists(st.integers(0, 3), min_size=2, max_size=6), st.integers(1, 4))
+@settings(max_examples=150, deadline=None)
+def test_places_are_counted_together_as_one_by_one(chance, rows, most):
+    """The bound by its definition: each place by itself, every way to go on listed."""
+    chance = chances(chance)
+    rows = np.array(rows) % len(chance)
+    width = len(chance)
+    all_ways = list(product(range(width), repeat=len(rows)))
+    ways = [(after, float(np.prod([chance[a, b] for a, b in zip(rows, after, strict=True)]))) for after in all_ways]
+    exceed = [sum(w for after, w in ways if after.count(t) > most) for t in range(width)]
+    some = 1 - np.prod([1 - p for p in exceed])
+    highest = 0.0
+    for s in range(width):
+        expected = 0.0
+        for k in range(len(rows)):
+            given = [sum(w for after, w in ways if after[k] == s and after.count(t) > most) for t in range(width)]
+            expected += min(chance[rows[k], s], sum(given))
+        highest = max(highest, expected)
+    found, limit = bound_of(rows, chance, most), 1.7
+    if max(exceed) == 0:
+        assert found == 0 or not np.isfinite(found)
+    else:
+        assert np.isclose(found, highest / some, rtol=1e-9)
+        likely, planned = prospects(np.array([0, len(rows)]), rows, np.array([most]), chance)
+        assert np.isclose(likely[0], some, rtol=1e-9) and np.isclose(planned[0], found, rtol=1e-9)
+    safe = [n for n in range(1, most + 1) if bound_of(rows, chance, n) <= limit]
+    assert most_safe(rows, chance, 1, most, limit) == max(safe, default=0)
+
+
 @given(cohorts(refilled=True), st.integers(0, 2), st.integers(1, 2))
 @settings(max_examples=100, deadline=None)
 def test_withholding_a_cohort_tells_no_more_than_the_bound(case, known, most):
@@ -103,7 +143,7 @@ def test_withholding_a_cohort_tells_no_more_than_the_bound(case, known, most):
         return
     truth = oracle.withheld_guess(series, chance, most, known)
     rows = np.array([book.index(value) for value in series[-1][1]])
-    ceiling = shared(rows, chances(chance), most)
+    ceiling = bound_of(rows, chances(chance), most)
     assert (truth is None) == (ceiling == 0)
     if truth is not None:
         top = max(rows.count(v) for _, rows in series for v in rows)

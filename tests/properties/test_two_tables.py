@@ -26,6 +26,7 @@ SCALES = {"age": ("number", None), "town": ("flat", None)}
 FAMILIES = {v: list(family) for family in ("ab", "cd", "ef", "gh") for v in family}
 COHORTS = {"model": "compromise-safety"}
 STAR = {"model": "m-distinct-star"}
+MANY = {"model": "m-distinct"}
 MODELS = {  # the guarantee, how values change, and how many people may be known
     "compromise-safety, nobody known": ({**COHORTS, "m": 2, "compromised": 0}, "never", 0),
     "compromise-safety, one known": ({**COHORTS, "m": 3, "compromised": 1}, "never", 1),
@@ -36,6 +37,13 @@ MODELS = {  # the guarantee, how values change, and how many people may be known
     "global": ({"model": "global", "l": 2, "strategy": "constant-ratio", "horizon": 3}, "freely", 0),
     "m-distinct-star, joint": ({**STAR, "m": 2, "compromised": 0}, "transitions", 0),
     "m-distinct-star, joint, one known": ({**STAR, "m": 3, "compromised": 1}, "transitions", 1),
+    "m-distinct, joint, large cohorts": ({**MANY, "m": 2, "places": 4, "compromised": 0}, "transitions", 0),
+    "m-distinct, joint, large cohorts, one known": ({**MANY, "m": 3, "places": 5}, "transitions", 1),
+    "m-distinct, joint, large cohorts, two known": (
+        {**MANY, "m": 4, "places": 5, "compromised": 2, "tau": "2/3"},
+        "transitions",
+        2,
+    ),
     "m-distinct-star, individual": ({**STAR, "m": 2, "view": "individual"}, "transitions", 0),
 }
 SUITE = 8  # series of each model in the suite

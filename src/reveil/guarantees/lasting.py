@@ -30,6 +30,11 @@ class ManyValues(Parameters):
         return ["m = 1 hides nothing: a group of one shows its value"] if self.m < 2 else []
 
     @property
+    def founders(self) -> int:
+        """How many people begin a group at least."""
+        return self.m
+
+    @property
     def harmless_values(self) -> Selection:
         return self.selection(self.harmless)
 
@@ -92,19 +97,42 @@ class Evolving(CohortTerms):
 
     disjoint: ClassVar[bool] = False  # values of a group can never become the same
     view: Literal["joint", "individual"] = "joint"
+    places: Annotated[int, Field(ge=2)] | None = None  # of a new cohort, at least; m unless given
 
     def contradictions(self) -> list[str]:
         if self.harmless is not None and (self.disjoint or self.view == "individual"):
             where = 'in model = "m-distinct" with view = "joint" alone'
             return [f"harmless values repeat in a group, and groups may repeat values {where}"]
         if self.view == "joint":
-            return super().contradictions()
-        idle = [name for name in ("compromised", "tau", "refill") if name in self.model_fields_set]
+            return super().contradictions() or self._too_many_places()
+        idle = [name for name in ("compromised", "tau", "refill", "places") if name in self.model_fields_set]
         alone = [f'{name} does nothing with view = "individual": it looks at one person alone' for name in idle]
         return ManyValues.contradictions(self) + alone
 
+    def _too_many_places(self) -> list[str]:
+        """Where cohorts cannot have more places than m."""
+        if self.places is None:
+            return []
+        if self.disjoint:
+            return ["places does nothing with m-distinct-star: people of a cohort have values of different families"]
+        if self.refill != "never":
+            return [
+                'places needs refill = "never": who takes a place could be guessed among the few who came with them'
+            ]
+        return [f"places = {self.places} is less than m = {self.m}"] if self.places < self.m else []
+
+    def disagreements(self, policy: Policy) -> list[str]:
+        """Cohorts of so many people would be boxes of so many, if people were not shown apart."""
+        alone = self.places is not None and not policy.method.two_tables
+        told = ['places needs publish = "anatomy" (two tables); in one table guarantee.k is how many share a group']
+        return super().disagreements(policy) + (told if alone else [])
+
     def suits(self, method: str) -> bool:
         return method == ("cohorts-evolving" if self.joint else "m-distinct")
+
+    @property
+    def founders(self) -> int:
+        return self.places or self.m
 
     @property
     def joint(self) -> bool:

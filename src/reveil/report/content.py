@@ -21,6 +21,7 @@ from reveil.plan.loss import Loss
 from reveil.plan.plan import Plan
 from reveil.policy.policy import Policy
 from reveil.report import discreet
+from reveil.report.consequences import what_follows
 from reveil.report.explain import explain
 from reveil.report.exposure import Exposure, SizeCounts, exposure, exposure_by_size
 from reveil.report.judgement import FewRows, Origin, Point, few_rows, judged, suppressed
@@ -91,7 +92,7 @@ class Content:
     warnings: tuple[str, ...]  # limits that come with this very promise
     limits: tuple[str, ...]
     left_out: int  # sentences that would have named a value
-    reasons: Mapping[str, int]
+    reasons: tuple[tuple[str, int, str], ...]  # why rows were withheld, how many, and what follows
     columns: tuple[ColumnLine, ...]
     hidden_columns: int
     exposure: Exposure
@@ -177,7 +178,7 @@ def _internal(source: ReportSource, exposed: Exposure, trend: Trend | None) -> C
         warnings=warnings,
         limits=limits,
         left_out=0,
-        reasons=certificate.withheld,
+        reasons=what_follows(certificate.withheld),
         columns=_columns(source, tuple(policy.columns), internal=True),
         hidden_columns=0,
         exposure=exposed,
@@ -211,7 +212,7 @@ def _external(source: ReportSource, exposed: Exposure, trend: Trend | None) -> C
         warnings=warnings,
         limits=limits,
         left_out=fewer + less,
-        reasons={},
+        reasons=(),
         columns=_columns(source, names, internal=False),
         hidden_columns=len(policy.columns) - len(names),
         exposure=exposed,

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import re
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import cache
@@ -40,6 +41,7 @@ from reveil.verify.verify import Verification
 
 if TYPE_CHECKING:
     import jinja2
+    import markupsafe
 
     from reveil.report.content import Content, ReportSource
     from reveil.report.judgement import Origin
@@ -123,11 +125,19 @@ def _template() -> jinja2.Template:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
     )
+    rules.filters["coded"] = _coded
     try:
         return rules.get_template("report.html.j2")
     except OSError:  # that the compiled one cannot be kept is no reason to refuse a release
         rules.bytecode_cache = None
         return rules.get_template("report.html.j2")
+
+
+def _coded(text: str) -> markupsafe.Markup:
+    """What stands between backticks is typed as it is."""
+    import markupsafe
+
+    return markupsafe.Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(markupsafe.escape(text))))
 
 
 def asset(name: str) -> str:

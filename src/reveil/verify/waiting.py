@@ -125,7 +125,7 @@ def who_waits(members: pl.DataFrame, history: History, policy: Policy, *, by_lot
     if many is None or not (_left(members) or _left(history.members)):
         return Waiting()
     k = policy.guarantee.find(KAnonymity)
-    past = _Past(max(many.m, 1 if k is None or policy.method.boxed else k.k))
+    past = _Past(max(many.founders, 1 if k is None or policy.method.boxed else k.k))
     if history.head:
         for one in history.members.sort("release").partition_by("release", maintain_order=True):
             number = one["release"][0]

@@ -117,7 +117,7 @@ def what_it_tells(o: Observed, left: LeftOut, policy: Policy, protects: Callable
     if many is None or not len(left) or not len(o.values):
         return Telling(left, reason, named, np.empty(0, dtype=np.int64))
     k = None if policy.method.boxed else policy.guarantee.find(KAnonymity)
-    people = _Newcomers(max(many.m, 1 if k is None else k.k))
+    people = _Newcomers(max(many.founders, 1 if k is None else k.k))
     mild = np.array([not protects(value) for value in o.values], dtype=bool)
     later: set[int] = set()
     for release in range(len(o.releases)):

@@ -30,6 +30,7 @@ from reveil.history.history import History
 from reveil.plan.cutting.trees import Trees, lay_end_to_end
 from reveil.plan.evolving import succession
 from reveil.plan.evolving.disjoint import kinds_of
+from reveil.plan.evolving.large_cohorts import found_large
 from reveil.plan.persistent import vacancies
 from reveil.plan.persistent.closed_cohorts import Standing, outlook, refill_places, statistics_of
 from reveil.plan.persistent.eligible import (
@@ -213,6 +214,8 @@ def _found(encoded: Encoded, rows: I64, relation: Relation, trees: Trees, policy
     fewer different values are put together.
     """
     g, column = policy.guarantee, encoded.sensitive[0]
+    if g.require(Evolving).places is not None:
+        return found_large(encoded, rows, trees, policy)
     groups = np.full(len(rows), -1, dtype=np.int32)
     if not len(rows):
         return groups

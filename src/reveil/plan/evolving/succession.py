@@ -10,6 +10,8 @@ import numpy as np
 from reveil.base.arrays import F64, I32, I64, Bools, Ints
 from reveil.base.kernels import kernel
 
+RAREST = 1e-90  # the verifier divides by less
+
 
 @kernel
 def left_behind(first: I64, rows: I64, first_here: I64, held: I64) -> tuple[I64, I64]:
@@ -100,21 +102,28 @@ def prospects(first: I64, rows: I64, most: I64, chance: F64) -> tuple[F64, F64]:
                 reach[t] += chance[v, t] > 0.0
         if reach.max() <= most[g]:
             continue
-        n, none = len(mine), 0.0
-        elsewhere, here = np.zeros(n), np.zeros((n, width))
+        there = np.bincount(mine, minlength=width)
+        values, none = np.flatnonzero(there), 0.0
+        last = np.zeros(width, np.int64)  # a place that has each value stands for all of them
+        for k in range(len(mine)):
+            last[mine[k]] = k
+        elsewhere, here = np.zeros(len(values)), np.zeros((len(values), width))
         for t in range(width):
             if reach[t] > most[g]:
                 column = chance[mine, t]
                 none += np.log1p(-min(1.0, exceed(column, -1, most[g] + 1)))
-                for k in range(n):
-                    more = exceed(column, k, most[g] + 1)
-                    elsewhere[k] += more
-                    here[k, t] = exceed(column, k, most[g]) - more
+                for y in range(len(values)):
+                    more = exceed(column, last[values[y]], most[g] + 1)
+                    elsewhere[y] += more
+                    here[y, t] = exceed(column, last[values[y]], most[g]) - more
         likely[g] = -np.expm1(none)
+        if likely[g] < RAREST:  # not divided by: it counts as telling everything
+            expected[g] = np.inf
+            continue
         for s in range(width):
             total = 0.0
-            for k in range(n):
-                total += chance[mine[k], s] * min(1.0, elsewhere[k] + here[k, s])
+            for y in range(len(values)):
+                total += there[values[y]] * chance[values[y], s] * min(1.0, elsewhere[y] + here[y, s])
             expected[g] = max(expected[g], total)
         expected[g] /= likely[g]
     return likely, expected

@@ -28,7 +28,7 @@ def group_size(guarantee: Guarantee) -> int:
     >>> group_size(Guarantee.of("m-invariance", m=4, k=6))
     6
     """
-    return max(guarantee.require(ManyValues).m, rows_of_different_values(guarantee))
+    return max(guarantee.require(ManyValues).founders, rows_of_different_values(guarantee))
 
 
 def harmless_codes(column: Sensitive, policy: Policy) -> Bools:

@@ -89,7 +89,7 @@ class Unshown:
 def waiting_of(history: History, persons: I64, guarantee: Guarantee) -> Unshown:
     """What these people, and everybody before them, waited for."""
     people = max(history.persons.height, int(persons.max(initial=-1)) + 1)
-    least = max(guarantee.require(ManyValues).m, least_people(guarantee))
+    least = max(guarantee.require(ManyValues).founders, least_people(guarantee))
     waiting = Unshown(least, np.zeros(people, dtype=bool), np.zeros(people, dtype=np.int8))
     if history.members.is_empty() or not (history.members["group"] < 0).any():
         return waiting

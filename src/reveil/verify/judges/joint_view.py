@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -56,6 +56,7 @@ from reveil.verify.judges.cohorts import (
 )
 from reveil.verify.judges.contract import Background, Judge, Verdict, View
 from reveil.verify.judges.counts import exceeds
+from reveil.verify.judges.gathering import most_safe, reached
 from reveil.verify.judges.trail import trail
 from reveil.verify.judges.verdicts import empty
 
@@ -66,70 +67,6 @@ ADVERSARY = (
 )
 Floats = NDArray[np.float64]
 ROUNDING = 1 + 1e-9  # far above what the sums of `shared` can lose: they have positive terms only
-
-
-@kernel
-def tails(chances: F64, most: int, at_least: F64, more: F64) -> float:
-    """The chance that more than `most` of some independent events happen.
-
-    Fills, for each event, the chances that of the *others* at least `most`, and more than `most`, happen: the first
-    ones and the last ones are counted apart (row j: exactly j; the last row: more) and put together.
-    """
-    n = len(chances)
-    before, after = np.zeros((n + 1, most + 2)), np.zeros((n + 1, most + 2))
-    before[0, 0] = after[n, 0] = 1.0
-    for k in range(n):
-        for table, here, there, p in ((before, k, k + 1, chances[k]), (after, n - k, n - k - 1, chances[n - k - 1])):
-            table[there, most + 1] = table[here, most + 1] + table[here, most] * p
-            for j in range(most + 1):
-                table[there, j] = table[here, j] * (1.0 - p) + (table[here, j - 1] * p if j > 0 else 0.0)
-    for k in range(n):
-        at_least[k] = more[k] = 0.0
-        for i in range(most + 2):
-            for j in range(most + 2):
-                weight = before[k, i] * after[k + 1, j]
-                at_least[k] += weight if i + j >= most else 0.0
-                more[k] += weight if i + j > most else 0.0
-    return float(before[n, most + 1])
-
-
-@kernel
-def reached(rows: I64, chance: F64) -> I64:
-    """How many of these rows can become each value."""
-    first_reached = np.zeros(chance.shape[1], np.int64)
-    for v in rows:
-        for t in range(len(first_reached)):
-            first_reached[t] += chance[v, t] > 0.0
-    return first_reached
-
-
-@kernel
-def shared(rows: I64, chance: F64, most: int) -> float:
-    """If places with these values go on and more than `most` of them come to share a value: a bound of the expected
-    number of places that then have any one value; 0 where they cannot.
-
-    Let A_t be that more than `most` places get value t. The chance that place k gets s and some A_t happens is at most
-    the sum over t. The chance that some A_t happens is at least 1 - product of 1 - P(A_t), as numbers of places by
-    value are negatively associated (more places at one value leave fewer for the others).
-    """
-    width, n, reach = chance.shape[1], len(rows), reached(rows, chance)
-    if reach.max() <= most:
-        return 0.0
-    summed, at_least, more, own = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros((width, n))
-    none = 0.0
-    for t in range(width):
-        if reach[t] > most:
-            happens = tails(chance[rows, t], most, at_least, more)
-            none += np.log1p(-min(happens, 1.0))
-            summed += more
-            own[t] = at_least - more
-    some_happen, highest = -np.expm1(none), 0.0
-    for s in range(width):
-        expected = 0.0
-        for k in range(n):
-            expected += chance[rows[k], s] * min(1.0, summed[k] + own[s, k])
-        highest = max(highest, expected)
-    return float(highest / some_happen)
 
 
 @kernel
@@ -165,21 +102,32 @@ def can_follow(before: I64, after: I64, chance: F64) -> bool:
     return True
 
 
+class LastSteps(NamedTuple):
+    """Cohorts of one size: a line of rows before (negative: none) and after, how often one value is shown, a bound."""
+
+    before: I64
+    after: I64
+    top: I64
+    bound: F64  # of `shared`
+
+
 @kernel
 def judge_steps(
-    before: I64, after: I64, chance: F64, counted: F64, follows: Bools, ceilings: F64, overlap: I64
+    steps: LastSteps, chance: F64, counted: F64, most: int, follows: Bools, told: Bools, overlap: I64
 ) -> None:
-    """Of each cohort, a line of rows before (negative: none) and after: whether the step is possible, the bounds of
-    `shared` for 1, 2, ... places, and how many of its rows can become the same value from now on.
+    """Of each cohort: whether the step is possible, whether its rows were more alike than was allowed, and how many of
+    them can become the same value from now on.
 
     `counted` are the chances of protected values alone: whoever shares a harmless one is in nobody's way.
     """
-    for c in range(len(after)):
-        overlap[c] = reached(after[c], counted).max()
-        if before[c, 0] >= 0:
-            follows[c] = can_follow(before[c], after[c], chance)
-            for most in range(ceilings.shape[1]):
-                ceilings[c, most] = shared(before[c], counted, most + 1)
+    for c in range(len(steps.after)):
+        overlap[c] = reached(steps.after[c], counted).max()
+        if steps.before[c, 0] >= 0:
+            follows[c] = can_follow(steps.before[c], steps.after[c], chance)
+            top = max(1, steps.top[c])
+            told[c] = most_safe(steps.before[c], counted, top, most, steps.bound[c]) == 0
+        else:
+            told[c] = max(1, steps.top[c]) > most
 
 
 def unbroken(parts: Components) -> Flags:
@@ -244,15 +192,15 @@ def last_steps(parts: Components, good: Flags, place: Floats, policy: Policy, ch
         inside, most = np.arange(size), most_alike(policy.guarantee, size)
         before = np.where(earlier[mine, None] < 0, -1, first[earlier[mine]][:, None] + inside)
         lines = np.hstack([rows[before], rows[first[now[mine]][:, None] + inside]])
-        distinct, index = np.unique(lines, axis=0, return_inverse=True)
-        halves = [np.ascontiguousarray(half) for half in (distinct[:, :size], distinct[:, size:])]
-        follows, ceilings = np.ones(len(distinct), dtype=bool), np.zeros((len(distinct), most))
-        overlap, each = np.ones(len(distinct), dtype=np.int64), index.ravel()
-        judge_steps(halves[0], halves[1], chance, counted, follows, ceilings, overlap)
-        safe = ceilings[each] * place[mine, None] * ROUNDING <= tau
-        shown = np.arange(1, most + 1) >= top[now[mine]][:, None]
-        steps.possible[mine], steps.overlap[mine] = follows[each], overlap[each]
-        steps.told[mine] = ~(safe & shown).any(axis=1)
+        bound = tau / (place[mine] * ROUNDING)
+        keys = np.column_stack([lines, top[now[mine]], np.unique(bound, return_inverse=True)[1]])
+        _, one, index = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        halves = [np.ascontiguousarray(half) for half in (lines[one, :size], lines[one, size:])]
+        asked = LastSteps(halves[0], halves[1], top[now[mine]][one], bound[one])
+        follows, told = np.ones(len(one), dtype=bool), np.zeros(len(one), dtype=bool)
+        overlap, each = np.ones(len(one), dtype=np.int64), index.ravel()
+        judge_steps(asked, chance, counted, most, follows, told, overlap)
+        steps.possible[mine], steps.overlap[mine], steps.told[mine] = follows[each], overlap[each], told[each]
     return steps
 
 
@@ -324,7 +272,7 @@ class JointlyDistinct:
         mild = t.harmless(self.asked.protects)
         np.maximum.at(most, parts.of_group[t.value_group[~mild]], t.value_rows[~mild])
         others = np.maximum(1, size - c)
-        high = exceeds(most, others, self.tau) | (size < self.asked.m)
+        high = exceeds(most, others, self.tau) | (size < self.asked.founders)
         place = 1.0 / others
         worst = [Fraction(int(r), int(n)) for r, n in np.unique(np.column_stack([most, others])[closed], axis=0)]
         for component, guess in refilled.items():
