@@ -49,7 +49,7 @@ LOOSE = -1  # the key of rows that nothing has brought together
 CELLS, FILES = "key int, cell binary", "key int, cell binary, about string"
 LOOK = 0.2  # seconds between two looks at how far Spark is
 FAN = 64  # results of partitions that the driver joins by itself
-LARGEST = 1 << 22  # bytes of a cell
+LARGEST = 1 << 18  # bytes of a cell: larger ones are a burden to a virtual machine of 1 GB
 SAFE = {"spark.io.encryption.enabled": "true", "spark.ui.enabled": "false"}  # of sessions on this machine alone
 MARK = re.compile(r"reveil-refusal:([A-Za-z0-9+/=]+):")
 
