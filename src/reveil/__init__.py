@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from reveil.publish import Series, anonymize, open_series
     from reveil.simulation.scenario import Scenario
     from reveil.simulation.simulate import simulate
+    from reveil.start.safe_harbor import safe_harbor
     from reveil.start.suggested import suggest
     from reveil.verify.certificate import Certificate
     from reveil.verify.recheck import check
@@ -62,6 +63,7 @@ _WHERE = {
     "open_series": "publish",
     "perturb": "perturb.perturb",
     "risk": "measure.table_risk",
+    "safe_harbor": "start.safe_harbor",
     "simulate": "simulation.simulate",
     "spent": "dp.count",
     "suggest": "start.suggested",
@@ -92,6 +94,7 @@ __all__ = [
     "open_series",
     "perturb",
     "risk",
+    "safe_harbor",
     "simulate",
     "spent",
     "suggest",

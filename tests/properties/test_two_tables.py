@@ -37,6 +37,7 @@ MODELS = {  # the guarantee, how values change, and how many people may be known
     "global": ({"model": "global", "l": 2, "strategy": "constant-ratio", "horizon": 3}, "freely", 0),
     "m-distinct-star, joint": ({**STAR, "m": 2, "compromised": 0}, "transitions", 0),
     "m-distinct-star, joint, one known": ({**STAR, "m": 3, "compromised": 1}, "transitions", 1),
+    "m-distinct-star, joint, two known": ({**STAR, "m": 4, "compromised": 2}, "transitions", 2),
     "m-distinct, joint, large cohorts": ({**MANY, "m": 2, "places": 4, "compromised": 0}, "transitions", 0),
     "m-distinct, joint, large cohorts, one known": ({**MANY, "m": 3, "places": 5}, "transitions", 1),
     "m-distinct, joint, large cohorts, two known": (

@@ -174,6 +174,7 @@ def test_newcomers_too_few_for_a_large_cohort_wait_and_are_shown_when_more_come(
     assert series.publish(table(**few), seed=1).certificate.withheld == {REASONS[FEW]: 4}
     release = series.publish(table(**few, u="e", v="f"), seed=1)
     assert not release.certificate.withheld and release.certificate.holds
+    assert not any(name.startswith("trade-offs") for name in series.plan(table(**few, u="f", v="e")).plan.statistics)
     assert len(set(release.groups[12:].tolist()) - set(release.groups[:12].tolist())) == 1
 
 

@@ -1,10 +1,12 @@
 """Who stands out in a table before it is published, by which columns."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from reveil.base.errors import Fault, stop_if
 from reveil.base.words import agree, some
 from reveil.cli.shared import Json, Source, app
 
@@ -25,12 +27,20 @@ def risk(
     population: Annotated[str | None, typer.Option(help="A table of everybody the rows were drawn from.")] = None,
     show: Annotated[int, typer.Option(min=1, help="How many combinations to show.")] = 10,
     picture: Annotated[Path | None, typer.Option(help="Draw the combinations here (HTML).")] = None,
+    harbor: Annotated[
+        bool, typer.Option("--safe-harbor", help="Instead: which of HIPAA's eighteen identifiers it shows.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Who is unique by which columns: combinations, minimal uniques, SUDA and DIS scores. Changes nothing."""
     from reveil.cli import terminal
     from reveil.measure.table_risk import risk as look
 
+    if harbor:
+        _refuse_beside({"--keys": keys, "--sampled": sampled, "--weight": weight, "--population": population,
+                        "--picture": picture})  # fmt: skip
+        _say_identifiers(source, json)
+        return
     chosen = None if keys is None else [name.strip() for name in keys.split(",")]
     found = look(source, chosen, size=size, sampled=sampled, weight=weight, population=population)
     if picture is not None:
@@ -41,6 +51,30 @@ def risk(
         terminal.say_json(found.to_dict())
     else:
         _say(found, show)
+
+
+def _refuse_beside(others: Mapping[str, object]) -> None:
+    message = "is not for --safe-harbor, which looks at names and cells"
+    stop_if([Fault("R903", name, message, "leave it out") for name, given in others.items() if given is not None])
+
+
+def _say_identifiers(source: str, json: bool) -> None:
+    """Exit code 1 where something was found."""
+    from reveil.cli import terminal
+    from reveil.start.safe_harbor import safe_harbor
+
+    seen = safe_harbor(source)
+    if json:
+        terminal.say_json(seen.to_dict())
+    elif seen.clear:
+        terminal.say(
+            "None of HIPAA's eighteen identifiers was found in names or cells. Combinations are not looked at."
+        )
+    else:
+        lines = [(one.column, f"{one.what} ({one.rule})", one.rows, one.way) for one in seen.found]
+        terminal.say(terminal.table(("column", "shows", "rows", "way out"), lines))
+    if not seen.clear:
+        raise typer.Exit(1)
 
 
 def _say(found: "CombinationRisk", show: int) -> None:

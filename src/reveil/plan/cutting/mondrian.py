@@ -40,8 +40,8 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     allowance = max(0, floor(policy.method.suppress * encoded.rows) - withheld)
     if tests.most[0] > 0:
         allowance = 0  # presence: nobody of the population could be where rows are withheld
-    work = Work(trees, tests, kept, not strict, allowance)
     progress(compiling() or "planning", 0.0)
+    work = Work(trees, tests, kept, not strict, allowance)
     parts = work.run(progress)
     if policy.guarantee.relative and any((part.group < 0).any() for part in parts):
         work = _once_more(work, parts, encoded, policy)

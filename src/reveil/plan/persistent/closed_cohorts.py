@@ -219,10 +219,10 @@ def outlook(history: History, known: NDArray[np.bool_], policy: Policy) -> dict[
     last = history.groups.filter(pl.col("release") == history.head) if history.head else history.groups
     before = 0 if last.is_empty() else int(last["rows"].sum()) - int(last["counterfeits"].sum())
     churn = 1 - min(1.0, float(known.sum()) / before) if before else USUAL_CHURN
-    return {
-        "share of people assumed to leave": round(churn, 4),
-        f"trade-offs after {AHEAD} releases": trade_offs(terms, churn),
-    }
+    leaving = {"share of people assumed to leave": round(churn, 4)}
+    if terms.founders > terms.m:  # never refilled, and of a size of its own: there is nothing to trade off
+        return leaving
+    return leaving | {f"trade-offs after {AHEAD} releases": trade_offs(terms, churn)}
 
 
 def statistics_of(standing: Standing, home: I32, groups: I32, fakes: int) -> dict[str, int | float]:
