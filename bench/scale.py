@@ -6,6 +6,11 @@ The table is `single.py`'s census: eight quasi-identifiers of census sizes and 5
 relaxed cuts, written as Parquet. Each release is made by a process of its own, from the file to the verified files, so
 that peaks do not add up. Spark is `local[2]`, or what `--master` names: processor time and memory are those of all its
 processes on this machine, and of the driver's Python by itself.
+
+    reveil bench scale -- --faults
+
+makes a small release on `local-cluster[2,1,1500]`, again and again: an executor is killed while it reads, plans,
+writes or verifies, and once slow tasks are doubled by speculation. Each time the bytes should be those of blocks.
 """
 
 from __future__ import annotations
@@ -14,6 +19,7 @@ import argparse
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -135,6 +141,70 @@ def compare(rows: int, engines: list[str], memory: str, master: str) -> None:
             )
 
 
+def faults() -> None:
+    """Executors that are killed, and tasks that run twice."""
+    from pyspark.sql import SparkSession
+
+    from reveil.jobs.in_parts import anonymize_in_blocks
+    from reveil.jobs.on_spark import anonymize_on_spark
+    from reveil.jobs.table_in_parts import Sizes
+    from reveil.policy.policy import load_policy
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    twice = {"multiplier": "1.01", "quantile": "0.1", "interval": "20ms", "minTaskRuntime": "1ms"}
+    parts: dict[str, Any] = {"part": 4000, "file": 9000, "sample": 20000}
+    how: dict[str, Any] = {"seed": 1, "key": bytes(32)}
+    with tempfile.TemporaryDirectory() as scratch:
+        table, folder = Path(scratch) / "table", Path(scratch)
+        table.mkdir()
+        policy = load_policy(write_table(60_000, table))
+        files = sorted(table.iterdir())
+        wanted = anonymize_in_blocks(files, policy, folder / "blocks", Sizes(20_000, **parts), **how).certificate.hashes
+        print("| an executor is killed while it is | killed | same bytes |\n|-|-|-|")
+        for doubled in (True, False):
+            (events := folder / f"events {doubled}").mkdir()
+            builder = SparkSession.builder.master("local-cluster[2,1,1500]").config("spark.executor.memory", "1200m")
+            logged = {"enabled": "true", "dir": events.as_uri(), "rolling.enabled": "false", "compress": "false"}
+            settings = {"ui.enabled": "false", **{f"eventLog.{name}": value for name, value in logged.items()}}
+            settings |= {"speculation": str(doubled).lower(), **{f"speculation.{name}": twice[name] for name in twice}}
+            for name, value in settings.items():
+                builder = builder.config(f"spark.{name}", value)
+            session = builder.getOrCreate()
+            session.sparkContext.setLogLevel("OFF")
+            frame = session.read.parquet(*map(str, files)).repartition(6)
+            for stage in ("(speculation)",) if doubled else ("verifying", "writing", "planning", "reading"):
+                killer = Killer(stage)
+                sizes, out = Sizes(5000, **parts), folder / f"{stage} {doubled}"
+                made = anonymize_on_spark(frame, policy, out, sizes=sizes, progress=killer, **how)
+                same = "yes" if made.certificate.hashes == wanted else "NO"
+                print(f"| {stage} | {len(killer.killed)} | {same} |", flush=True)
+            session.stop()
+            if doubled:
+                print(f"| tasks begun twice | {copies(events)} | |", flush=True)
+
+
+class Killer:
+    """Kills one executor when a stage has begun."""
+
+    def __init__(self, stage: str) -> None:
+        self.stage, self.killed = stage, list[int]()
+
+    def __call__(self, stage: str, done: float) -> None:
+        if stage == self.stage and done > 0 and not self.killed:
+            for process in family():
+                with suppress(OSError):
+                    if b"CoarseGrainedExecutorBackend" in Path(f"/proc/{process}/cmdline").read_bytes():
+                        os.kill(process, signal.SIGKILL)
+                        self.killed.append(process)
+                        return
+
+
+def copies(events: Path) -> int:
+    """Tasks that Spark began a second time because they seemed slow, from its log of events."""
+    lines = (line for file in events.rglob("*") if file.is_file() for line in file.read_text("utf-8").splitlines())
+    return sum('"SparkListenerTaskStart"' in line and '"Speculative":true' in line for line in lines)
+
+
 def main() -> None:
     if sys.argv[1:2] == ["--one"]:
         measure(*sys.argv[2:8])
@@ -144,7 +214,11 @@ def main() -> None:
     asked.add_argument("--memory", default="4GB")
     asked.add_argument("--engines", nargs="+", default=["whole", "blocks"], choices=["whole", "blocks", "spark"])
     asked.add_argument("--master", default="local[2]")
+    asked.add_argument("--faults", action="store_true", help="kill executors of a small cluster on this machine")
     given = asked.parse_args()
+    if given.faults:
+        faults()
+        return
     print(f"load {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores, --memory {given.memory}\n")
     print(f"| {' | '.join(HEADINGS)} |\n|{'-|' * len(HEADINGS)}")
     for rows in given.rows:

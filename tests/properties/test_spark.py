@@ -82,6 +82,18 @@ def strict_of(k: int) -> Any:
     return load_policy({"columns": {**COLUMNS, "who": "drop"}, "guarantee": {"k": k}})
 
 
+def death_of_a_worker() -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """Nobody tries again on one machine: `bench scale --faults` kills executors of a cluster."""
+
+    def die(batches: Iterator[Any]) -> Iterator[Any]:
+        from os import getpid, kill
+
+        kill(getpid(), 9)
+        yield from batches
+
+    return die
+
+
 def drawn_anew() -> Callable[[Iterator[Any]], Iterator[Any]]:
     """Rows that are other ones each time they are read."""
 
@@ -120,6 +132,8 @@ def same_refusals(session: Any, folder: Path) -> None:
         reveil.open_series({"columns": NAMED, "guarantee": {"k": 2}}, folder / "home").publish(frame)
     loose = load_policy({"columns": COLUMNS, "guarantee": {"k": 2}})
     drawn = session.range(60).mapInArrow(drawn_anew(), "age long, town string, ill string, note string")
+    dying = session.range(60).mapInArrow(death_of_a_worker(), "age long, town string, ill string, note string")
+    assert refused(lambda: made(dying, loose, target, 9)) == [("R879", "Spark", None)]
     assert "R880" in [code for code, _, _ in refused(lambda: made(drawn, loose, target, 9))]
     assert not target.exists()
 
@@ -140,7 +154,8 @@ def one_call(session: Any, folder: Path) -> None:
     assert reveil.measure(folder / "o", people, policy, queries=0).rows == 60
 
 
-def test_spark_does_what_blocks_do(session: Any, tmp_path: Path) -> None:
+def test_spark_does_what_blocks_do(session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reveil.engine.spark.FAN", 2)  # so that executors join as well
     for number, (promise, form, partitions) in enumerate([(PROMISES[1], "parquet", [1, 3]), (PROMISES[5], "csv", [2])]):
         (folder := tmp_path / str(number)).mkdir()
         same_bytes(session, folder, promise, form, partitions)

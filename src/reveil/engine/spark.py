@@ -20,6 +20,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import lru_cache, reduce
+from itertools import groupby
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, TypeVar
@@ -47,7 +48,8 @@ Keyed = tuple[int, Matrix]
 LOOSE = -1  # the key of rows that nothing has brought together
 CELLS, FILES = "key int, cell binary", "key int, cell binary, about string"
 LOOK = 0.2  # seconds between two looks at how far Spark is
-LARGEST = 1 << 22  # bytes of a cell
+FAN = 64  # results of partitions that the driver joins by itself
+LARGEST = 1 << 18  # bytes of a cell: larger ones are a burden to a virtual machine of 1 GB
 SAFE = {"spark.io.encryption.enabled": "true", "spark.ui.enabled": "false"}  # of sessions on this machine alone
 MARK = re.compile(r"reveil-refusal:([A-Za-z0-9+/=]+):")
 
@@ -135,16 +137,29 @@ class Spark:
     def folded(
         self, frame: DataFrame, found: Callable[[Batches], Iterable[Small]], join: Callable[[Small, Small], Small]
     ) -> Small | None:
-        """Joined within each partition, then partition by partition, in their order."""
+        """Joined within each partition, then partition by partition in order, by executors where they are many."""
 
         def of_partition(batches: Batches) -> Batches:
             each = list(found(batches))
             if each:
                 yield packed([(TaskContext.get().partitionId(), pickle.dumps(reduce(join, each)))])  # type: ignore[union-attr]
 
-        rows = self.run(frame.mapInArrow(task(of_partition), CELLS).collect)
-        smalls = [pickle.loads(row["cell"]) for row in sorted(rows, key=lambda row: int(row["key"]))]
-        return reduce(join, smalls) if smalls else None
+        def of_group(batches: Batches) -> Batches:
+            rows = sorted((key, cell) for batch in batches for key, cell in keyed(batch))
+            for group, some in groupby(rows, key=lambda row: row[0] // fan):
+                yield packed([(group, pickle.dumps(reduce(join, (pickle.loads(cell) for _, cell in some))))])
+
+        fan, smalls = FAN, frame.mapInArrow(task(of_partition), CELLS).persist(StorageLevel.DISK_ONLY)
+        try:
+            if (many := self.run(smalls.count)) > fan:
+                groups = smalls.repartitionById(-(-many // fan), (smalls.key / fan).cast("int"))
+                rows = self.run(groups.mapInArrow(task(of_group), CELLS).collect)
+            else:
+                rows = self.run(smalls.collect)
+        finally:
+            smalls.unpersist()
+        each = [pickle.loads(row["cell"]) for row in sorted(rows, key=lambda row: int(row["key"]))]
+        return reduce(join, each) if each else None
 
 
 class PiecesOnSpark(Generic[Piece]):
@@ -284,13 +299,34 @@ def joined(found: Iterable[Matrix], most: int) -> Iterator[Matrix]:
 
 
 def cells(found: Iterable[Keyed]) -> Batches:
-    """Blocks as cells of a bounded size, each with its width before its rows; none of an empty block."""
-    for key, block in found:
-        rows = np.ascontiguousarray(block, dtype=np.int32)
-        width = rows.shape[1]
-        step = max(1, LARGEST // (4 * max(1, width)))
+    """Blocks as cells of a bounded size; none of an empty block."""
+    for key, rows in found:
+        step = max(1, LARGEST // (4 * max(1, rows.shape[1])))
         for first in range(0, len(rows), step):
-            yield packed([(key, np.int32(width).tobytes() + rows[first : first + step].tobytes())])
+            yield packed([(key, to_cell(rows[first : first + step]))])
+
+
+def to_cell(rows: Matrix) -> bytes:
+    """How many rows and columns; which columns fit into 16 bits; these, and then the others, with 32.
+
+    >>> from_cell(to_cell(np.array([[1, -70000, 3], [4, 5, -6]]))).tolist()
+    [[1, -70000, 3], [4, 5, -6]]
+    """
+    narrow = (rows >= -(1 << 15)).all(axis=0) & (rows < 1 << 15).all(axis=0)
+    shape = np.array(rows.shape, dtype=np.int32)
+    both = rows[:, narrow].astype(np.int16), rows[:, ~narrow].astype(np.int32)
+    return b"".join(part.tobytes() for part in (shape, narrow, *both))
+
+
+def from_cell(cell: bytes) -> Matrix:
+    number, width = np.frombuffer(cell, dtype=np.int32, count=2).tolist()
+    narrow = np.frombuffer(cell, dtype=np.bool_, count=width, offset=8)
+    few, first = int(narrow.sum()), 8 + width
+    rows = np.empty((number, width), dtype=np.int32)
+    rows[:, narrow] = np.frombuffer(cell, np.int16, number * few, first).reshape(number, few)
+    if few < width:
+        rows[:, ~narrow] = np.frombuffer(cell, np.int32, offset=first + 2 * number * few).reshape(number, -1)
+    return rows
 
 
 def packed(found: Iterable[tuple[int, bytes]]) -> pa.RecordBatch:
@@ -307,15 +343,17 @@ def blocks(batches: Batches, steps: Iterable[Callable[[Matrix], Matrix]]) -> Ite
             yield key, block
 
 
+def keyed(batch: pa.RecordBatch) -> Iterator[tuple[int, bytes]]:
+    return zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+
 def unpacked(batches: Batches) -> Iterator[Keyed]:
     waiting: dict[int, list[Matrix]] = {}
     for batch in batches:
-        for key, cell in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            numbers = np.frombuffer(cell, dtype=np.int32)
-            rows = numbers[1:].reshape(-1, numbers[0])
+        for key, cell in keyed(batch):
             if key == LOOSE:
-                yield key, rows.copy()  # what is read cannot be written, and kernels are compiled for arrays that can
+                yield key, from_cell(cell)
             else:
-                waiting.setdefault(key, []).append(rows)
+                waiting.setdefault(key, []).append(from_cell(cell))
     for key in sorted(waiting):
         yield key, np.concatenate(waiting.pop(key))
