@@ -130,9 +130,10 @@ def _key(look: Look) -> RoleAdvice | None:
     personal, generic = _names_people(look), bool(own & set(GENERIC_KEYS.split()))
     short = look.joined in SHORT_KEYS.split()
     generic = generic or (full and short)
-    called = look.joined in f"{PERSONS} {GENERIC_KEYS}".split() or bool(own & set(NUMBERS.split()))
-    many = (facts.distinct or 0) > FEW_PEOPLE and (_numbered(look) or (called and look.whole and not _known(look)))
-    again = (short or (called and many)) and LEAST_KEY <= facts.distinctness <= 0.5 and not facts.missing
+    called = look.joined in f"{PERSONS} {GENERIC_KEYS}".split()
+    counts = called and look.whole and (facts.distinct or 0) > FEW_PEOPLE and not _known(look)
+    coded = _numbered(look) and (called or bool(own & set(NUMBERS.split())))
+    again = (short or counts or coded) and LEAST_KEY <= facts.distinctness <= 0.5 and not facts.missing
     counted = full and bool(own & set(NUMBERS.split())) and not _known(look)  # a number or code, all different
     rank = 4 * personal + 2 * facts.unique + generic
     if personal or again or (generic and facts.distinctness > 0.5) or counted:
