@@ -139,7 +139,33 @@ def test_titles_above_the_header_are_left_out_of_every_part(tmp_path: Path, mark
         options = ReadOptions(skip_lines=lines, header=header, delimiter=delimiter)
         whole = read_table(tmp_path / "t.csv", options)
         assert (whole.height, whole.width) == (50, 2)
-        assert pl.concat(text_blocks(tmp_path / "t.csv", options, 40)).equals(whole)
+        for step in (1, 8, 20, 40):  # the first of them is shorter than the titles
+            assert pl.concat(text_blocks(tmp_path / "t.csv", options, step)).equals(whole)
+
+
+@pytest.mark.parametrize("rows", [("1 a 4\n", "7 1 a 4\n"), ("7 1 a 4\n", "1 a 4\n")])
+def test_whether_rows_are_numbered_is_told_once_for_all_blocks(tmp_path: Path, rows: tuple[str, str]) -> None:
+    (tmp_path / "t.dat").write_text("id town n\n" + rows[0] * 3 + rows[1] * 5)
+    options = ReadOptions(delimiter="blanks")
+    for step in (None, 1, 10, 16, 18, 28, 1000):
+        with pytest.raises(InputError, match="a value with blanks in it") as error:
+            read_table(tmp_path / "t.dat", options) if step is None else list(
+                text_blocks(tmp_path / "t.dat", options, step)
+            )
+        assert [fault.code for fault in error.value.faults] == ["R108"]
+
+
+def test_numbered_rows_and_doubled_marks_are_the_same_in_every_block(tmp_path: Path) -> None:
+    rows = "".join(f'"{n}" "a ""b" {n % 7} c\n' for n in range(1, 40))
+    for titles in ("", "Klinik  Haus A\n\n"):
+        (tmp_path / "t.dat").write_text(f"{titles} town n z\n{rows}")
+        options = ReadOptions(delimiter="blanks", row_index=True, skip_lines=titles.count("\n"))
+        whole = read_table(tmp_path / "t.dat", options)
+        assert whole.rows()[:2] == [('a "b', "1", "c"), ('a "b', "2", "c")]
+        for step in (1, 8, 20, 60, 9000):
+            first, *later = text_blocks(tmp_path / "t.dat", options, step)
+            assert first.width == 4  # by its first rows a column is known to number them
+            assert pl.concat([first.drop(first.columns[0]), *later]).equals(whole)
 
 
 @given(st.lists(st.tuples(*[st.text("ab 1\t", min_size=1, max_size=4)] * 3), min_size=2, max_size=9), st.randoms())

@@ -5,6 +5,8 @@ One session for all cases: starting one takes longer than any of them.
 
 from __future__ import annotations
 
+import base64
+import pickle
 import shutil
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
@@ -138,6 +140,37 @@ def same_refusals(session: Any, folder: Path) -> None:
     assert not target.exists()
 
 
+class Planted:
+    """What leaves a file where it is unpickled."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def __reduce__(self) -> Any:
+        return Path.touch, (self.file,)
+
+
+def cells_that_pass_for_refusals(session: Any, folder: Path) -> None:
+    """Spark's errors quote cells: what stands in one is neither run nor taken for what a step has said."""
+    from pyspark.sql import functions
+
+    from reveil.engine import spark
+
+    told = base64.b64encode(pickle.dumps(Planted(folder / "planted"))).decode()
+    forged = spark.refusal_told(InfeasibleError([]))
+    policy = load_policy({"columns": {"age": "quasi", "ill": "sensitive"}, "guarantee": {"k": 3}})
+    for cell in (
+        f"reveil-refusal:{told}:",
+        f"reveil-refusal-{'0' * 32}:{told}:",
+        f"reveil-refusal-{'0' * 32}:{forged}:",
+    ):
+        rows = [(str(20 + n % 9), "ab"[n % 2]) for n in range(30)] + [(cell, "a")]
+        frame = session.createDataFrame(rows, ["age", "ill"]).withColumn("age", functions.col("age").cast("int"))
+        assert refused(lambda: made(frame, policy, folder / "forged", 9)) == [("R879", "Spark", None)]  # noqa: B023
+    assert not (folder / "planted").exists()
+    assert not (folder / "forged").exists()
+
+
 def one_call(session: Any, folder: Path) -> None:
     """As users call it: a frame is enough, and files with the engine's name; text is read as it is in Parquet."""
     people = tables(5, 60)
@@ -160,6 +193,7 @@ def test_spark_does_what_blocks_do(session: Any, tmp_path: Path, monkeypatch: py
         (folder := tmp_path / str(number)).mkdir()
         same_bytes(session, folder, promise, form, partitions)
     same_refusals(session, tmp_path)
+    cells_that_pass_for_refusals(session, tmp_path)
     one_call(session, tmp_path)
 
 

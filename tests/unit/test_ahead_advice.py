@@ -137,6 +137,12 @@ def test_some_rows_of_a_panel_are_advised_on_compared_and_looked_ahead_from(tmp_
     ]
 
 
+def test_a_series_that_does_not_say_how_values_change_is_looked_ahead_from(tmp_path: Path) -> None:
+    silent = {**POLICY, "values": {}, "guarantee": {"model": "l-diversity", "l": 2, "k": 3}, "method": {}}
+    ahead = forecast(tables()[0], reveil.open_series(silent, tmp_path / "home"), 2, leave="0.2")
+    assert [one.refused for one in ahead.releases] == [None, None]
+
+
 def test_a_column_of_stars_is_called_too_coarse() -> None:
     rows = [{"age": i % 3, "weight": i * 37 % 100, "ill": "xyz"[i % 3]} for i in range(40)]
     policy = {"columns": {"age": "quasi", "weight": "quasi", "ill": "sensitive"}, "guarantee": {"k": 20}}

@@ -63,6 +63,15 @@ def test_rows_of_one_key_come_together_in_their_order(tmp_path: Path) -> None:
     assert by_key.fold(len, int.__add__) == 10
 
 
+@pytest.mark.parametrize("year", [2020, 2021])
+def test_blocks_without_a_chosen_row_are_passed_over(tmp_path: Path, year: int) -> None:
+    years = [people(10).with_columns(pl.lit(n).alias("y")).with_row_index("who") for n in (2020, 2021)]
+    policy = {**POLICY, "columns": {**COLUMNS, "y": "drop", "who": "identifier"}}
+    how: dict[str, Any] = {"engine": "blocks", "where": {"y": year}, "accept": ["row-index"]}
+    release = anonymize(folder_of(tmp_path, years), policy, out=tmp_path / "out", **how)
+    assert release.certificate.counts["published rows"] == 10
+
+
 @pytest.mark.parametrize("engine", ["whole", "blocks"])
 @pytest.mark.parametrize("pattern", [False, True])
 def test_a_folder_or_a_pattern_is_one_table(tmp_path: Path, engine: str, pattern: bool) -> None:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 
-from reveil.base.errors import InputError
+import reveil
+from reveil.base.errors import InputError, ReveilError
 from reveil.guarantees.catalog import descriptors
 from reveil.hierarchies.tree import grow
 from reveil.history.history import History
 from reveil.policy.policy import load_policy
+from reveil.policy.promise import promise_text
 from reveil.verify.judges.closeness import TClosenessJudge
 from reveil.verify.judges.contract import Background, View
 from reveil.verify.judges.counts import beyond, count_values, places
@@ -230,3 +234,32 @@ def test_a_population_belongs_to_a_promise_about_it() -> None:
             load_policy({"columns": columns, "guarantee": keys})
     both = load_policy({"columns": columns, "guarantee": {"k": 2, "k_map": 5, "population": "p.csv"}}).guarantee
     assert [type(one).__name__ for one in both.conditions] == ["KAnonymity", "KMap"]
+
+
+def test_bad_populations_and_huge_numbers_are_refused(tmp_path: Path) -> None:
+    table = pl.DataFrame({"age": [20, 21, 30, 31], "ill": ["a", "b", "a", "b"]})
+    columns = {"age": "quasi", "ill": "sensitive"}
+    for ages, k, code in ((table["age"].cast(pl.String) + "y", 2, "R407"), (table["age"], 10**30, "R401")):
+        pl.DataFrame({"age": ages}).write_parquet(tmp_path / "p.parquet")
+        guarantee = {"model": "k-map", "k_map": k, "population": str(tmp_path / "p.parquet")}
+        with pytest.raises(ReveilError, match=code):
+            reveil.anonymize(table, {"columns": columns, "guarantee": guarantee})
+    both = pl.concat([table.select("age")] * 3)
+    both.write_parquet(tmp_path / "p.parquet")
+    guarantee |= {"k_map": 3}
+    trials = reveil.compare(table, {"columns": columns, "guarantee": guarantee}).trials
+    assert {trial.scheme for trial in trials if trial.loss is not None} == {"mondrian"}
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({"l": 3}, "every group shows at least 3 different sensitive values"),
+        ({"l": "2.5", "diversity": "entropy"}, "as mixed (by entropy) as 5/2 equally frequent ones"),
+        ({"l": 3, "diversity": "recursive", "c": 2}, "fewer rows than 2 times its 3th and rarer ones"),
+    ],
+)
+def test_what_is_promised_of_values_is_what_is_judged(keys: dict[str, Any], words: str) -> None:
+    columns = {"age": "quasi", "ill": "sensitive"}
+    policy = load_policy({"columns": columns, "guarantee": {"model": "l-diversity", "k": 2, **keys}})
+    assert words in promise_text(policy)

@@ -654,6 +654,18 @@ def test_who_comes_again_is_seen_without_names() -> None:
     assert not [one for one in suggest(named) if one.role == "identifier"]  # names of theirs say more
 
 
+@pytest.mark.parametrize(
+    ("name", "code"), [("patient", "P{:05}"), ("Fallnummer", "P{:05}"), ("case", "C{:04}"), ("insurance_no", "A{:04}")]
+)
+def test_numbers_of_people_that_come_again_are_no_diagnoses(name: str, code: str) -> None:
+    ids = [code.format(1 + n % 80) for n in range(200)]
+    frame = pl.DataFrame({name: ids, "diagnosis": [f"{'AEIJ'[n % 4]}{10 + n % 9}.{n % 3}" for n in range(200)]})
+    assert [one.role for one in suggest(frame)] == ["identifier", "sensitive"]
+    assert suggest(frame.rename({name: "kv"}))[0].role != "sensitive"
+    kinds = pl.DataFrame({"patient": [n % 2 for n in range(60)], "age": [20 + n % 40 for n in range(60)]})
+    assert suggest(kinds)[0].role != "identifier"
+
+
 def test_people_with_several_rows_are_published_whole(tmp_path: Path) -> None:
     days = [f"2024-{1 + n * 7 % 12:02}-{1 + n * 5 % 28:02}" for n in range(120)]
     visits = {"patient_id": [n % 50 for n in range(120)], "visited": days, "age": [20 + n % 50 % 6 for n in range(120)]}

@@ -63,9 +63,7 @@ def audit(
     settings, loaded = AuditSettings(**how), None if policy is None else load_policy(policy)
     if loaded is not None and loaded.bundled:
         message = f"looks at people with one row each, and {loaded.bundled} of this policy may have several"
-        raise InputError(
-            Fault("R910", "audit", message, "judge the release with `reveil verify`, or audit it without a policy")
-        )
+        raise InputError(Fault("R910", "audit", message, "judge the release with `reveil verify`"))
     who = adversary_for(settings, loaded, _faults(releases, population, settings))
     if isinstance(releases, Observed):
         held = _truth(truth, releases, settings.accept_missing)

@@ -31,7 +31,7 @@ class Blocks:
     def rows(self, blocks: Iterable[Matrix]) -> RowsInFiles:
         path, width = self.file(), 0
         with path.open("wb") as file:
-            for block in blocks:
+            for block in filter(len, blocks):  # one without rows may not say how wide the others are
                 width = block.shape[1]
                 np.ascontiguousarray(block, dtype=np.int32).tofile(file)
         return RowsInFiles(self, lambda: read(path, width, self.at_once))

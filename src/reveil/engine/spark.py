@@ -1,8 +1,9 @@
 """Spark: steps run where the rows are. The only module that knows PySpark; nothing here knows what the rows mean.
 
 Rows travel as cells of many rows each, packed as integers, with the key that they have been brought together by. What a
-step fails with is carried to the driver as it was raised. Files are made by executors and written by the driver, from
-the results of tasks that succeeded: what a lost or a second attempt has made is in no result, and so in no release.
+step refuses is told to the driver under a mark that no cell can know, because Spark's own errors quote cells. Files are
+made by executors and written by the driver, from the results of tasks that succeeded: what a lost or a second attempt
+has made is in no result, and so in no release.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from pyspark import SparkContext, StorageLevel, TaskContext, cloudpickle
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from reveil.base import errors
 from reveil.base.errors import Fault, InputError, ReveilError
 from reveil.base.threads import THREADS
 from reveil.engine.blocks import by_key
@@ -51,7 +53,9 @@ LOOK = 0.2  # seconds between two looks at how far Spark is
 FAN = 64  # results of partitions that the driver joins by itself
 LARGEST = 1 << 18  # bytes of a cell: larger ones are a burden to a virtual machine of 1 GB
 SAFE = {"spark.io.encryption.enabled": "true", "spark.ui.enabled": "false"}  # of sessions on this machine alone
-MARK = re.compile(r"reveil-refusal:([A-Za-z0-9+/=]+):")
+SECRET = secrets.token_hex(16)  # of this process; executors have it from the task that they are sent
+MARK = re.compile(f"reveil-refusal-{SECRET}:([A-Za-z0-9+/=]+):")
+REFUSALS = {n: kind for n, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, ReveilError)}
 
 
 def session_on(master: str | None) -> SparkSession:
@@ -82,12 +86,26 @@ def asked(job: Callable[[], Small]) -> Small:
         return job()
     except (PySparkException, Py4JError, RuntimeError) as error:
         if (refused := MARK.search(str(error))) is not None:
-            kind, faults = pickle.loads(base64.b64decode(refused[1]))
-            raise kind(faults) from None
+            raise refusal_in(refused[1]) from None
         lines = [line.strip() for line in str(error).splitlines() if line.strip() and not line.startswith("\tat ")]
         reason = next((line for line in lines if "Error" in line or "Exception" in line), type(error).__name__)
         message = f"could not finish: {reason[:300]}. Nothing was published"
         raise InputError(Fault("R879", "Spark", message, "see Spark's own log, then make the release again")) from error
+
+
+def refusal_told(error: ReveilError) -> str:
+    """Its kind and its faults in letters: what comes back is read as text and never run.
+
+    >>> refusal_in(refusal_told(InputError(Fault("R201", "column 'age'", "is odd", "correct it", 1, (7,)))))
+    InputError("R201 column 'age': is odd (1 row: no. 7). Way out: correct it.")
+    """
+    told = [type(error).__name__, [fault.to_dict() for fault in error.faults]]
+    return base64.b64encode(json.dumps(told, default=int).encode()).decode()
+
+
+def refusal_in(told: str) -> ReveilError:
+    kind, faults = json.loads(base64.b64decode(told))
+    return REFUSALS.get(kind, ReveilError)(Fault(**{**one, "places": tuple(one["places"])}) for one in faults)
 
 
 class Spark:
@@ -255,15 +273,14 @@ def files_of(batches: Batches) -> Iterator[Path]:
 
 def task(function: Callable[[Batches], Iterator[pa.RecordBatch]]) -> Callable[[Batches], Batches]:
     """What an executor is sent: pickled once, and unpickled once by each of its workers."""
-    content = cloudpickle.dumps(function)  # type: ignore[no-untyped-call]
+    content, secret = cloudpickle.dumps(function), SECRET  # type: ignore[no-untyped-call]
 
     def run(batches: Batches) -> Batches:
         os.environ.setdefault(THREADS, "1")  # as many tasks as cores run beside each other
         try:
             yield from unpickled(content)(batches)
         except ReveilError as error:
-            told = base64.b64encode(pickle.dumps((type(error), error.faults))).decode()
-            raise RuntimeError(f"reveil-refusal:{told}:") from None
+            raise RuntimeError(f"reveil-refusal-{secret}:{refusal_told(error)}:") from None
 
     return run
 

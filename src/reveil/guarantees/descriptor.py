@@ -158,6 +158,11 @@ class Parameters(Section):
         return False
 
     @property
+    def words(self) -> str:
+        """The descriptor's one sentence for people, where it depends on these parameters; empty: it does not."""
+        return ""
+
+    @property
     def unbundled(self) -> str:
         """Which of these parameters has no meaning where people have several values at once; empty: none."""
         return ""

@@ -22,6 +22,12 @@ class EpsilonM(Parameters):
             return ["m = 1 promises nothing: all rows of a group may be that near"]
         return []
 
+    @property
+    def words(self) -> str:
+        if self.proximity == "absolute":
+            return ""
+        return "At most one in {m} rows of a group has a number within a share of {epsilon} of any other."
+
 
 DESCRIPTOR = Descriptor(
     name="epsilon-m",

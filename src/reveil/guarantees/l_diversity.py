@@ -26,6 +26,14 @@ class LDiversity(Parameters):
         return faults
 
     @property
+    def words(self) -> str:
+        return {
+            "distinct": "Every group shows at least {l} different sensitive values.",
+            "entropy": "The sensitive values of every group are as mixed (by entropy) as {l} equally frequent ones.",
+            "recursive": "The most frequent value of a group has fewer rows than {c} times its {l}th and rarer ones.",
+        }[self.diversity]
+
+    @property
     def unbundled(self) -> str:
         return "" if self.diversity == "distinct" else f'diversity = "{self.diversity}" has no meaning for several rows'
 
@@ -39,7 +47,7 @@ DESCRIPTOR = Descriptor(
     rank=20,
     parameters=LDiversity,
     family=ONE_RELEASE,
-    words="Every group shows at least {l} sensitive values, none of them far more often than the others.",
+    words="Every group shows at least {l} sensitive values, or values as mixed as that.",
     judge="single:build_l",
     needs=("l",),
     asked_by=("l",),

@@ -243,7 +243,7 @@ def _tables(first: pl.DataFrame, policy: Policy, pace: Rates, seed: int) -> Iter
 
 def _changed(people: pl.DataFrame, first: pl.DataFrame, policy: Policy, rng: np.random.Generator) -> pl.DataFrame:
     """Values of the next release: the same, drawn anew, or changed by the public chances."""
-    if policy.values.change == "never" or people.is_empty():
+    if policy.values.change in (None, "never") or people.is_empty():
         return people
     return people.with_columns(_next(people[name], first[name], policy, rng) for name in policy.named("sensitive"))
 

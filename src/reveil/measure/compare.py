@@ -175,7 +175,9 @@ def _with_scheme(policy: Policy, scheme: str) -> Policy:
 
 
 def _plan(frame: Any, policy: Policy, background: Background, seed: int, progress: Progress) -> Trial:
-    encoded = encode(frame, policy, background=replace(background, population=None))  # schemes cover the table alone
+    # Only Mondrian cuts the people of a population beside the rows; the others cover the table alone.
+    people = background.population if policy.method.name == "mondrian" else None
+    encoded = encode(frame, policy, background=replace(background, population=people))
     begin, used = time.perf_counter(), time.process_time()
     plan = method(policy)(encoded, History(), policy, seed=seed, progress=progress)
     seconds, processor = time.perf_counter() - begin, time.process_time() - used

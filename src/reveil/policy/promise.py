@@ -27,7 +27,7 @@ def promise_text(policy: Policy) -> str:
     if policy.bundled:
         return descriptor.bundles.format(people=policy.bundled, **numbers)
     if bound is None:
-        words = descriptor.words.format_map(_Named(numbers))
+        words = (headline.words or descriptor.words).format_map(_Named(numbers))
         return words[0].lower() + words[1:].rstrip(".")
     what = " or ".join(repr(name) for name in policy.named("sensitive"))
     part = ", where it is protected," if _some_only(policy) else ""

@@ -9,7 +9,7 @@ OUT = "They are out of this series for good."
 GONE = "They are missing from this release, and from what is counted in it."
 FOLLOWS: Mapping[str, str] = {
     # newcomers of a series
-    "newcomers are too few for a group so far": "They are shown as soon as they are enough; only their number decides.",
+    "newcomers are too few for a group so far": "They are looked at again when they are enough for a group.",
     "all newcomers wait: a value is too frequent among them": "They are shown together, once they are many enough.",
     "drawn by lot to wait for good, so that other newcomers can be shown": OUT,
     "all newcomers wait for good: a value is too frequent among many": OUT,

@@ -52,6 +52,7 @@ from reveil.table.numbers import THOUSANDS, about_thousands
 Confidence = Literal["sure", "likely", "guess"]
 LEAST_KEY = 0.02  # distinct values per row of a key that comes again: at most fifty rows of a person
 ABOUT_ALL, SHOWN_ROWS = 20, 3  # one cell of so many may be wrong; rows that are named
+FEW_PEOPLE = 20  # different codes; fewer may be kinds of people
 HEAVIEST = 700  # of a person, in pounds; a larger weight is one of a survey
 
 CONTACT_PATTERNS = {
@@ -129,7 +130,9 @@ def _key(look: Look) -> RoleAdvice | None:
     personal, generic = _names_people(look), bool(own & set(GENERIC_KEYS.split()))
     short = look.joined in SHORT_KEYS.split()
     generic = generic or (full and short)
-    again = short and bool(facts.distinct) and LEAST_KEY <= facts.distinctness <= 0.5 and not facts.missing
+    called = look.joined in f"{PERSONS} {GENERIC_KEYS}".split() or bool(own & set(NUMBERS.split()))
+    many = (facts.distinct or 0) > FEW_PEOPLE and (_numbered(look) or (called and look.whole and not _known(look)))
+    again = (short or (called and many)) and LEAST_KEY <= facts.distinctness <= 0.5 and not facts.missing
     counted = full and bool(own & set(NUMBERS.split())) and not _known(look)  # a number or code, all different
     rank = 4 * personal + 2 * facts.unique + generic
     if personal or again or (generic and facts.distinctness > 0.5) or counted:
@@ -139,6 +142,14 @@ def _key(look: Look) -> RoleAdvice | None:
     if full and look.kind == "text" and look.shaped(KEY_PATTERN) and not _known(look):
         return RoleAdvice("identifier", "Nearly every row has a code of its own.", "likely", rank=rank)
     return None
+
+
+def _numbered(look: Look) -> bool:
+    """Whether codes count something, as P00001, P00002: of one length, behind one letter. Codes of diseases do not."""
+    if look.kind != "text" or (look.facts.distinct or 0) <= FEW_PEOPLE or not look.shaped(KEY_PATTERN):
+        return False
+    texts = look.values.drop_nulls()
+    return texts.str.len_chars().n_unique() == 1 and texts.str.slice(0, 1).n_unique() == 1
 
 
 def _names_people(look: Look) -> bool:
@@ -178,7 +189,8 @@ def _prose(look: Look) -> RoleAdvice | None:
 def _sensitive(look: Look) -> RoleAdvice | None:
     if look.kind == "date" or look.named(ZIPS):
         return None
-    if look.kind == "text" and look.shaped(ICD_PATTERN) and (look.medical or look.subject == "health"):
+    codes = look.kind == "text" and look.shaped(ICD_PATTERN) and not _numbered(look)
+    if codes and (look.medical or look.subject == "health"):
         reason = (
             "Its values look like ICD codes of diagnoses. If outsiders know it instead, make it quasi with "
             "prefixes = [3, 1]: disease, then chapter."

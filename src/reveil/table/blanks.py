@@ -7,7 +7,7 @@ import re
 BLANKS = "blanks"  # this delimiter's name under [input]
 LEAST = 3  # cells in a line; fewer may be words of one cell
 AROUND, BETWEEN = re.compile(rb"(?<=\n)[ \t]+|[ \t]+(?=\r?\n)"), re.compile(rb"[ \t]+")
-CELL = re.compile(rb'"[^"]*"|[^ \t\r"]+')
+CELL = re.compile(rb'(?:"[^"]*")+|[^ \t\r"]+')
 
 
 def tabbed(data: bytes, header: bool) -> bytes:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from reveil.background.loading import Background, load_background
 from reveil.background.transitions import domain
-from reveil.base.errors import Fault, InputError, brief
+from reveil.base.errors import Fault, InputError, brief, stop_if
 from reveil.base.words import some
 from reveil.guarantees.descriptor import TRANSITIONS
 from reveil.hierarchies import scales
@@ -88,6 +88,7 @@ def encode(
     population, stated = background.population, background.hierarchies
     quasi, columns, others = [], [], []
     names = policy.named("quasi")
+    stop_if(_unlike(frame, population, names))
     values = [frame[name] if population is None else pl.concat([frame[name], population[name]]) for name in names]
     with ThreadPoolExecutor(cpu_count() or 1) as columns_at_once:
         encoded = [
@@ -122,6 +123,18 @@ def encode(
         population=None if population is None else np.ascontiguousarray(np.column_stack(others)),
         owners=None if policy.owner is None else _numbers(frame[policy.owner]),
     )
+
+
+def _unlike(frame: pl.DataFrame, population: pl.DataFrame | None, names: Sequence[str]) -> list[Fault]:
+    """Columns that are of one kind in the table and of another in the population."""
+    if population is None:
+        return []
+    remedy = "write both alike, or give the column a type in the policy"
+    return [
+        Fault("R407", f"population, column {name!r}", f"is {of.dtype}, and {frame[name].dtype} in the table", remedy)
+        for name, of in ((name, population[name]) for name in names)
+        if of.dtype != frame[name].dtype
+    ]
 
 
 def _numbers(names: pl.Series) -> NDArray[np.int64]:

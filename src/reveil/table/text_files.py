@@ -33,6 +33,7 @@ class Dialect:
 
     delimiter: str
     names: list[str]
+    blanks: bool = False  # the delimiter stands for runs of them
 
 
 def read_text(path: Path, where: str, options: ReadOptions, *, found_out: bool = True) -> pl.DataFrame:
@@ -41,8 +42,10 @@ def read_text(path: Path, where: str, options: ReadOptions, *, found_out: bool =
     return parse_text(data, where, options, found_out=found_out)
 
 
-def parse_text(data: bytes, where: str, options: ReadOptions, *, found_out: bool = True) -> pl.DataFrame:
-    """The same, of the bytes of a file."""
+def parse_text(
+    data: bytes, where: str, options: ReadOptions, *, found_out: bool = True, later: bool = False
+) -> pl.DataFrame:
+    """The same, of the bytes of a file; of `later` rows of it the header, as `header_of` gives it, says everything."""
     data = utf8(data, where, options.encoding, found_out=found_out)
     if (place := data.find(b"\0")) >= 0:
         line = data.count(b"\n", 0, place) + 1
@@ -54,7 +57,7 @@ def parse_text(data: bytes, where: str, options: ReadOptions, *, found_out: bool
         data = data.replace(b"\r", b"\n")  # line ends of old Macintosh files
     data = _below_titles(data, options.skip_lines)
     try:
-        return _cells(data, where, options, found_out=found_out)
+        return _cells(data, where, options, found_out=found_out, later=later)
     except InputError as error:
         raise better_explained(error, _titles(data) if found_out else 0, where, options) from None
 
@@ -76,12 +79,12 @@ def _titles(data: bytes) -> int:
     return records[rows][0] - 1 if rows else 0
 
 
-def _cells(data: bytes, where: str, options: ReadOptions, *, found_out: bool) -> pl.DataFrame:
-    if options.delimiter == BLANKS:
-        data, options = tabbed(data, options.header), replace(options, delimiter="\t")
+def _cells(data: bytes, where: str, options: ReadOptions, *, found_out: bool, later: bool) -> pl.DataFrame:
+    if blanks := options.delimiter == BLANKS:
+        data, options = tabbed(data, options.header and not later), replace(options, delimiter="\t")
     lines = data.lstrip(b"\r\n")
     first = _first_lines(data) if found_out else lines[: lines.find(b"\n") + 1] or lines
-    look = _dialect(data, first, where, options)
+    look = replace(_dialect(data, first, where, options), blanks=blanks)
     check_width(len(look.names), options, where)
     if not options.header:
         data = look.delimiter.join(look.names).encode() + b"\n" + data.lstrip(b"\r\n")
@@ -90,23 +93,30 @@ def _cells(data: bytes, where: str, options: ReadOptions, *, found_out: bool) ->
     if data.endswith(look.delimiter.encode()):
         data += b"\n"  # of a cell too many at the very end Polars says nothing
     _check_quotes(data, where, look)
-    frame = _as_strings(data, where, look.delimiter, look.names, options.nulls)
+    frame = _as_strings(data, where, look, options.nulls)
     if b'"' in data and not options.multiline:
         stop_if(_swallowed(frame, look.delimiter))
     return frame
 
 
 def header_of(data: bytes, where: str, options: ReadOptions) -> tuple[bytes, str]:
-    """Of the first lines of a file those up to the end of its header, as they are written, and its delimiter."""
+    """Of the first lines of a file those up to the end of its header, as they are written, and its delimiter.
+
+    Where blanks set cells apart, the first row tells whether a name is missing: nothing is then written in its place.
+    """
     text = _below_titles(utf8(data, where, options.encoding), options.skip_lines)
-    delimiter = options.delimiter
+    delimiter, numbered = options.delimiter, False
     if delimiter == BLANKS:
-        text, options = tabbed(text, options.header), replace(options, delimiter="\t")
+        plain, text = tabbed(text, False), tabbed(text, options.header)
+        numbered, options = text != plain, replace(options, delimiter="\t")
     look = _dialect(text, _first_lines(text), where, options)
     records = dropwhile(lambda record: not record[1], _records(text, look.delimiter))
-    next(records, None)
+    first = next(records, (1, [], ""))[0]
     first_row = next(records, (text.count(b"\n") + 2, [], ""))[0]
-    return b"".join(line + b"\n" for line in data.split(b"\n")[: first_row - 1]), delimiter or look.delimiter
+    lines = data.split(b"\n")[: first_row - 1]
+    if numbered:
+        lines[first - 1] = b'""\t' + lines[first - 1]
+    return b"".join(line + b"\n" for line in lines), delimiter or look.delimiter
 
 
 def _records(data: bytes, mark: str, strict: bool = False) -> Iterator[tuple[int, list[str], str]]:
@@ -163,7 +173,7 @@ def _check_quotes(data: bytes, where: str, look: Dialect) -> None:
     # A mark after a mark belongs to the same pair: the one before must have closed.
     wrong = [*opening[~starts_well][:1], *closing[~ends_well][:1], *(places[-1:] if len(places) % 2 else ())]
     if wrong:
-        _explain(data, where, look.delimiter, len(look.names))
+        _explain(data, where, look)
         line = data.count(b"\n", 0, int(min(wrong))) + 1
         raise _broken(where, line, "a quotation mark inside a cell")
 
@@ -219,13 +229,14 @@ def _dialect(data: bytes, first: bytes, where: str, options: ReadOptions) -> Dia
     return Dialect(mark, checked_names(header, where, index=True))
 
 
-def _as_strings(data: bytes, where: str, mark: str, names: list[str], nulls: tuple[str, ...]) -> pl.DataFrame:
+def _as_strings(data: bytes, where: str, look: Dialect, nulls: tuple[str, ...]) -> pl.DataFrame:
+    mark, names = look.delimiter, look.names
     empty = "" in nulls
     texts: dict[str, Any] = {"null_values": [*filter(None, nulls)] or None, "empty_string_is_null": empty}
     try:
         frame = pl.read_csv(data, separator=mark, infer_schema=False, **texts)
     except pl.exceptions.PolarsError as error:
-        _explain(data, where, mark, len(names))
+        _explain(data, where, look)
         raise refusal("R109", where, f"the lines cannot be parsed: {error}", "write the file again") from None
     # Polars fills up short lines in silence. They have no last value, so most files need no further look.
     last, hollow = frame.to_series(-1), not empty or b'""' in data  # else no text is empty
@@ -233,7 +244,7 @@ def _as_strings(data: bytes, where: str, mark: str, names: list[str], nulls: tup
         inside = pl.all().str.count_matches(mark, literal=True).sum()
         quoted = sum(frame.select(inside).row(0)) + "".join(names).count(mark) if b'"' in data else 0
         if data.count(mark.encode()) != (frame.height + 1) * (len(names) - 1) + quoted:
-            _explain(data, where, mark, len(names))
+            _explain(data, where, look)
     frame.columns = names
     # Polars keeps a quoted nothing as text.
     filled = [pl.col(column.name) for column in frame if empty and hollow and (column == "").any()]
@@ -244,9 +255,9 @@ def _broken(where: str, line: int, wrong: str) -> InputError:
     return refusal("R109", where, f"line {line} is broken: {wrong}", "close quotes; double inner ones")
 
 
-def _explain(data: bytes, where: str, mark: str, width: int) -> None:
+def _explain(data: bytes, where: str, look: Dialect) -> None:
     """Raise what is wrong with the lines, if anything is."""
-    ragged = []
+    ragged, mark, width = [], look.delimiter, len(look.names)
     # Blank lines above the header are skipped, as Polars does.
     for line, record, wrong in dropwhile(lambda r: not r[1] and not r[2], _records(data, mark, strict=True)):
         if wrong:
@@ -256,4 +267,5 @@ def _explain(data: bytes, where: str, mark: str, width: int) -> None:
     if ragged:
         some = ", ".join(ragged[:5]) + (", and so on" if len(ragged) > 5 else "")
         what = f"the header has {width} fields, but {some}"
-        raise refusal("R108", where, what, f"repair them; a value with {mark!r} in it needs quotes", len(ragged))
+        inside = "blanks" if look.blanks else repr(mark)
+        raise refusal("R108", where, what, f"repair them; a value with {inside} in it needs quotes", len(ragged))

@@ -50,20 +50,26 @@ def text_blocks(file: Path, options: ReadOptions, step: int) -> Iterator[pl.Data
     """
     if options.encoding is None:
         _insist_on_utf8(file)
-    line = 1
     with file.open("rb") as opened:
         start = _skip_mark(opened)
         look = opened.read(LOOKED_AT)
         header, mark = header_of(look[: look.rfind(b"\n") + 1] or look, str(file), options)
         options = replace(options, delimiter=mark)
-        opened.seek(start)
+        titles = _first_lines(look, options.skip_lines)
+        opened.seek(start + len(titles))
+        line, first = 1 + titles.count(b"\n"), True
         for number, records in enumerate(_cut(opened, step, str(file))):
             where = str(file) if number == 0 else f"{file}, from line {line:,} on (lines are counted from there)"
-            given = header + records if number and options.header else records
-            frame = parse_text(given, where, replace(options, skip_lines=0) if given is records and number else options)
+            if number == 0:
+                frame = parse_text(titles + records, where, options)
+            elif options.header:
+                frame = parse_text(header + records, where, options, later=True)
+            else:
+                frame = parse_text(records, where, replace(options, skip_lines=0), later=True)
             line += records.count(b"\n")
             if frame.height:
-                yield frame.drop(NAMELESS, strict=False) if number else frame
+                yield frame if first else frame.drop(NAMELESS, strict=False)  # the first rows tell what it is
+                first = False
 
 
 def _insist_on_utf8(file: Path) -> None:
@@ -84,6 +90,12 @@ def _insist_on_utf8(file: Path) -> None:
 def _skip_mark(opened: BinaryIO) -> int:
     """Where the text begins: the byte order mark of UTF-8 is no part of the first name."""
     return opened.seek(3 if opened.read(3) == codecs.BOM_UTF8 else 0)
+
+
+def _first_lines(data: bytes, lines: int) -> bytes:
+    """So many of them; none if there are not so many, as where lines end in another way."""
+    *above, below = data.split(b"\n", lines)
+    return data[: len(data) - len(below)] if len(above) == lines else b""
 
 
 def _cut(opened: BinaryIO, step: int, where: str) -> Iterator[bytes]:

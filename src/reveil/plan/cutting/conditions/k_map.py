@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from reveil.base.errors import Fault
 from reveil.base.words import some
 from reveil.guarantees.k_map import KMap
-from reveil.plan.cutting.conditions.contract import Condition
+from reveil.plan.cutting.conditions.contract import LARGEST, Condition
 from reveil.table.encode import Encoded
 
 
 def people(asked: KMap | None) -> int:
     """How many; 0 where nothing is asked."""
-    return 0 if asked is None or asked.k_map is None else asked.k_map
+    return 0 if asked is None or asked.k_map is None else min(LARGEST, asked.k_map)
 
 
 def table_faults(asked: KMap, encoded: Encoded) -> Iterator[Fault]:
