@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from scipy import optimize
 
 from oracle import overlapping
 from reveil.audit.infer import programs
@@ -105,7 +106,7 @@ def test_any_weights_bound_what_worlds_have(releases, data):
             wanted = np.arange(program.facts) == fact
             true = facts_of(state, program.option[program.option_fact == fact]) & real
             count = program.count(wanted)
-            _, best = relaxed(program, count, most)
+            _, best = relaxed(program, count, most, 5.0)
             for some in (weights, best):
                 assert not true or program.bound(count, most, some) >= 1
             assert impossible(program, wanted, most, 5.0) is not bool(true)
@@ -118,11 +119,44 @@ def test_a_world_of_the_solver_is_looked_at(monkeypatch):
     wrong = np.ones(program.matrix.shape[1], dtype=np.int64)
     assert not program.is_world(wrong, wrong)
     monkeypatch.setattr(programs, "found_world", lambda *_: None)
-    monkeypatch.setattr(programs, "relaxed", lambda p, count, most: (np.zeros(len(most)), np.zeros(len(p.low), int)))
+    monkeypatch.setattr(
+        programs, "relaxed", lambda p, count, most, seconds: (np.zeros(len(most)), np.zeros(len(p.low), int))
+    )
     none = np.zeros(program.facts, dtype=bool)
     decided = Decided(program, none, time.process_time() + 5, none.copy())
     decided.run(np.ones(program.facts, dtype=bool))
     assert not decided.seen.any() and not decided.dead.any()
+
+
+def test_weights_that_cannot_be_counted_with_prove_nothing(monkeypatch):
+    """Sums of 64 bits wrap around, and what is no number becomes one when it is cast."""
+    rows = [(frozenset("ABC"), "x"), (frozenset("ABC"), "y"), (frozenset("ABC"), "y")]
+    (program,) = components(state_of([(rows, list("ABC"), True)]))
+    most = np.ones(program.matrix.shape[1], dtype=np.int64)
+    count = program.count(np.ones(program.facts, dtype=bool))
+    for heavy in (1 << 40, 1 << 62, -(1 << 62), np.iinfo(np.int64).min):
+        for row in range(len(program.low)):
+            weights = np.where(np.arange(len(program.low)) >= row, heavy, 0)
+            assert program.bound(count, most, weights) >= 1
+    solve = optimize.linprog
+    for odd in (np.nan, np.inf, -np.inf, 1e30):
+
+        def solved(*given, odd=odd, **options):
+            found = solve(*given, **options)
+            found.eqlin.marginals = np.full_like(found.eqlin.marginals, odd)
+            return found
+
+        monkeypatch.setattr(optimize, "linprog", solved)
+        assert relaxed(program, count, most, 5.0) == (None, None)
+
+
+def test_a_program_that_takes_too_long_is_left():
+    rows = [(frozenset(NAMES), value) for value in "xyzxyzx"]
+    (program,) = components(state_of([(rows, list(NAMES), True)] * 3))
+    most = np.ones(program.matrix.shape[1], dtype=np.int64)
+    count = program.count(np.arange(program.facts) % 2 == 0)
+    assert relaxed(program, count, most, 5.0)[1] is not None
+    assert relaxed(program, count, most, 0.0) == (None, None)
 
 
 def test_programs_that_are_too_wide_are_left(monkeypatch):

@@ -682,6 +682,25 @@ def test_people_with_several_rows_are_published_whole(tmp_path: Path) -> None:
     assert loaded(reveil.suggest(often).policy()).guarantee.model == "k-anonymity"
 
 
+def test_people_who_cannot_be_published_yet_are_named(tmp_path: Path) -> None:
+    """Rows without a key, and a key of one person only: said before the command that they would stop."""
+    table, policy = tmp_path / "visits.csv", tmp_path / "reveil.toml"
+    visits = pl.DataFrame({"patient_id": [n % 30 for n in range(60)], "age": [20 + n % 30 % 3 for n in range(60)]})
+    lacking = visits.with_columns(patient_id=pl.when(pl.int_range(60) > 3).then("patient_id"))
+    lacking.write_csv(table)
+    out = cli("init", str(table), "-p", str(policy))[1]
+    assert "First fill in 'patient_id', or remove the 4 rows without it" in out
+    assert "# First fill in 'patient_id', or remove the 4 rows" in policy.read_text()
+    release = reveil.anonymize(lacking.drop_nulls(), policy)
+    assert (release.certificate.holds, load_policy(policy).people.rows) == (True, "many")
+
+    alone = visits.head(9).with_columns(patient_id=pl.lit(1))
+    draft = reveil.suggest(alone).policy()
+    assert "# By 'patient_id' all rows are about one person" in draft and "[people]" not in draft
+    dropped = draft.replace('patient_id = "identifier"', 'patient_id = "drop"')
+    assert reveil.anonymize(alone, loaded(dropped)).certificate.holds
+
+
 def test_a_header_without_some_names_is_no_title(tmp_path: Path) -> None:
     file = tmp_path / "k.csv"
     file.write_text("Nr;Alter;;Krankheit\n1;2;3;4\n2;3;4;5\n")

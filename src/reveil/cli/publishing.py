@@ -69,6 +69,7 @@ def init(
     """Look at the columns, suggest roles and hierarchies with reasons, and write a policy to edit."""
     from reveil.cli import terminal
     from reveil.start.reading import first_look
+    from reveil.start.several_rows import hindrance
     from reveil.start.suggest import draft_policy, find_hierarchies, first_period, rows_of_people, suggest
     from reveil.table.options import ReadOptions
 
@@ -97,7 +98,10 @@ def init(
         terminal.say(
             f"\nWrote {policy}. Read it and correct it: only you know what others can know about these people."
         )
-        known_again = any(suggestion.role == "identifier" for suggestion in suggestions) and not several
+        keys = [suggestion for suggestion in suggestions if suggestion.role == "identifier"]
+        known_again = bool(keys) and not several
+        if hindered := next((hindrance(key.column, key.facts) for key in keys), ""):
+            terminal.say(hindered)
         period = first_period(frame, suggestions)
         chosen = None if period is None else ["=".join(period)]
         words = "plan" if known_again else "anonymize --out NEW-FOLDER"

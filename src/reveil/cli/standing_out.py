@@ -59,20 +59,22 @@ def _refuse_beside(others: Mapping[str, object]) -> None:
 
 
 def _say_identifiers(source: str, json: bool) -> None:
-    """Exit code 1 where something was found."""
+    """Exit code 1 where something was found, or could not be looked at."""
     from reveil.cli import terminal
     from reveil.start.safe_harbor import safe_harbor
 
     seen = safe_harbor(source)
     if json:
         terminal.say_json(seen.to_dict())
-    elif seen.clear:
+    elif not seen.found:
         terminal.say(
             "None of HIPAA's eighteen identifiers was found in names or cells. Combinations are not looked at."
         )
     else:
         lines = [(one.column, f"{one.what} ({one.rule})", one.rows, one.way) for one in seen.found]
         terminal.say(terminal.table(("column", "shows", "rows", "way out"), lines))
+    if seen.unread and not json:
+        terminal.say(f"Not looked into, because cells are neither text, numbers nor dates: {', '.join(seen.unread)}.")
     if not seen.clear:
         raise typer.Exit(1)
 

@@ -6,7 +6,8 @@ proof, because no list of words knows every column. Nor does the rule look at co
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import datetime
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -15,7 +16,7 @@ import polars as pl
 from reveil.base.words import agree, some
 from reveil.start.columns import advise
 from reveil.start.looks import Look
-from reveil.start.vocabulary import NAME_PARTS, NAMES, TEXTS, ZIPS, named
+from reveil.start.vocabulary import BIRTHS, NAME_PARTS, NAMES, TEXTS, ZIPS, named
 from reveil.table.options import ReadOptions
 from reveil.table.read import read_table
 from reveil.table.types import looked
@@ -61,16 +62,27 @@ NAMED: Mapping[str, str] = {
 SHAPES: Mapping[str, str] = {  # of what may stand anywhere in a cell
     "F": r"[^@\s]+@[^@\s]+\.[A-Za-z]{2,}",
     "G": r"\b\d{3}-\d{2}-\d{4}\b",
-    "D": r"(?:^|\s)(?:\+\d[\d ()/.-]{7,20}|\(?\d{3}\)?[ .-]\d{3}[ .-]\d{4})(?:\s|$)",
-    "N": r"https?://\S+",
+    "D": r"(?:^|[\s:;,(])(?:\+\d[\d ()/.-]{7,20}|(?:\(?\d{3}\)?[ .-]|\(\d{3}\))\d{3}[ .-]\d{4})(?:[\s.,;:!?)]|$)",
+    "N": r"(?i)https?://\S+|\bwww\.\S+",
     "O": r"\b\d{1,3}(?:\.\d{1,3}){3}\b",
-    "C": r"\b(?:1[89]|20)\d{2}-(?:\d{2}|Q\d)|\b\d{1,2}[./]\d{1,2}[./](?:1[89]|20)\d{2}\b",
+    "C": r"\b(?:1[89]|20)\d{2}-(?:0[1-9]|1[0-2]|Q\d)\b|\b\d{1,2}[./]\d{1,2}[./](?:1[89]|20)\d{2}\b",
 }
 # Three digits of a postcode under which fewer than 20,000 people live (census of 2000, as the guidance lists them).
 SPARSE = tuple(
     f"{area:03}" for area in (36, 59, 63, 102, 203, 556, 692, 790, 821, 823, 830, 831, 878, 879, 884, 890, 893)
 )
 AGES, OLDEST = "age alter edad", 89
+YEARS, YEAR = "year yob jahr geburtsjahr annee ano", r"\b(?:1[89]|20)\d{2}\b"
+# Everybody of an age and more, or born until a year: the number is the first in it, or (other) lies beside it.
+SINCE = (
+    r"(?i)^\[?(\d+)\s*(?:years?|jahre|ans)?\s*(?:\+|plus|(?:and|or|und|oder|et|ou)\s+"
+    r"(?:over|older|more|above|up|mehr|[aä]lter|plus)|[-,;]\s*\+?(?:inf\w*|∞)[\])\[]?)$",
+    r"(?i)^(?:>=|≥|from|at least|ab)\s*(\d+)$",
+)
+OVER = r"(?i)^(?:>|over|above|older than|more than|über)\s*(\d+)$", r"(?i)^\((\d+)\s*[-,;]\s*\+?(?:inf\w*|∞)[\])\[]?$"
+UNTIL = r"(?i)^(\d+)\s*(?:and|or|und|oder)\s+(?:before|earlier|früher)$", r"(?i)^(?:<=|≤|until|up to|bis)\s*(\d+)$"
+BEFORE = (r"(?i)^(?:<|before|vor)\s*(\d+)$",)
+BELOW = r"(?i)(?:<|under|below|unter)\s*\d+$|\d\D+\d+\s*[)\[]$"  # the last number is none of the ages
 
 
 @dataclass(frozen=True)
@@ -96,18 +108,21 @@ class SafeHarbor:
 
     rows: int
     found: tuple[ShownIdentifier, ...]
+    unread: tuple[str, ...] = ()  # columns of lists and the like: only their names were looked at
 
     @property
     def clear(self) -> bool:
-        return not self.found
+        return not self.found and not self.unread
 
     def to_dict(self) -> dict[str, Any]:
-        return {"rows": self.rows, "clear": self.clear, "found": [one.to_dict() for one in self.found]}
+        found = [one.to_dict() for one in self.found]
+        return {"rows": self.rows, "clear": self.clear, "found": found, "unread": list(self.unread)}
 
     def __repr__(self) -> str:
         columns = len({one.column for one in self.found})
         said = f"{some(columns, 'column')} {agree(columns, 'shows', 'show')} identifiers" if columns else "none found"
-        return f"<SafeHarbor of {some(self.rows, 'row')}: {said}>"
+        unread = f"; not looked into: {', '.join(self.unread)}" if self.unread else ""
+        return f"<SafeHarbor of {some(self.rows, 'row')}: {said}{unread}>"
 
 
 def safe_harbor(table: Any) -> SafeHarbor:
@@ -118,14 +133,14 @@ def safe_harbor(table: Any) -> SafeHarbor:
     [('zip', 'B', 2), ('age', 'C', 1), ('note', 'F', 1)]
     """
     frame = looked(read_table(table, ReadOptions()))
-    return SafeHarbor(frame.height, tuple(one for column in frame for one in _shown(column)))
+    unread = tuple(c.name for c in frame if Look(c).kind == "other" and c.null_count() < len(c))
+    return SafeHarbor(frame.height, tuple(one for column in frame for one in _shown(column)), unread)
 
 
 def _shown(column: pl.Series) -> Iterator[ShownIdentifier]:
     """What one column shows: by its cells, then by its name where they have not told."""
     look, filled = Look(column), len(column) - column.null_count()
-    texts = column.cast(pl.String, strict=False)
-    by_cell = list(_by_cells(look, texts))
+    by_cell = [] if look.kind == "other" else list(_by_cells(look))
     yield from by_cell
     if by_cell or not filled:
         return
@@ -145,28 +160,63 @@ def _shown(column: pl.Series) -> Iterator[ShownIdentifier]:
         )
 
 
-def _by_cells(look: Look, texts: pl.Series) -> Iterator[ShownIdentifier]:
-    name = look.values.name
+def _by_cells(look: Look) -> Iterator[ShownIdentifier]:
+    name, texts = look.values.name, look.values.cast(pl.String)
     if look.named(ZIPS):
-        yield from _of_postcodes(name, texts)
+        yield from _of_postcodes(look)
         return
     if look.named(AGES):
-        ages = texts.str.extract(r"(\d+)").cast(pl.Int64, strict=False)
-        if old := int((ages > OLDEST).sum()):
-            yield ShownIdentifier(name, "C", old, "show everybody of 90 and more alike")
+        if old := int(_ages_told(texts).sum()):
+            yield ShownIdentifier(name, "C", old, "show everybody of 90 and more alike (90+)")
         return
     if look.kind == "date" or look.days[0] is not None:
         yield ShownIdentifier(name, "C", len(texts) - texts.null_count(), "show the year only")
         return
+    if look.named(BIRTHS) and (look.named(YEARS) or look.shaped(YEAR)):
+        yield from _of_births(name, texts)
     for rule, shape in SHAPES.items() if look.kind == "text" else ():
         if rows := int(texts.str.contains(shape).sum()):
             way = "show the year only" if rule == "C" else "leave the column out, or take these out of its cells"
             yield ShownIdentifier(name, rule, rows, way)
 
 
-def _of_postcodes(name: str, texts: pl.Series) -> Iterator[ShownIdentifier]:
+def _bound(texts: pl.Series, shapes: Sequence[str]) -> pl.Series:
+    """The number in cells that have one of these shapes."""
+    plain = pl.lit(texts.str.strip_chars())
+    return pl.select(pl.coalesce(plain.str.extract(shape).cast(pl.Int64, strict=False) for shape in shapes)).to_series()
+
+
+def _ages_told(texts: pl.Series) -> pl.Series:
+    """Which cells tell an age over 89: by a number, or by the end of a range. Open ones may begin at 90 or below.
+
+    >>> _ages_told(pl.Series(["89", "90", "[80-95]", "80-90", "[80,90)", "90+", ">89", ">90", "85 and over"])).to_list()
+    [False, True, True, True, False, False, False, True, False]
+    """
+    first = _bound(texts, SINCE).fill_null(_bound(texts, OVER) + 1)
+    last = texts.str.extract_all(r"\d+(?:\.\d+)?").list.eval(pl.element().cast(pl.Float64)).list.max().floor()
+    last -= texts.str.strip_chars().str.contains(BELOW).cast(pl.Int8)
+    return (first > OLDEST + 1).fill_null(last > OLDEST)
+
+
+def _of_births(name: str, texts: pl.Series) -> Iterator[ShownIdentifier]:
+    """Years of birth that tell an age over 89 in this year; an open category (<1937) may end there or later."""
+    now = datetime.date.today().year
+    youngest = now - OLDEST  # nobody born then is over 89 this year
+    last = _bound(texts, UNTIL).fill_null(_bound(texts, BEFORE) - 1)
+    first = texts.str.extract_all(YEAR).list.eval(pl.element().cast(pl.Int64)).list.min()
+    if old := int((last < youngest - 1).fill_null(first < youngest).sum()):
+        way = f"show everybody born before {youngest} ({now} less {OLDEST}) alike (<{youngest})"
+        yield ShownIdentifier(name, "C", old, way)
+
+
+def _of_postcodes(look: Look) -> Iterator[ShownIdentifier]:
     """At most three digits may be shown, and of thinly settled areas none (000)."""
-    digits = texts.str.replace_all(r"[^0-9]", "")
+    name = look.values.name
+    digits = look.values.cast(pl.String).str.replace_all(r"[^0-9]", "")
+    if look.kind == "number" and look.whole:  # as numbers they have lost their first zeros
+        short = look.values.cast(pl.Int64).cast(pl.String)
+        size = short.str.len_chars()
+        digits = short.str.zfill(3).zip_with((size <= 3).fill_null(True), short.str.zfill(5))
     if long := int((digits.str.len_chars() > len(SPARSE[0])).sum()):
         yield ShownIdentifier(name, "B", long, "show three digits")
     if sparse := int(digits.str.slice(0, 3).is_in(SPARSE).sum()):

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from reveil.base.words import some
 from reveil.guarantees import k_anonymity, l_diversity
+from reveil.start.looks import Facts
 
 K, L = 5, 2
 PEOPLE = """
@@ -43,6 +45,22 @@ def promise_to_people(frame: pl.DataFrame, key: str, sensitive: Sequence[str]) -
     model = (l_diversity if mixed else k_anonymity).DESCRIPTOR.name
     terms = {"note": note, "model": model, "fewest": FEWEST.format(l=L) if mixed else "", "k": max(2, min(K, number))}
     return ALONE.format(**terms) + METHOD + PEOPLE
+
+
+def hindrance(key: str, facts: Facts) -> str:
+    """Why nothing can be published yet of people who have this key, with the way out; else nothing.
+
+    >>> hindrance("id", Facts(rows=9, distinct=3, missing=2))
+    "First fill in 'id', or remove the 2 rows without it: they are refused (R213)."
+    """
+    if facts.missing:
+        return f"First fill in {key!r}, or remove the {some(facts.missing, 'row')} without it: they are refused (R213)."
+    if facts.distinct == 1:
+        return (
+            f"By {key!r} all rows are about one person, whom nobody hides: nothing can be published. If it is no key "
+            "of a person, make its role drop."
+        )
+    return ""
 
 
 def _linked(people: pl.DataFrame, key: str, name: str) -> int:

@@ -25,7 +25,7 @@ from reveil.report.toml_text import inline, key
 from reveil.start.columns import Confidence, RoleAdvice, advise
 from reveil.start.looks import Facts, Look, words
 from reveil.start.promises import needs_harmless, promise
-from reveil.start.several_rows import promise_to_people
+from reveil.start.several_rows import hindrance, promise_to_people
 from reveil.start.vocabulary import CHANGING, PERIODS, SHORT_KEYS, named
 
 MOST_PERIODS = 400  # releases that one table may hold
@@ -234,6 +234,8 @@ def rows_of_people(frame: pl.DataFrame, suggestions: Sequence[Suggestion]) -> st
     key = next((s for s in suggestions if s.role == "identifier"), None)
     if key is None or key.facts.distinctness == 1 or first_period(frame, suggestions) is not None:
         return ""
+    if frame[key.column].drop_nulls().n_unique() == 1:  # nobody else to be hidden among
+        return ""
     return promise_to_people(frame, key.column, [s.column for s in suggestions if s.role == "sensitive"])
 
 
@@ -269,6 +271,7 @@ def draft_policy(
         by_role["sensitive"] = [_with_harmless(suggestion) for suggestion in by_role["sensitive"]]
     files = hierarchies or {}
     lone = [] if by_role["identifier"] else [f"# {line}" for line in LONE]
+    lone += [f"# {line}" for s in by_role["identifier"] for line in wrap(hindrance(s.column, s.facts), 100)]
     lines = [
         "# Suggested by `reveil init` from the names and values of the columns. Read each reason and correct",
         "# the role where you know better: identifier, quasi, sensitive, insensitive (nobody outside knows",

@@ -23,6 +23,7 @@ from reveil.audit.model.model import UNLIMITED
 from reveil.base.arrays import I64, Bools
 
 SCALE = 1 << 20  # weights are whole multiples of 1/SCALE
+HEAVIEST = 1 << 40  # weights from here on prove nothing; of lighter ones four million entries add up within 64 bits
 POSITIVE = 1e-6  # a share that is no rounding error
 WIDEST = 60_000  # columns of a program
 FRUITFUL = 20  # a world with less than one in so many of the facts that are wanted: better exclude some first
@@ -66,7 +67,12 @@ class Program:
         return shown
 
     def bound(self, count: I64, most: I64, weights: I64) -> float:
-        """What `count` adds up to at most, by these weights of the rows (times SCALE), in whole numbers."""
+        """What `count` adds up to at most, by these weights of the rows (times SCALE), in whole numbers.
+
+        Infinite where a weight is so large that sums of 64 bits could wrap around: it then proves nothing.
+        """
+        if (weights >= HEAVIEST).any() or (weights <= -HEAVIEST).any():
+            return float("inf")
         rows = int(np.where(weights > 0, self.high, self.low) @ weights)
         rest = count * SCALE - self.matrix.T @ weights
         return (rows + int(np.maximum(rest, 0) @ most)) / SCALE
@@ -222,7 +228,7 @@ class Decided:
         wanted = self.wanted(asked, urgent)
         while self.left > 0 and wanted.any():
             count = self.program.count(wanted)
-            columns, weights = relaxed(self.program, count, self.most)
+            columns, weights = relaxed(self.program, count, self.most, self.left)
             if columns is None or weights is None:
                 return
             if self.program.bound(count, self.most, weights) < 1:
@@ -238,20 +244,29 @@ class Decided:
             wanted &= ~shown
 
 
-def relaxed(program: Program, count: I64, most: I64) -> tuple[Any, I64 | None]:
-    """Shares of columns with which `count` adds up to as much as it can, and the weights of rows that show it."""
+def relaxed(program: Program, count: I64, most: I64, seconds: float) -> tuple[Any, I64 | None]:
+    """Shares of columns with which `count` adds up to as much as it can, and the weights of rows that show it.
+
+    None if there were none in about so many seconds, or if a weight is no number that can be counted with.
+    """
     from scipy.optimize import linprog
 
     equal, matrix = program.exact, program.matrix
     bounds = np.stack([np.zeros(len(most)), most], axis=1)
     solved = linprog(
-        -count, matrix[~equal], program.high[~equal], matrix[equal], program.high[equal], bounds, method="highs"
+        -count,
+        *(matrix[~equal], program.high[~equal], matrix[equal], program.high[equal], bounds),
+        method="highs",
+        options={"time_limit": patience() * seconds},
     )
-    if solved.x is None:
+    if solved.x is None or not solved.success:
         return None, None
     weights = np.zeros(len(equal))
     weights[equal], weights[~equal] = -solved.eqlin.marginals, -solved.ineqlin.marginals
-    return solved.x, np.rint(weights * SCALE).astype(np.int64)
+    scaled = np.rint(weights * SCALE)
+    if not (np.abs(scaled) < HEAVIEST).all():  # nor is it below if it is not a number
+        return None, None
+    return solved.x, scaled.astype(np.int64)
 
 
 def found_world(program: Program, count: I64, most: I64, seconds: float) -> I64 | None:
