@@ -244,6 +244,10 @@ def test_bad_populations_and_huge_numbers_are_refused(tmp_path: Path) -> None:
         guarantee = {"model": "k-map", "k_map": k, "population": str(tmp_path / "p.parquet")}
         with pytest.raises(ReveilError, match=code):
             reveil.anonymize(table, {"columns": columns, "guarantee": guarantee})
+    guarantee |= {"k_map": 2}
+    pl.DataFrame({"age": [20, 20, 21, 21, 30, 30]}).write_parquet(tmp_path / "p.parquet")
+    with pytest.raises(InputError, match=r"R408.*1 row of the table"):  # nobody is 31
+        reveil.anonymize(table, {"columns": columns, "guarantee": guarantee})
     both = pl.concat([table.select("age")] * 3)
     both.write_parquet(tmp_path / "p.parquet")
     guarantee |= {"k_map": 3}

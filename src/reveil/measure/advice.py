@@ -205,7 +205,9 @@ class _Trial:
         shares = {}
         for number, tree in enumerate(self.encoded.quasi):
             runs, index = distinct_runs(low[:, number], high[:, number], len(tree))
-            whole = np.array([tree.label(*run) == ANY or run == (0, len(tree) - 1) for run in runs], dtype=bool)[index]
+            # A value that all people have is said in full.
+            blank = [len(tree) > 1 and (tree.label(*run) == ANY or run == (0, len(tree) - 1)) for run in runs]
+            whole = np.array(blank, dtype=bool)[index]
             covered = int(whole[alike[alike >= 0]].sum()) if self.shown_in_groups else 0
             rows = covered + plan.withheld
             shares[tree.name] = rows / max(1, self.encoded.rows)

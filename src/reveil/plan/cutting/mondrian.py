@@ -16,12 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from reveil.base.errors import InfeasibleError
+from reveil.base.errors import InfeasibleError, stop_if
 from reveil.base.lots import generator
 from reveil.base.progress import Progress
 from reveil.base.threads import threads
+from reveil.guarantees.k_map import KMap
 from reveil.history.history import History
 from reveil.plan.cutting import admit, cuts, infeasible, values
+from reveil.plan.cutting.conditions import k_map
 from reveil.plan.cutting.counted_cuts import Rules, segments_of
 from reveil.plan.cutting.repair import repair
 from reveil.plan.cutting.trees import SET, Trees, lay_end_to_end
@@ -34,6 +36,7 @@ PARTS = 64  # independent segments that a large table is first cut into
 
 def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progress: Progress) -> Plan:
     """Group the rows of one table under its single-release conditions."""
+    stop_if(k_map.strangers(policy.guarantee.find(KMap), encoded))
     trees = lay_end_to_end(encoded, policy)
     kept, tests, withheld = admissible(encoded, policy, seed)
     strict = is_strict(encoded, policy)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import polars as pl
+
 from reveil.base.errors import Fault
 from reveil.base.words import some
 from reveil.guarantees.k_map import KMap
@@ -21,6 +23,17 @@ def table_faults(asked: KMap, encoded: Encoded) -> Iterator[Fault]:
         message = f"the population has {some(len(encoded.population), 'person', 'people')}, fewer than {asked.k_map}"
         remedy = f"lower k_map to at most {len(encoded.population)}, or give a table of the whole population"
         yield Fault("R401", "guarantee.k_map", message, remedy, encoded.rows)
+
+
+def strangers(asked: KMap | None, encoded: Encoded) -> list[Fault]:
+    """Rows that are like nobody of the population: then it is not the one that they are drawn from."""
+    if asked is None or encoded.population is None:
+        return []
+    kinds = pl.DataFrame(encoded.population).unique()
+    unlike = pl.DataFrame(encoded.positions).join(kinds, on=kinds.columns, how="anti").height
+    message = f"nobody in it has the quasi-identifiers of {some(unlike, 'row')} of the table"
+    remedy = "use a population table that holds everybody in the release, with the same values"
+    return [Fault("R408", "guarantee.population", message, remedy, unlike)] if unlike else []
 
 
 CONDITION = Condition(table_faults=table_faults)
