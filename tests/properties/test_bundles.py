@@ -168,7 +168,7 @@ def test_rows_of_a_person_are_cut_side_by_side(tmp_path: Path) -> None:
     certificate = reveil.anonymize(PANEL, policy_of({"k": 2}, None, homes=False)).certificate
     assert certificate.counts["input people"] == certificate.counts["published people"] == 4
     assert certificate.counts["published rows"] == 8
-    assert "all rows of one of the people finds k people" in certificate.verdict
+    assert "all rows of one of the people finds 2 people" in certificate.verdict
     homes = reveil.anonymize(PANEL, policy_of({"k": 2}, None, homes=True))
     assert homes.certificate.counts["published households"] == 2
     assert homes.table["age"].unique().sort().to_list() == ["[20-50]", "[21-51]"]

@@ -137,7 +137,9 @@ class PartedTable:
         """
         work, number = self.work, int(self.part_of(rows[:1])[0])
         if len(rows) != self.rows[number]:
-            raise RuntimeError(f"part {number} has {self.rows[number]:,} rows, of which {len(rows):,} came together")
+            raise RuntimeError(
+                f"part {number} has {some(self.rows[number], 'row')}, of which {len(rows):,} came together"
+            )
         rows = in_order(rows)
         drawn = lots.lots_of_rows(work.secret, LOT, int(self.rows[:number].sum()), len(rows))
         alike = _alike(rows[:, : work.widths[0]])

@@ -44,7 +44,7 @@ class KMapJudge:
             Verdict(
                 guarantee=self.name,
                 statement=f"{'not ' if len(bad) else ''}{at_least}; {found}",
-                plain=f"Whoever looks for the person of a row finds {worst:,} people of the population or more who "
+                plain=f"Whoever looks for the person of a row finds {some(worst, 'person', 'people')} of the population or more who "
                 f"{fit} it; the promise was {self.k:,}.",
                 holds=not len(bad),
                 worst=Fraction(worst),
