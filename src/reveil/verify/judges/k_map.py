@@ -44,8 +44,8 @@ class KMapJudge:
             Verdict(
                 guarantee=self.name,
                 statement=f"{'not ' if len(bad) else ''}{at_least}; {found}",
-                plain=f"Whoever looks for the person of a row finds {some(worst, 'person', 'people')} of the population "
-                f"or more who {fit} it; the promise was {self.k:,}.",
+                plain=f"Whoever looks for the person of a row finds {some(worst, 'person', 'people')} of the "
+                f"population or more who {fit} it; the promise was {self.k:,}.",
                 holds=not len(bad),
                 worst=Fraction(worst),
                 bound=self.k,
