@@ -16,6 +16,7 @@ project, author, release = "Reveil", "the Reveil team", __version__
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
 html_theme = "furo"
 html_title = "Reveil"
+html_static_path = html_css_files = ["site.css"]
 exclude_patterns = ["_build"]
 myst_heading_anchors = 3
 myst_enable_extensions = ["colon_fence"]
