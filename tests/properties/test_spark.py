@@ -226,6 +226,7 @@ def test_what_spark_is_told_in_vain_is_refused_before_it_starts(tmp_path: Path) 
         (tables(1, 20), policy, {"engine": "spark", "out": out}, "R875"),
         (tmp_path / "p.parquet", policy, {"engine": "spark", "out": out, "memory": "4GB"}, "R875"),
         (tmp_path / "p.parquet", policy, {"engine": "blocks", "out": out, "master": "local"}, "R875"),
+        (tmp_path / "p.parquet", policy, {"engine": "spark", "out": out, "master": "nonsense"}, "R875"),
         (tmp_path / "p.parquet", {**policy, "method": {"recode": "sets"}}, {"engine": "spark", "out": out}, "R870"),
         (tmp_path / "p.parquet", policy, {"engine": "spark", "out": out, "seed": -1}, "R222"),
     ]

@@ -19,6 +19,7 @@ from reveil.engine.choice import refusals, table_of_engines
 from reveil.guarantees.catalog import descriptors
 from reveil.guarantees.descriptor import ONE_RELEASE
 from reveil.history.history import History
+from reveil.jobs import engines
 from reveil.jobs.engines import EngineAsked, in_parts
 from reveil.jobs.in_parts import anonymize_in_blocks
 from reveil.jobs.table_in_parts import Sizes
@@ -210,10 +211,14 @@ def test_people_with_two_rows_and_without_identifier_are_refused(tmp_path: Path)
         assert codes(error) == [code]
 
 
-def test_blocks_are_chosen_where_memory_is_too_small(tmp_path: Path) -> None:
+def test_blocks_are_chosen_where_memory_is_too_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     people().write_parquet(tmp_path / "p.parquet")
     policy, file = load_policy(POLICY), tmp_path / "p.parquet"
     assert in_parts(file, policy, tmp_path / "out", EngineAsked("auto", None)) is None
+    with pytest.raises(InputError) as error:  # no job keeps this, however small its blocks
+        in_parts(file, policy, tmp_path / "out", EngineAsked("auto", "1KB"))
+    assert codes(error) == ["R878"]
+    monkeypatch.setattr(engines, "PROGRAM", 0)
     assert in_parts(file, policy, tmp_path / "out", EngineAsked("auto", "1KB")) is not None
     less = load_policy({**POLICY, "engine": {"memory": "1KB"}})
     assert in_parts(file, less, tmp_path / "out", EngineAsked("auto", None)) is not None

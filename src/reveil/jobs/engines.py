@@ -1,8 +1,9 @@
-"""Where a job runs: at once, in blocks, or on Spark. EngineAsked for, or because of what the table is and how large."""
+"""Where a job runs: at once, in blocks, or on Spark. Asked for, or because of what the table is and how large."""
 
 from __future__ import annotations
 
 import os
+import re
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
@@ -19,8 +20,10 @@ from reveil.policy.policy import Policy
 from reveil.table.many import files_of
 from reveil.table.parts import CELL, columns_in, needed, too_large
 
+MASTER = re.compile(r"local(\[(\d+|\*)(, *\d+)?\])?|local-cluster\[\d+(, *\d+){2}\]|yarn|(spark|k8s)://.+")
 LEAST_ROWS, MOST_ROWS = 10_000, 1_000_000  # that are read at once
 ROW_CELL = 400  # bytes that one cell of a block takes at most while it is read, encoded or judged
+PROGRAM = 500_000_000  # bytes that a job in blocks takes of any table: Python, its libraries, compiled code
 
 
 class EngineAsked(NamedTuple):
@@ -87,6 +90,9 @@ def in_parts(table: Any, policy: Policy, target: Path | None, asked: EngineAsked
     if files is None or target is None:
         what = "files: CSV, Parquet, a folder or a pattern of them" if files is None else "a folder to write to (out)"
         faults.append(Fault("R875", "engine blocks", f"needs {what}", "give it, or use engine whole"))
+    if stated is not None and stated < PROGRAM:
+        message = f"in blocks takes {_size(PROGRAM)} of any table, and {_size(stated)} is allowed"
+        faults.append(Fault("R878", "this job", message, f"allow {_size(PROGRAM)} or more"))
     stop_if(faults + too_large(files or (), policy, stated or free_memory()))
     assert files is not None and target is not None
     return InBlocks(files, policy, target, stated or free_memory())
@@ -112,6 +118,9 @@ def _on_spark(
     if memory is not None:
         message, remedy = "means nothing on Spark, whose own settings say what it may take", "leave it out"
         faults.append(Fault("R875", "memory", message, remedy))
+    if master is not None and not MASTER.fullmatch(master):
+        message, remedy = f"{master!r} is nothing that Spark knows", "use local[4], spark://HOST:PORT, yarn or k8s://..."
+        faults.append(Fault("R875", "master", message, remedy))
     if master is not None and _is_spark(table):
         message, remedy = "means nothing to a frame, which belongs to a session already", "leave it out"
         faults.append(Fault("R875", "master", message, remedy))
