@@ -77,3 +77,19 @@ def journalist(classes, people, threshold):
 
 def marketer(people):
     return sum(Fraction(1, n) for n in people) / len(people)
+
+
+def without_original(published, original):
+    """How many published rows stay over when each takes an original row of its own: covers, a column, and values."""
+    taken = {}
+
+    def takes(row, seen):
+        for i, value in enumerate(original):
+            if value in published[row] and i not in seen:
+                seen.add(i)
+                if i not in taken or takes(taken[i], seen):
+                    taken[i] = row
+                    return True
+        return False
+
+    return sum(not takes(row, set()) for row in range(len(published)))

@@ -234,6 +234,12 @@ def test_anonymize(work: Path) -> None:
     assert "R513" in err
 
 
+def test_init_of_a_header_alone_writes_nothing(work: Path) -> None:
+    (work / "empty.csv").write_text("id,age,town\n")
+    code, out, err = cli("init", str(work / "empty.csv"), "-p", str(work / "empty.toml"))
+    assert (code, out) == (2, "") and "R212" in err and not (work / "empty.toml").exists()
+
+
 def test_init_then_plan(work: Path) -> None:
     code, _, err = cli("init", "one.csv")
     assert code == 2

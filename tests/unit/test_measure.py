@@ -80,6 +80,9 @@ def values_of(row: tuple[str, ...]) -> list[list[Any]]:
     return [list(AGE_CELLS[row[0]]), JOB_CELLS[row[1]], SEX_CELLS[row[2]]]
 
 
+POLICY_OF_AGES = {"columns": {"age": "quasi", "ill": "sensitive"}, "guarantee": {"k": 2}}
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.lists(people, max_size=10), st.lists(shown, min_size=1, max_size=20))
 def test_losses_agree_with_brute_force(more: list[tuple[Any, ...]], published: list[tuple[str, ...]]) -> None:
@@ -323,3 +326,24 @@ def test_numbers_beyond_64_bits_are_refused() -> None:
         axis_of("n", Column(role="quasi"), pl.Series("n", [1, 2**64 - 1], dtype=pl.UInt64))
     (fault,) = refusal.value.faults
     assert (fault.code, fault.rows) == ("R708", 1)
+
+
+@settings(max_examples=1000)
+@given(
+    st.lists(st.integers(0, 5), min_size=1, max_size=8),
+    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)).map(sorted), min_size=1, max_size=8),
+)
+def test_rows_that_the_original_does_not_explain(ages: list[int], spans: list[list[int]]) -> None:
+    """As many as stay over in the best matching, where cells are intervals."""
+    published, original = spans[: len(ages)], pl.DataFrame({"age": ages, "ill": ["x"] * len(ages)})
+    table = pl.DataFrame({"age": [f"[{a}-{b}]" for a, b in published], "ill": ["x"] * len(published)})
+    found = measure(table, original, POLICY_OF_AGES, queries=0).unexplained
+    least = oracle.without_original([range(a, b + 1) for a, b in published], ages)
+    assert found == least
+
+
+def test_another_years_table_is_noticed_and_ones_own_is_not() -> None:
+    own = pl.DataFrame({"age": [20, 25, 40, 41], "ill": ["flu", "cold", "flu", "flu"]})
+    published = pl.DataFrame({"age": ["[20-25]", "[20-25]", "*", ""], "ill": ["cold", "flu", "flu", "flu"]})
+    assert measure(published, own, POLICY_OF_AGES, queries=0).unexplained == 0
+    assert measure(published, own.with_columns(pl.col("age") + 5), POLICY_OF_AGES, queries=0).unexplained == 1

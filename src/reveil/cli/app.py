@@ -19,7 +19,7 @@ from reveil.base.version import __version__
 
 COMMANDS = {  # as they are needed: the module of each, and its line in `reveil --help`
     "serve": ("serving", "The console in the browser: from a table to hand-over."),
-    "init": ("publishing", "Look at a table and suggest a policy, with reasons."),
+    "init": ("starting", "Look at a table and suggest a policy, with reasons."),
     "plan": ("publishing", "What would be published, and what it costs. Changes nothing."),
     "publish": ("publishing", "One more release of the series: planned, verified, recorded."),
     "propose": ("proposing", "The next release, made and sealed; it waits for a word."),

@@ -7,7 +7,20 @@ import typer
 
 from reveil.base.doubts import accepted
 from reveil.base.words import some
-from reveil.cli.shared import POLICY, Accept, Json, Key, PolicyFile, Quiet, Seed, Source, Where, app, parsed, run_asking
+from reveil.cli.shared import (
+    POLICY,
+    Accept,
+    Json,
+    Key,
+    PolicyFile,
+    Quiet,
+    SeedBesideKey,
+    Source,
+    Where,
+    app,
+    parsed,
+    run_asking,
+)
 from reveil.jobs.specs import PerturbSpec
 
 if TYPE_CHECKING:
@@ -20,7 +33,7 @@ def perturb(
     out: Annotated[Path, typer.Option("--out", "-o", help="New folder for the release.")],
     policy: PolicyFile = POLICY,
     where: Where = None,
-    seed: Seed = None,
+    seed: SeedBesideKey = None,
     key: Key = None,
     accept: Accept = "",
     json: Json = False,

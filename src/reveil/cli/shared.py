@@ -31,7 +31,11 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors and results that were asked for.")]
 Seed = Annotated[
     int | None,
-    typer.Option(help="Make it repeatable, together with the key: that of the home, or --key."),
+    typer.Option(help="Make it repeatable, together with the key of the home."),
+]
+SeedBesideKey = Annotated[
+    int | None,
+    typer.Option(help="Make it repeatable, together with --key."),
 ]
 Key = Annotated[
     Path | None,

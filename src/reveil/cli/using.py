@@ -41,6 +41,11 @@ def measure(
 def _show_utility(utility: "Utility") -> None:
     from reveil.cli import terminal
 
+    if utility.unexplained:
+        terminal.say(
+            f"At least {some(utility.unexplained, 'published row stands', 'published rows stand')} for nobody of this "
+            "original: is it the table that they were made from? What follows compares tables of different people.\n"
+        )
     terminal.say("Lost by column, from 0 (nothing) to 1 (everything):")
     rows = [(name, utility.ncp[name], utility.entropy[name]) for name in utility.ncp]
     rows.append(("all cells", utility.ncp_mean, utility.entropy_mean))

@@ -119,7 +119,10 @@ def _on_spark(
         message, remedy = "means nothing on Spark, whose own settings say what it may take", "leave it out"
         faults.append(Fault("R875", "memory", message, remedy))
     if master is not None and not MASTER.fullmatch(master):
-        message, remedy = f"{master!r} is nothing that Spark knows", "use local[4], spark://HOST:PORT, yarn or k8s://..."
+        message, remedy = (
+            f"{master!r} is nothing that Spark knows",
+            "use local[4], spark://HOST:PORT, yarn or k8s://...",
+        )
         faults.append(Fault("R875", "master", message, remedy))
     if master is not None and _is_spark(table):
         message, remedy = "means nothing to a frame, which belongs to a session already", "leave it out"

@@ -25,6 +25,7 @@ from reveil.measure.analysis import Analysis, analyse
 from reveil.measure.axes import Classes, Floats, Read, Runs, classes_of
 from reveil.measure.expand import a_world
 from reveil.measure.queries import USEFUL, QueryError, Questions
+from reveil.measure.unexplained import unexplained
 from reveil.policy.policy import Policy, PolicyLike, load_policy
 from reveil.published.anatomy import counterfeits_of
 from reveil.published.format import COUNT, GROUP
@@ -101,6 +102,7 @@ class Utility:
     c_avg: float | None  # average class / k, where the policy has a k
     queries: tuple[QueryError, ...]
     analysis: Analysis | None = None  # where it was asked for
+    unexplained: int = 0  # published rows, at least, that stand for nobody of the original
     counted: str = "rows"  # what classes are made of: people, where they have several rows or stand apart from values
 
     @property
@@ -212,6 +214,7 @@ def measure(
         c_avg=average_class(sizes) / k if k else None,
         queries=tuple(asked.error(queries, s, seed) for s in selectivity) if asked else (),
         analysis=found,
+        unexplained=unexplained(classes),
     )
     if rules.bundle in published.columns:
         return _of_bundles(utility, published[rules.bundle], k, classes)

@@ -93,5 +93,8 @@ def refuse_nothing(plan: Plan) -> None:
     if (plan.groups < 0).all():
         reasons = "; ".join(f"{rows:,} withheld: {reason}" for reason, rows in plan.reasons.items())
         message = f"nobody of {some(len(plan.groups), 'row')} could be published{f' ({reasons})' if reasons else ''}"
-        remedy = 'ask for a weaker promise, coarser hierarchies or merged values, or set method.infeasible = "refuse"'
+        remedy = (
+            "ask for a weaker promise, smaller cohorts where the policy states guarantee.places, coarser hierarchies "
+            'or merged values; method.infeasible = "refuse" says whom it fails for'
+        )
         raise InfeasibleError(Fault("R137", "release", message, remedy, len(plan.groups)))

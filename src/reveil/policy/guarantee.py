@@ -199,8 +199,6 @@ def _conditions(model: str, stated: Mapping[str, Any]) -> tuple[Parameters, ...]
         near = difflib.get_close_matches(model, known, n=1)
         hint = f'; did you mean "{near[0]}"' if near else ""
         faults.append(f'model "{model}" is not one of {", ".join(known)}{hint}')
-    else:
-        faults += [f'model "{model}" needs {key}' for key in headline.needs if key not in given]
     asked = [one for one in known.values() if one is headline or _asked_beside(one, headline, given)]
     for one in asked:
         try:
@@ -208,6 +206,10 @@ def _conditions(model: str, stated: Mapping[str, Any]) -> tuple[Parameters, ...]
         except ValidationError as error:
             faults += [text for item in error.errors() for text in item["ctx"]["error"].faults]
     if headline is not None:
+        lacking = [
+            key for key in headline.needs if key not in given and not any(f"needs {key}" in text for text in faults)
+        ]
+        faults = [f'model "{model}" needs {key}' for key in lacking] + faults
         owned = {key for one in asked for key in one.keys}
         faults += [_idle(key, model, given) for key in given if key not in owned]
         faults += _apart(headline, conditions)

@@ -18,6 +18,7 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_v
 
 from reveil.base.errors import Fault, InputError
 from reveil.base.sections import MARK, ContradictionError, Section, Share, in_bytes
+from reveil.guarantees.catalog import descriptors
 from reveil.guarantees.selection import Selection
 from reveil.policy.agreement import disagreements
 from reveil.policy.column import ABOUT_VALUES, Column, DateOrder, Role, as_column
@@ -337,10 +338,10 @@ def _validate(kind: type[Kind], content: dict[str, Any], where: str) -> Kind:
     except ValidationError as error:
         # A list counts as short, too, when all its items are wrong; these are told already.
         items = [item for item in error.errors() if item["type"] != "too_short" or not item["input"]]
-        raise InputError([fault for item in items for fault in _faults(kind, where, item)]) from None
+        raise InputError([fault for item in items for fault in _faults(kind, where, item, content)]) from None
 
 
-def _faults(kind: type[Publication], where: str, item: Mapping[str, Any]) -> list[Fault]:
+def _faults(kind: type[Publication], where: str, item: Mapping[str, Any], content: Mapping[str, Any]) -> list[Fault]:
     """What Pydantic found, in plain words."""
     place = [str(part) for part in item["loc"] if not str(part).startswith(MARK)]
     key = ".".join(place) or "as a whole"
@@ -349,7 +350,7 @@ def _faults(kind: type[Publication], where: str, item: Mapping[str, Any]) -> lis
         return [Fault("R201", f"{where}, {key}", text, "change the keys that it names") for text in error.faults]
     message, remedy = item["msg"].removeprefix("Value error, "), "correct this key"
     if item["type"] == "extra_forbidden":
-        message, remedy = "is not a key of the policy", _nearest_key(kind, place)
+        message, remedy = "is not a key of the policy", _nearest_key(kind, place, content)
     elif item["type"] == "missing":
         message, remedy = "is missing", f"add {key}" if len(place) > 1 else f"add a section [{key}]"
     elif item["type"] == "literal_error":
@@ -372,13 +373,16 @@ def _shown(item: Mapping[str, Any]) -> str:
     return json.dumps(item["input"], default=str)
 
 
-def _nearest_key(kind: type[Publication], place: list[str]) -> str:
+def _nearest_key(kind: type[Publication], place: list[str], content: Mapping[str, Any]) -> str:
     """The key that was meant: of the section, of a column, or of the policy itself."""
     known: type[BaseModel] = kind
     if len(place) > 1:
         known = Column if place[0] == "columns" else _section(kind, place[0])
     names = [name for name in known.model_fields if name != "folder"]
     near = difflib.get_close_matches(place[-1], names, n=1)
+    promise = descriptors().get(str(content["guarantee"].get("model"))) if place[0] == "guarantee" else None
+    if promise is not None and not near:
+        return f'model "{promise.name}" takes {", ".join(promise.keys)}'
     return f"did you mean {near[0]}" if near else f"use one of {', '.join(names)}"
 
 

@@ -19,6 +19,7 @@ from reveil.hierarchies.tree import Hierarchy
 from reveil.policy.policy import Policy
 from reveil.table.bins import in_bins
 from reveil.table.cells import texts
+from reveil.table.doubts import NO_ROWS
 from reveil.table.encode import Codes, Sensitive, as_published, look_up, positions_of, sensitive_of
 from reveil.table.roles import as_kinds, column_faults, missing_fault, order_faults
 from reveil.table.types import stated_type
@@ -105,7 +106,7 @@ class Books:
 def books_of(seen: SeenValues, policy: Policy, background: Background, declared: bool) -> Books:
     """Every fault of the table at once, or the books by which all its rows are encoded."""
     faults = column_faults(seen.head, policy, series=False)
-    faults += [] if seen.rows else [Fault("R212", "table", "has no rows", "check that the right file was given", 0)]
+    faults += [] if seen.rows else [NO_ROWS]
     if seen.unknown:
         remedy = "fill the identifier in, or remove these rows"
         faults.append(Fault("R213", f"identifier {policy.identifier!r}", "is missing", remedy, seen.unknown))

@@ -37,6 +37,7 @@ NEARLY = 1e-9  # numbers of a file are added up in another order than here
 SEVERAL = 4  # rows from which on all columns of numbers are hardly the sums of the others by chance
 LOOKED_AT = 100  # cells that tell whether a column of texts is one of numbers
 SHOWN = 4
+NO_ROWS = Fault("R212", "table", "has no rows", "check that the right file was given", 0)
 
 
 def doubtful_rows(frame: pl.DataFrame, policy: Publication, accept: Iterable[str]) -> list[Fault]:
@@ -61,6 +62,8 @@ def index_doubts(frame: pl.DataFrame, policy: Publication, accept: Iterable[str]
 
 def no_people(frame: pl.DataFrame, accept: Iterable[str]) -> list[Fault]:
     """Rows that are probably nobody, of a table that has no policy yet; without what is accepted."""
+    if frame.is_empty():
+        return [NO_ROWS]
     noticed = {"repeated-header": header_fault(headers(frame)), "total-rows": _sums(frame, None)}
     return [fault for name, fault in noticed.items() if fault is not None and name not in accept]
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from reveil.base.errors import Fault, stop_if
+from reveil.base.errors import stop_if
 from reveil.policy.policy import Policy
 from reveil.table.books import SeenValues, seen_in
+from reveil.table.doubts import NO_ROWS
 from reveil.table.doubts_in_parts import DoubtsInParts
 from reveil.table.where import RowsWhere, Where
 
@@ -39,6 +40,6 @@ def facts_of(block: pl.DataFrame, policy: Policy, accept: Sequence[str], where: 
 
 def refuse_empty(facts: TableFacts | None) -> TableFacts:
     if facts is None:
-        stop_if([Fault("R212", "table", "has no rows", "check that the right file was given", 0)])
+        stop_if([NO_ROWS])
     assert facts is not None
     return facts

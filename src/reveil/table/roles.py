@@ -19,7 +19,7 @@ from reveil.policy.column import Column, ColumnType, DateOrder
 from reveil.policy.policy import Policy, Publication
 from reveil.table.bins import in_bins
 from reveil.table.cells import texts
-from reveil.table.doubts import doubtful_rows, without_index
+from reveil.table.doubts import NO_ROWS, doubtful_rows, without_index
 from reveil.table.numbers import first_rows, mark_of
 from reveil.table.options import ReadOptions
 from reveil.table.read import declares_types, read_table
@@ -157,9 +157,7 @@ def column_faults(frame: pl.DataFrame, policy: Publication, series: bool) -> lis
 
 
 def _row_faults(frame: pl.DataFrame) -> list[Fault]:
-    if frame.height:
-        return []
-    return [Fault("R212", "table", "has no rows", "check that the right file was given", 0)]
+    return [] if frame.height else [NO_ROWS]
 
 
 def _owner_faults(column: pl.Series, role: str, once: bool) -> list[Fault]:

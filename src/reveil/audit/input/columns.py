@@ -123,7 +123,14 @@ def _faults(
         )
         faults.append(Fault("R723", "released table", what, "name it with --sensitive"))
     if identifier is None or identifier not in people.columns:
-        faults.append(Fault("R723", "population", "no column says who is who", "add a column with names or numbers"))
+        faults.append(
+            Fault(
+                "R723",
+                "population",
+                "no column says who is who",
+                "name it with --identifier, or add a column with names or numbers",
+            )
+        )
     return faults
 
 

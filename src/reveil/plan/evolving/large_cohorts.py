@@ -74,7 +74,7 @@ def _fault(counts: I64, excess: int, size: int, name: str) -> Fault:
     if excess:
         message = f"one value has {top:,} of {some(rows, 'new row')}, {excess:,} more than cohorts of {size} may show"
     remedy = (
-        'set method.infeasible = "withhold": they are not shown; or begin a series with another guarantee.places, a '
-        "higher tau, or values merged into wider ones"
+        "begin a series with fewer guarantee.places, a higher tau, or values merged into wider ones; or set "
+        'method.infeasible = "withhold": they are not shown'
     )
     return Fault("R445", f"column {name!r}", message, remedy, excess or rows)
