@@ -26,17 +26,17 @@ WIDEST = 0.2  # half of an interval, at most
 
 @dataclass(eq=False)
 class Stretches:
-    """How often each option was held, stretch by stretch; stretches become longer as chains do."""
+    """How often each value was held, stretch by stretch; stretches become longer as chains do."""
 
     chains: int
-    options: int
+    values: int
     length: int = 1  # rounds of a full stretch
     full: list[NDArray[np.float32]] = field(default_factory=list)
     rounds: int = 0  # in the last one
     last: NDArray[np.float32] | None = None
 
     def add(self, shares: Floats) -> None:
-        """One more round: chains x options."""
+        """One more round: chains x values."""
         now = shares.astype(np.float32)
         self.last = now if self.last is None else self.last + now
         self.rounds += 1
@@ -51,25 +51,25 @@ class Stretches:
 
     @property
     def kept(self) -> Floats:
-        """Stretches x chains x options, without the first."""
+        """Stretches x chains x values, without the first."""
         return np.array(self.full[len(self.full) // 5 :], dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
 class Agreed:
-    """What chains say of options: mean and interval; and of each person's class whether they agree."""
+    """What chains say of values: mean and interval; and of each person's class whether they agree."""
 
     mean: Floats
     low: Floats
     high: Floats
-    rhat: Floats  # of the class of each option
+    rhat: Floats  # of the class of each value
     worth: Floats  # independent samples: what the class as a whole is worth
-    good: Bools  # by option: chains agree about the class, and know each of its values well enough
+    good: Bools  # by value: chains agree about the class, and know each of its values well enough
     samples: int
 
 
 def agreement(kept: Floats, owner: I64, sweeps: int) -> Agreed:
-    """From the shares of each stretch (of so many sweeps), chain and option; `owner` is the class of each option."""
+    """From the shares of each stretch (of so many sweeps), chain and value; `owner` is the class of each value."""
     half, chains = len(kept) // 2, kept.shape[1]
     halves = np.concatenate([kept[:half].mean(axis=0), kept[half:].mean(axis=0)])
     whole = kept.mean(axis=0)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -53,19 +54,28 @@ class Dealing:
         people = [person for one in sorted(self.lists) for person in one]
         return Listed(offsets_of([len(one) for one in sorted(self.lists)]), np.array(people, dtype=np.int64))
 
+    @cached_property
+    def values(self) -> tuple[I64, I64]:
+        """Options put together by what they say of an appearance: the number of each, and the first of each number."""
+        keys = np.stack([self.program.option_app, self.program.option_value])
+        _, first, place = np.unique(keys, axis=1, return_index=True, return_inverse=True)
+        return place.ravel().astype(np.int64), first.astype(np.int64)
+
     def run(self, end: float, sweeps: int, rng: np.random.Generator, *, until_good: bool) -> Agreed | None:
         """Wander until the time is up, or (`until_good`) everybody is agreed about; what the chains agree about."""
         listed, classes = self.listed, self.program.classes
         table = fresh_table(self.tangle, listed)
         twin, size = classes.twin, classes.size[classes.of_person[classes.owner]]
-        owner = classes.of_person[classes.owner]
-        tally, done, look = Stretches(len(self.hands), len(twin)), 0, 10
+        place, first = self.values
+        owner = classes.of_person[classes.owner[first]]
+        tally, done, look = Stretches(len(self.hands), len(first)), 0, 10
         while done * ROUND < sweeps and (len(tally.full) < LEAST or time.process_time() < end):
             now = np.zeros((len(self.hands), len(twin)))
             for hands, mine in zip(self.hands, now, strict=True):
                 wander(self.tangle, listed, hands, table, ROUND, int(rng.integers(1 << 31)), mine)
             pooled = np.array([np.bincount(twin, mine, len(twin)) for mine in now])
-            tally.add(pooled[:, twin] / (ROUND * size))  # of a class, everybody has the same belief
+            shares = pooled[:, twin] / (ROUND * size)  # of a class, everybody has the same belief
+            tally.add(np.array([np.bincount(place, mine, len(first)) for mine in shares]))
             done += 1
             if until_good and done == look:
                 look = 2 * done
@@ -239,7 +249,7 @@ def deal(
     first = dealing.run((time.process_time() + learning) / 2, max(4 * ROUND, most // 5), rng, until_good=sweeps is None)
     if first is None or first.good.all():
         return None if first is None else (dealing, first)
-    slow = ~first.good | (first.mean == 0)
+    slow = (~first.good | (first.mean == 0))[dealing.values[0]]
     dealing.learn(slow, learning, rng)
     agreed = dealing.run(end, most, rng, until_good=sweeps is None)
     return None if agreed is None else (dealing, agreed)

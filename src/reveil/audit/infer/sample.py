@@ -103,13 +103,13 @@ def sample_lasting(
     dealing, agreed = done
     if not agreed.good.any():
         return Sampled({}, float(agreed.rhat.max()), agreed.samples, 0.0)
-    program = dealing.program
-    shares: dict[tuple[int, int], tuple[float, float, float]] = {}
-    for n in np.flatnonzero(agreed.good).tolist():
-        key = int(program.option_app[n]), int(program.option_value[n])
-        mean, low, high = shares.get(key, (0.0, 0.0, 0.0))  # of several cells of a value, what each may be adds up
-        top = min(1.0, high + float(agreed.high[n]))
-        shares[key] = mean + float(agreed.mean[n]), min(1.0, low + float(agreed.low[n])), top
+    program, (_, first) = dealing.program, dealing.values
+    shares = {
+        (int(program.option_app[first[n]]), int(program.option_value[first[n]])): (
+            float(agreed.mean[n]), float(agreed.low[n]), float(agreed.high[n])
+        )
+        for n in np.flatnonzero(agreed.good).tolist()
+    }  # fmt: skip
     good = agreed.good
     return Sampled(shares, float(agreed.rhat[good].max()), agreed.samples, float(agreed.worth[good].min()), LASTING)
 
