@@ -19,6 +19,7 @@ from reveil.base.version import __version__
 
 COMMANDS = {  # as they are needed: the module of each, and its line in `reveil --help`
     "serve": ("serving", "The console in the browser: from a table to hand-over."),
+    "work": ("serving", "More workers for the jobs of a console."),
     "init": ("starting", "Look at a table and suggest a policy, with reasons."),
     "plan": ("publishing", "What would be published, and what it costs. Changes nothing."),
     "publish": ("publishing", "One more release of the series: planned, verified, recorded."),
