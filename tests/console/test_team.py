@@ -138,6 +138,7 @@ PERMITS = {
         for step in ("columns", "coarser", "promise")
     },
     **{f"{verb} /drafts/{{token}}/{step}": OWN for verb in ("GET", "POST") for step in ("compare", "save")},
+    **dict.fromkeys(("GET /drafts/{token}/tree/{number}", "POST /drafts/{token}/tree/{number}"), OWN),
     **dict.fromkeys(("GET /drafts/{token}/unique", "POST /drafts/{token}/look", "POST /drafts/{token}/delete"), OWN),
     **dict.fromkeys(("GET /series/{key}", "GET /series/{key}/releases/{number}"), "see"),
     **dict.fromkeys(("GET /api/v1/series/{key}", "GET /api/v1/series/{key}/releases/{number}"), "see"),

@@ -30,7 +30,7 @@ from reveil.serve.place import Place, now, read, write_atomically
 OVER = ("succeeded", "failed", "cancelled", "lost")
 LEASE_SECONDS, RENEW_SECONDS = 60.0, 10.0
 AT_ONCE_EACH = 2  # long jobs of one person that run at the same time
-AGAIN = ("look", "levels", "unique", "settings", "audit", "verify", "plan", "compare")  # jobs that only look
+AGAIN = ("look", "levels", "unique", "values", "settings", "audit", "verify", "plan", "compare")  # jobs that only look
 RECORDING = ("accept", "hand-over", "discard", "correct", "rotate")  # that are short, and not to be stopped
 COLUMNS = (
     "id",

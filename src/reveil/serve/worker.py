@@ -114,6 +114,10 @@ def _own(name: str) -> Callable[[dict[str, Any], Progress], dict[str, Any]] | No
         from reveil.serve.looking import levels
 
         return levels
+    if name == "values":
+        from reveil.serve.looking import values
+
+        return values
     if name == "unique":
         from reveil.serve.looking import unique
 
