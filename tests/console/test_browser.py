@@ -70,6 +70,7 @@ def test_from_a_file_to_hand_over(page: Any, console: Console, tmp_path: Path) -
     assert not any("private" in name or "memory" in name for name in names)
     page.reload()
     assert "to Ministry of Health" in page.inner_text("main")
+    assert not any("Quartal 1" in one["name"] for one in console.place.uploads())  # deleted as soon as it is recorded
     folder = console.place.folder / "admissions"
     series = reveil.open_series(folder / "reveil.toml")
     assert series.ledger.check() == []

@@ -14,6 +14,7 @@ from reveil.base.version import __version__
 from reveil.report.explain import explain
 from reveil.serve.common import following, own_job, own_jobs
 from reveil.serve.place import now, unknown, write_atomically
+from reveil.serve.proposing import tables_of
 from reveil.serve.publishing import ask_to_propose, state_of
 from reveil.serve.security import HEADERS, same
 from reveil.serve.state import SeriesState, find_proposal, find_release, ledger_of
@@ -202,7 +203,9 @@ def decide(request: Request, response: Response, key: str, token: str, act: str,
     }
     if act == "accept":
         job = {"job": "accept", "policy": str(found.folder / "reveil.toml"), "token": token}
-        asked = request.app.state.queue.ask(job, f"Recording proposal {token}", who, series=key)
+        asked = request.app.state.queue.ask(
+            job, f"Recording proposal {token}", who, series=key, spent=tables_of(request, key, token)
+        )
         response.status_code = 202
         response.headers["Location"] = f"/api/v1/jobs/{asked}"
         request.app.state.log.note(who, "accepted", key, proposal=token)
@@ -210,6 +213,8 @@ def decide(request: Request, response: Response, key: str, token: str, act: str,
     if act not in steps:
         raise InputError(Fault("R840", f"step {act[:40]!r}", "is none", f"use accept, {', '.join(steps)}"))
     steps[act](token, who, note[:2000])
+    for upload in tables_of(request, key, token) if act == "withdraw" else ():
+        request.app.state.place.forget_upload(upload)
     request.app.state.log.note(who, act, key, proposal=token)
     return described(state_of(request, key))
 

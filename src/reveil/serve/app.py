@@ -156,9 +156,21 @@ def create_app(
 
 
 def _add_routes(app: FastAPI) -> None:
-    from reveil.serve import api, common, growing, promising, proposing, publishing, team, wizard, years
+    from reveil.serve import (
+        api,
+        attacking,
+        common,
+        growing,
+        promising,
+        proposing,
+        publishing,
+        team,
+        tokens,
+        wizard,
+        years,
+    )
 
-    for module in (common, wizard, growing, promising, team, publishing, proposing, years, api):
+    for module in (common, wizard, growing, promising, team, publishing, proposing, attacking, tokens, years, api):
         app.include_router(module.router)
     for name, kind in (("console.css", "text/css"), ("console.js", "text/javascript")):
         app.add_api_route(f"/static/{name}", _static(name, kind), include_in_schema=False)

@@ -27,7 +27,7 @@ async def form_of(request: Request, *, of_session: bool = True) -> FormData:
     if length > LARGEST or length * 2 + SPARE > free:
         message = f"is {length:,} bytes, and {min(LARGEST, max(0, (free - SPARE) // 2)):,} are taken here"
         raise InputError(Fault("R846", "upload", message, "send a smaller file, or use the command line"))
-    form = await request.form(max_files=8, max_fields=4000)
+    form = await request.form(max_files=64, max_fields=4000)
     if of_session and not same(str(form.get("token", "")), request.scope["console"].form_token):
         raise InputError(Fault("R847", "form", "is not one of this session", "go back, reload the page and try again"))
     return form

@@ -22,6 +22,7 @@ from reveil.serve.place import Place
 from reveil.serve.state import SeriesState, series_state
 
 EVERY = 15.0  # seconds between two looks at everything
+TIDY_EVERY = 3600.0  # seconds between two looks for tables that were sent long ago
 SETTLED = 0.1  # seconds after which a file's time tells whether it was changed again
 FILES = ("reveil.toml", ".reveil/ledger.sqlite", ".reveil/catalog")
 ASKED = ""  # the state of files that say nothing
@@ -121,9 +122,13 @@ class Overview:
         self._ended.set()
 
     def _watch(self) -> None:
+        tidied = time.monotonic()
         while not self._ended.is_set():
             with suppress(OSError, sqlite3.Error):  # the place is going, or busy: the next look will tell
                 self.sweep()
+                if time.monotonic() - tidied > TIDY_EVERY:
+                    self._place.forget_old()
+                    tidied = time.monotonic()
             self._ended.wait(EVERY)
 
 

@@ -24,6 +24,7 @@ from reveil.serve.place import Place, now, read, write_atomically
 
 READING_BYTES = 8 << 30  # of memory that reading an upload may take
 READING_SECONDS = 900  # of computing
+ONCE = ("correct", "rotate")  # whose tables are sent again if it did not work
 EVERY = 0.2  # seconds between two notes of progress in the same stage
 
 
@@ -35,6 +36,9 @@ def main(job_folder: Path, epoch: int) -> int:
     leases = leases_of(place)
     fence(lambda: leases.insist(token, epoch))
     code = _done(job, folder, place)
+    if not code or job["job"]["job"] in ONCE:
+        for upload in job.get("spent", ()):
+            place.forget_upload(upload)
     return code if leases.finish(token, epoch, "failed" if code else "succeeded") else 1
 
 
@@ -68,9 +72,12 @@ def _refuse_elsewhere(job: dict[str, Any], place: Place) -> None:
 
 
 def _failed(folder: Path, job: dict[str, Any], title: str, faults: list[dict[str, Any]], notes: list[str]) -> int:
-    path, name = str(job.get("job", {}).get("table", "")), str(job.get("shown", "the table"))
-    if path:  # people know the table by the name that they gave it
-        faults = [{k: v.replace(path, name) if isinstance(v, str) else v for k, v in one.items()} for one in faults]
+    asked = job.get("job", {})
+    named = {str(asked.get("table", "")): str(job.get("shown", "the table"))}
+    named |= dict(zip(map(str, asked.get("tables", ())), job.get("names", ()), strict=False))
+    for path, name in named.items():  # people know a table by the name that they gave it
+        if path:
+            faults = [{k: v.replace(path, name) if isinstance(v, str) else v for k, v in one.items()} for one in faults]
     write_atomically(folder / "fault.json", {"error": title, "faults": faults, "notes": notes})
     return 1
 
