@@ -189,6 +189,8 @@ def status_of(error: ReveilError) -> int:
         return 403
     if any(fault.code == "R853" for fault in error.faults):
         return 429
+    if any(fault.code == "R846" for fault in error.faults):
+        return 413
     return 409 if isinstance(error, ConflictError) else 422
 
 
