@@ -1,4 +1,4 @@
-"""Compiled code of another version is deleted once, that of this one is kept; compiling is not slowed by the collector."""
+"""Compiled code of another version is deleted once, that of this one kept; the collector rests while Numba compiles."""
 
 from __future__ import annotations
 
