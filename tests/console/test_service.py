@@ -195,7 +195,8 @@ def test_what_is_unexpected_names_no_cell(place: Place) -> None:
     asked = queue.ask({"job": "unique", "table": "/nowhere", "columns": ["x"]}, "t", "ann")
     job = queue.wait(asked, 60)
     assert (job["state"], job["faults"][0]["code"]) == ("failed", "R842")
-    assert "Traceback" in (place.entry("jobs", asked) / "stderr").read_text()
+    assert "Traceback" in (queue.folder(asked) / "stderr").read_text()
+    queue.close()
 
 
 def test_old_uploads_are_deleted(place: Place) -> None:

@@ -115,18 +115,26 @@ one, press Enter in that terminal, or start <code>reveil serve</code> again.</p>
 
 
 def create_app(
-    place: Place, door: Door, hosts: tuple[str, ...], who: str, team: Accounts | None = None, *, secure: bool = False
+    place: Place,
+    door: Door,
+    hosts: tuple[str, ...],
+    who: str,
+    team: Accounts | None = None,
+    *,
+    secure: bool = False,
+    queue: Queue | None = None,
 ) -> FastAPI:
     """The console of one person (`who`) in one folder, or that of a team. `secure`: a proxy gives it TLS."""
     place.lay_out()
     place.forget_old()
-    overview, queue = Overview(place), Queue(place)
+    overview, queue = Overview(place), queue or Queue(place)
     queue.after = lambda series: overview.refresh(series) if place.there(series) else None
     queue.settle()
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         overview.begin()
+        queue.begin()
         yield
         overview.end()
         queue.close()

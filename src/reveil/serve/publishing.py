@@ -34,7 +34,7 @@ def series(request: Request, key: str) -> Response:
     found = state_of(request, key)
     job = {"job": "history", "policy": str(found.folder / "reveil.toml")}
     policy = (found.folder / "reveil.toml").read_text(encoding="utf-8")
-    mine = [job for job in request.app.state.queue.jobs() if job.get("series") == key][:8]
+    mine = request.app.state.queue.jobs(key)[:8]
     elsewhere = same_thing(job, found.folder, "reveil history", _curl(request, f"series/{key}"))
     return page(request, "series", elsewhere=elsewhere, series=found, policy=policy, jobs=mine)
 
@@ -120,7 +120,7 @@ def release(request: Request, key: str, number: int) -> Response:
     insist(request, "see", key)
     found = state_of(request, key)
     one = find_release(found, number)
-    checks = [job for job in request.app.state.queue.jobs() if job.get("series") == key and job.get("verify") == number]
+    checks = [job for job in request.app.state.queue.jobs(key) if job.get("verify") == number]
     last = request.app.state.queue.job(checks[0]["id"]) if checks else None
     job = {"job": "show", "policy": str(found.folder / "reveil.toml"), "number": number}
     elsewhere = same_thing(
@@ -219,7 +219,7 @@ def audit_page(request: Request, key: str, job: str = "") -> Response:
     insist(request, "audit", key)
     found = state_of(request, key)
     queue = request.app.state.queue
-    mine = [one for one in queue.jobs() if one.get("series") == key and one["job"].get("job") == "audit"]
+    mine = [one for one in queue.jobs(key) if one["job"].get("job") == "audit"]
     shown = queue.job(job) if job else queue.job(mine[0]["id"]) if mine else None
     settings = shown["job"]["settings"] if shown else {"share": "0", "limit": 30.0}
     description = {"job": "audit", "policy": str(found.folder / "reveil.toml"), "settings": settings}
@@ -242,7 +242,6 @@ async def audit(request: Request, key: str) -> Response:
         settings["promise"] = promise
     job = {"job": "audit", "policy": str(folder / "reveil.toml"), "settings": settings}
     asked = request.app.state.queue.ask(job, "Attacking the series", who, series=key)
-    request.app.state.queue.place.entry("jobs", asked)
     request.app.state.log.note(who, "audited", key, job=asked)
     return go(f"/series/{key}/audit?job={asked}")
 
@@ -259,4 +258,4 @@ def audit_report(request: Request, token: str) -> Response:
     """The pictures of an audit: the chain of inference for whoever is exposed."""
     who = insist_on_own(request, request.app.state.queue.job(token), "job", "data")
     request.app.state.log.note(who, "saw audit", f"job {token}")
-    return framed(request.app.state.place.entry("jobs", token) / "report.html")
+    return framed(request.app.state.queue.folder(token) / "report.html")

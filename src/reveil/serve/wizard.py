@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -144,7 +143,7 @@ def short_job(request: Request, job: dict[str, Any], title: str) -> dict[str, An
     queue: Queue = request.app.state.queue
     asked = queue.ask(job, title, request.scope["console"].who, small=True)
     found = queue.wait(asked, PATIENCE)
-    shutil.rmtree(queue.place.entry("jobs", asked), ignore_errors=True)
+    queue.forget(asked)
     return dict(found.get("result") or {})
 
 
