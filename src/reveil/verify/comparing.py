@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from reveil.background.loading import text_hierarchies
-from reveil.base.words import agree, some
+from reveil.base.words import agree, some, some_people
 from reveil.hierarchies.tree import Hierarchy
 from reveil.policy.policy import Policy
 from reveil.published.format import GROUP
@@ -128,6 +128,9 @@ def covered(
     classes, people = view.members["class"], pl.DataFrame([held.values for held in truth.quasi.values()])
     if view.stand_ins is not None:
         classes = pl.concat([classes, view.stand_ins["class"]])
+    if people.height != len(classes):
+        finding = f"{some_people(people.height)} said to be shown, and a group is stated for {len(classes):,}"
+        return [Check("quasi-identifiers", False, finding)]
     checks, alike = list[Check](), classes.to_numpy()
     if view.people is not None:
         given = people.select(shown.columns) if truth.crowds is None else truth.crowds.cells[truth.crowds.box]
