@@ -101,15 +101,18 @@ def plan(
         terminal.say_json(preview.to_dict())
         return
     terminal.say(f"Release {preview.number} under {preview.model} would be:")
-    published = preview.rows - preview.plan.withheld + preview.plan.counterfeits
+    shown = preview.rows - preview.plan.withheld
+    published = shown - preview.plan.stood_in + preview.plan.counterfeits
     form = f"{some(published, 'row')}"
     if preview.two_tables:
-        people = some(published - preview.plan.counterfeits, "person", "people")
-        form = f"two tables: {people}, and {some(published, 'value')}"
+        form = f"two tables: {some(shown, 'person', 'people')}, and {some(published, 'value')}"
     terminal.say(
         f"  {form} in {some(preview.plan.count, 'group')}, "
         f"{preview.plan.withheld:,} of {preview.rows:,} withheld, {preview.plan.counterfeits:,} counterfeit"
     )
+    if preview.plan.stood_in:
+        back = some(preview.plan.stood_in, "person was", "people were")
+        terminal.say(f"  {back} away: shown again, while a counterfeit stands in for their value")
     terminal.say(f"  {sentence(preview.people, preview.number)}")
     for reason, rows in preview.plan.reasons.items():
         terminal.say(f"  withheld: {rows:,} ({reason})")

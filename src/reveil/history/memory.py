@@ -3,8 +3,8 @@
 Memory of a release: `standing` (of everybody ever published: keyed hash, and where they stood last), `members` (who was
 in which group, with their true codes), `groups` (sizes), `values` (the published multiset of each group), and spans of
 these three; where people are shown in boxes, `boxes` (who was in which), for the audit, and `cuts`,
-where boxes are stable. Facts: counts, codebook and
-hierarchy paths.
+where boxes are stable; `stand_ins`: who was shown beside which group while a counterfeit had their place. Facts:
+counts, codebook and hierarchy paths.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from reveil.base.text import plain_text
 from reveil.base.words import some
 from reveil.hierarchies.tree import Hierarchy
 from reveil.history.history import ROLLED, History
-from reveil.history.recorded import spans_of, standing_of
+from reveil.history.recorded import STAND_INS, spans_of, standing_of
 from reveil.ledger.amendments import AMENDED
 from reveil.plan.loss import Loss
 from reveil.plan.plan import Plan
@@ -61,6 +61,9 @@ def memory_of(
         kept["boxes"] = pl.DataFrame({"person": members["person"], "box": plan.people}).filter(pl.col("box") >= 0)
     if plan.cuts is not None:
         kept["cuts"] = plan.cuts
+    if plan.stood_in:
+        beside = pl.DataFrame({"person": members["person"], "group": plan.stand_ins})
+        kept[STAND_INS] = beside.filter(pl.col("group") >= 0)
     amended = {name: getattr(past, name) for name in ROLLED if not getattr(past, name).is_empty()}
     return {"standing": standing, **now, **spans, **kept, **amended}
 

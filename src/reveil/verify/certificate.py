@@ -114,12 +114,13 @@ def certify(
             "smallest group": int(verification.sizes[0]) if len(verification.sizes) else 0,
             "largest group": int(verification.sizes[-1]) if len(verification.sizes) else 0,
             **_crowds(verification, policy),
+            **({"people with a stand-in": verification.stand_ins} if verification.stand_ins else {}),
             **(people or {}),
         },
         verdicts=tuple(verdict.to_dict() for verdict in verification.verdicts),
         checks=tuple(check.to_dict() for check in verification.checks),
         assumptions=tuple(assumptions(policy)),
-        limits=(*limits(policy, release, verification.alone), *verification.limits, *notes),
+        limits=(*limits(policy, release, verification.alone), *_stood_in(verification), *verification.limits, *notes),
         hashes=dict(hashes),
         versions={"python": platform.python_version(), "reveil": __version__, **_versions()},
         withheld=dict(reasons),
@@ -135,6 +136,18 @@ def _crowds(verification: Verification, policy: Policy) -> dict[str, int]:
         return {}
     least = {"smallest box": verification.boxes[0]} if verification.boxes and policy.method.boxed else {}
     return {"people shown": sum(verification.boxes), **least}
+
+
+def _stood_in(verification: Verification) -> list[str]:
+    """What is true, and what is not, of people who are shown without their own value."""
+    if not verification.stand_ins:
+        return []
+    whom = some(verification.stand_ins, "person was", "people were")
+    return [
+        f"{whom} away while their group was shown. They are counted among its people again, and a counterfeit that has "
+        "gone on in their place stands in for their value: what they have now is shown nowhere. The promise is kept "
+        "for it as well."
+    ]
 
 
 def _versions() -> dict[str, str]:

@@ -3,7 +3,8 @@
 A place that somebody leaves goes on as a counterfeit, and its value changes as values change: drawn at random, with the
 public chances. So all places of a cohort follow one law, and nobody can tell them apart, whatever becomes of them.
 Newcomers take over counterfeits of their own value, `refill` or more at a time. Who is away while the cohort is
-shown loses their place: their own value would not follow what was shown in its place.
+shown loses their place: their own value would not follow what was shown in its place. In two tables they are shown
+among the people of their group again, and the counterfeit stands in for their value (`stand_ins.py`).
 
 A cohort in which too many come to share a value is withheld for good. That this happened says something. How much is
 bounded by what the cohort showed last; where it would be too much, it is withheld without looking at its values.
@@ -31,6 +32,7 @@ from reveil.plan.cutting.trees import Trees, lay_end_to_end
 from reveil.plan.evolving import succession
 from reveil.plan.evolving.disjoint import kinds_of
 from reveil.plan.evolving.large_cohorts import found_large
+from reveil.plan.evolving.stand_ins import stood_in
 from reveil.plan.persistent import vacancies
 from reveil.plan.persistent.closed_cohorts import Standing, outlook, refill_places, statistics_of
 from reveil.plan.persistent.eligible import (
@@ -86,7 +88,9 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     staying = known & ~away & ~before
     rows = np.flatnonzero(staying)
     standing, reasons = _go_on(past, cohorts, encoded, history, rows, relation, policy, rng)
-    reasons = {AWAY: int(away.sum()), BEFORE: int(before.sum()), **reasons}
+    back = stood_in(past, standing, encoded.persons, np.flatnonzero(away), history.head + 1, relation, policy)
+    lost = int(away.sum()) - (0 if back is None else int((back >= 0).sum()))
+    reasons = {AWAY: lost, BEFORE: int(before.sum()), **reasons}
     groups = np.full(encoded.rows, -1, dtype=np.int32)
     groups[standing.order] = np.repeat(np.arange(len(standing.here), dtype=np.int32), np.diff(standing.first))
     trees = lay_end_to_end(encoded, policy)
@@ -108,6 +112,7 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
         method="closed cohorts of changing values",
         counterfeit_groups=fakes[0],
         counterfeit_codes=fakes[1][:, None],
+        stand_ins=back,
         reasons={reason: count for reason, count in reasons.items() if count},
         statistics=statistics | _prospects(encoded, groups, fakes, relation, g),
     )
