@@ -91,7 +91,7 @@ def draft(
     encoded = encode(frame, policy, past.codebook, bench.known)
     if history is not None:
         encoded = replace(encoded, persons=people.numbers)
-        refuse_changes(encoded, past, policy)
+        refuse_changes(encoded, past, policy, accept)
     if policy.guarantee.priors:
         encoded = replace(encoded, signatures=match_priors(frame, policy))
     # Another secret each time, also where the same seed is given: rows in the same order twice would be known again by

@@ -255,10 +255,12 @@ def main() -> None:
     wanted = int(sys.argv[1])
     chosen = [name for name in MODELS if not sys.argv[2:] or any(word in name for word in sys.argv[2:])]
     print(
-        "| model | series | releases | above | highest | bound | groups not known: series, above |\n" + "|---" * 7 + "|"
+        "| model | series | releases | stand-ins | above | highest | bound | groups not known: series, above |\n"
+        + "|---" * 8
+        + "|"
     )
     for name in chosen:
-        made = above = releases = open_ = open_above = 0
+        made = above = releases = back = open_ = open_above = 0
         highest, bounds = Fraction(0), set()
         for seed in range(wanted):
             with tempfile.TemporaryDirectory() as folder:
@@ -268,12 +270,22 @@ def main() -> None:
                     continue
                 found, bound = worst(name, steps), bound_of(steps, name)
                 made, releases, above = made + 1, releases + len(steps), above + (found > bound)
+                back += sum(map(len, stood_in(steps)))
                 highest, bounds = max(highest, found / bound), bounds | {bound}
                 if few and len(steps) > 1 and small(steps):
                     belief, _ = unplaced(name, steps[:2], MODELS[name][2])
                     open_, open_above = open_ + 1, open_above + (belief > bound)
         stated = ", ".join(str(bound) for bound in sorted(bounds))
-        line = (name, made, releases, above, f"{float(highest):.3f} of the bound", stated, f"{open_}, {open_above}")
+        line = (
+            name,
+            made,
+            releases,
+            back,
+            above,
+            f"{float(highest):.3f} of the bound",
+            stated,
+            f"{open_}, {open_above}",
+        )
         print(f"| {' | '.join(map(str, line))} |", flush=True)
 
 

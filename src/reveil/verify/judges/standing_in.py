@@ -33,6 +33,7 @@ class StandIns:
     high: Bools
     worst: Fraction  # of those who are not
     people: int
+    unforeseen: int = 0  # of these, who was not away: their value changed as the transitions do not allow
 
 
 def judge_stand_ins(
@@ -59,7 +60,17 @@ def judge_stand_ins(
             high[component] = True
         else:
             worst = max(worst, likeliest)
-    return StandIns(strangers, high, min(tau, Fraction(ceil(worst * FINE), FINE)), stand_ins.height)
+    never_away = int((last[~wrong] == _latest_groups(parts)[beside[~wrong]]).sum())
+    return StandIns(strangers, high, min(tau, Fraction(ceil(worst * FINE), FINE)), stand_ins.height, never_away)
+
+
+def _latest_groups(parts: Components) -> I64:
+    """The last group of each component in earlier releases."""
+    t = parts.trail
+    order = np.argsort(t.release[: t.now], kind="stable")
+    latest = np.full(parts.count, -1, dtype=np.int64)
+    latest[parts.of_group[order]] = order
+    return latest
 
 
 def _last_groups(parts: Components, people: I64) -> I64:
