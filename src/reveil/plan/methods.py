@@ -7,6 +7,7 @@ from importlib import import_module
 from reveil.plan.bundles import in_bundles
 from reveil.plan.crowds import in_crowds, least_people
 from reveil.plan.people import in_boxes
+from reveil.plan.persistent.bags import in_series
 from reveil.plan.plan import Planner
 from reveil.policy.policy import Policy
 
@@ -33,7 +34,7 @@ def method(policy: Policy) -> Planner:
     module, function = METHODS[name].split(":")
     planner: Planner = getattr(import_module(f"reveil.plan.{module}"), function)
     if policy.bundled:
-        return in_bundles(planner)
+        return in_series(planner) if policy.promises_series else in_bundles(planner)
     if policy.method.boxed:
         return in_boxes(planner)
     crowds = policy.guarantee.descriptor.counterfeits and least_people(policy.guarantee) > 1
