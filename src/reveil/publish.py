@@ -40,6 +40,7 @@ from reveil.jobs.release import Preview, Release, html_table
 from reveil.ledger import store
 from reveil.ledger.anchor import refuse_seen
 from reveil.ledger.ledger import Ledger
+from reveil.ledger.moving import refuse_other
 from reveil.ledger.record import Head
 from reveil.plan.loss import loss_of
 from reveil.plan.methods import method
@@ -189,13 +190,12 @@ def anonymize(
             raise store.refused_by_disk(error) from error
 
 
-def open_series(policy: PolicyLike, home: str | Path | None = None) -> Series:
+def open_series(policy: PolicyLike, home: str | Path | None = None, *, catalog: str | None = None) -> Series:
     """Open the series whose private memory is in `home`, or begin it there.
 
-    Without `home`, the memory is in `.reveil` beside the policy file (or in the working folder).
+    Without `home`, it is in `.reveil` beside the policy file. A new series has its ledger in the database `catalog`.
     """
-    loaded = load_policy(policy)
-    return Series(loaded, home_of(loaded, home))
+    return Series(loaded := load_policy(policy), home_of(loaded, home), catalog)
 
 
 class Series:
@@ -204,8 +204,9 @@ class Series:
     A new series is entered in its home by its first release: a plan, or a refused table, leaves nothing behind.
     """
 
-    def __init__(self, policy: Policy, home: Path) -> None:
-        self.policy, self.home = policy, home
+    def __init__(self, policy: Policy, home: Path, catalog: str | None = None) -> None:
+        refuse_other(home, catalog)
+        self.policy, self.home, self._catalog = policy, home, catalog
         self.begun = not store.vacant(home)
         self._first_key = lots.fresh_key()  # the home's, where this begins it
         self._loaded: dict[str, Release] = {}  # by id of the record
@@ -221,9 +222,8 @@ class Series:
     def ledger(self) -> Ledger:
         """The private memory; made when it is first needed."""
         name, fixed = self.policy.series.name, self.policy.fixed()
-        ledger = Ledger.create_or_open(
-            self.home, series=name, policy=fixed, key=self._first_key, anchor=self.policy.anchor
-        )
+        about: dict[str, Any] = {"anchor": self.policy.anchor, "catalog": self._catalog}
+        ledger = Ledger.create_or_open(self.home, series=name, policy=fixed, key=self._first_key, **about)
         self.begun = True
         return ledger
 

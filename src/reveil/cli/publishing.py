@@ -1,7 +1,7 @@
 """From a policy to a series of releases, and back to what was published: plan, publish, history, show, verify."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +12,7 @@ from reveil.cli.planning import refuse_idle, show_advice, show_ahead, show_compa
 from reveil.cli.shared import (
     POLICY,
     Accept,
+    Catalog,
     Home,
     Json,
     Key,
@@ -60,6 +61,7 @@ def plan(
     source: Source,
     policy: PolicyFile = POLICY,
     home: Home = None,
+    catalog: Catalog = None,
     compare: Annotated[bool, typer.Option("--compare", help="Generalisation schemes side by side.")] = False,
     seconds: Annotated[float | None, typer.Option(help="With --compare: time for each scheme (60).")] = None,
     ahead: Annotated[int | None, typer.Option(help="Forecast so many releases, from how people came and went.")] = None,
@@ -80,7 +82,8 @@ def plan(
     from reveil.history.returning import sentence
 
     rates = (leave, back, arrive)
-    refuse_idle(compare=compare, ahead=ahead, advice=advice, home=home, rates=(*rates, report), seconds=seconds)
+    about: dict[str, Any] = {"rates": (*rates, report), "seconds": seconds, "catalog": catalog}
+    refuse_idle(compare=compare, ahead=ahead, advice=advice, home=home, **about)
     doubts, rows = accepted(accept), parsed(where)
     if ahead is not None:
         spec = AheadSpec(source, policy, ahead, home, *rates, seed or 0, new_people, doubts, rows)
@@ -92,8 +95,8 @@ def plan(
     if compare:
         show_comparison(CompareSpec(source, policy, seed or 0, doubts, seconds, rows), json, quiet)
         return
-    prepare_to_publish(policy, home, quiet)
-    preview = run_asking(PlanSpec(source, policy, home, seed, new_people, doubts, rows), quiet, json)
+    prepare_to_publish(policy, home, quiet, catalog)
+    preview = run_asking(PlanSpec(source, policy, home, seed, new_people, doubts, rows, catalog), quiet, json)
     if json:
         terminal.say_json(preview.to_dict())
         return
@@ -122,7 +125,7 @@ def plan(
     show_forms(preview.forms)
     show_types(preview.decided)
     how = "anonymize" if preview.alone else "publish"
-    again = command(how, source, policy, None if preview.alone else home, where, accept)
+    again = command(how, source, policy, *((None, where, accept) if preview.alone else (home, where, accept, catalog)))
     terminal.say(f"Nothing was written. To publish: {again}{' --out FOLDER' if preview.alone else ''}")
 
 
@@ -131,6 +134,7 @@ def publish(
     source: Source,
     policy: PolicyFile = POLICY,
     home: Home = None,
+    catalog: Catalog = None,
     where: Where = None,
     seed: Seed = None,
     new_people: NewPeople = False,
@@ -139,10 +143,9 @@ def publish(
     quiet: Quiet = False,
 ) -> None:
     """One more release of the series: planned, verified, recorded, revealed. Or nothing, with the reason."""
-    prepare_to_publish(policy, home, quiet)
-    release = run_asking(
-        PublishSpec(source, policy, home, seed, new_people, accepted(accept), parsed(where)), quiet, json
-    )
+    prepare_to_publish(policy, home, quiet, catalog)
+    spec = PublishSpec(source, policy, home, seed, new_people, accepted(accept), parsed(where), catalog)
+    release = run_asking(spec, quiet, json)
     show_release(release, json, quiet)
 
 
