@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from reveil.audit.audit import Audit, adversary_for, audit
+from reveil.audit.audit import Audit, adversary_for, audit, refuse_several
 from reveil.audit.input.boxes import box_sizes, crowds_of
 from reveil.audit.input.knowledge import person_priors
 from reveil.audit.input.observed import Observed
@@ -40,6 +40,7 @@ def audit_series(
 
     Compromised people without a stated value have the one that the ledger holds.
     """
+    refuse_several(policy)
     settings = AuditSettings(**how)
     who = adversary_for(settings, policy, replace(settings, sensitive=None).idle(population))
     column, people = _column(policy, settings.sensitive), settings.people

@@ -119,7 +119,7 @@ def facts_of(
         "counts": dict(certificate.counts),
         "loss": loss.to_dict(),
         "method": plan.method,
-        "codebook": {column.name: [_pack(value) for value in column.values] for column in encoded.sensitive},
+        "codebook": {column.name: [_pack(value) for value in column.values] for column in encoded.lasting},
         "paths": {tree.name: _new_paths(_paths(tree), past.paths.get(tree.name, {})) for tree in trees},
         "types": {column.name: held_type(column) for column in frame if column.null_count() < column.len()},
         **imprint.to_dict(),

@@ -226,10 +226,13 @@ def standing_of(past: History, hashes: pl.DataFrame, persons: NDArray[np.int64],
 
 def _rates(counts: Mapping[int, Mapping[str, int]]) -> dict[int, Fraction]:
     """The share of the people before who came back, of each release that counted them."""
-    told = {
-        n: c["came back"] for n, c in counts.items() if "came back" in c and counts.get(n - 1, {}).get("input rows")
-    }
-    return {n: Fraction(back, counts[n - 1]["input rows"]) for n, back in told.items()}
+    told = {n: c["came back"] for n, c in counts.items() if "came back" in c and _put_in(counts.get(n - 1, {}))}
+    return {n: Fraction(back, _put_in(counts[n - 1])) for n, back in told.items()}
+
+
+def _put_in(counts: Mapping[str, int]) -> int:
+    """How many people (or households) were in a table, also where they had several rows."""
+    return next((counts[name] for name in ("input people", "input households", "input rows") if name in counts), 0)
 
 
 def _unpack(value: Any) -> Any:

@@ -66,7 +66,7 @@ class Release:
             certificate=Certificate(**{**content, **tuples}),
             path=folder,
             number=record.number,
-            values=published.values,
+            values=published.bundles or published.values,
             tuples=published.tuples,
             with_stand_in=with_stand_in,
         )
@@ -101,7 +101,8 @@ class Release:
         what = "Release" if self.number is None else f"Release {self.number} of {self.certificate.series!r}"
         verdict = "the promise holds" if self.certificate.holds else "THE PROMISE DOES NOT HOLD"
         shown = "row" if self.values is None else "value"
-        people = "" if self.values is None else f"{some(self.table.height, 'person', 'people')}, "
+        shown_people = counts.get("people shown", self.table.height)
+        people = "" if self.values is None else f"{some(shown_people, 'person', 'people')}, "
         return (
             f"<{what}: {people}{some(counts['published rows'], shown)} in {some(counts['groups'], 'group')}, "
             f"{counts['withheld rows']:,} withheld, {counts['counterfeit rows']:,} counterfeit; {verdict}>"
@@ -134,6 +135,13 @@ class Preview:
     two_tables: bool = False
     forms: tuple[Form, ...] = ()  # this release in one table and in two, where the policy allows both
     moving: tuple[str, ...] = ()  # quasi-identifiers that are later for everybody than in the last release
+    alone: bool = False  # one release that belongs to no series
+
+    @property
+    def several(self) -> int | None:
+        """How many people (or households) are shown, where they may have several rows."""
+        numbers = self.plan.bundles
+        return None if numbers is None else len(np.unique(numbers[numbers >= 0]))
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -22,6 +22,7 @@ FOLLOWS: Mapping[str, str] = {
     "cohort ended: too many of its people came to share a value": OUT,
     "cohort ended: what it showed last leaves too few values it can take": OUT,
     "cohort ended earlier": OUT,
+    "fewer than k people with as many rows are there": "Their places are kept until k of them are there.",
     "fewer than k people of their group are there": "Their places are kept: they are shown when k of them are there.",
     "every group would tie them to too few others": ANEW,
     "too little of the budget left": f"{ANEW} What was told about them stays spent.",

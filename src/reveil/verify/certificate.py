@@ -130,12 +130,13 @@ def certify(
 
 def _crowds(verification: Verification, policy: Policy) -> dict[str, int]:
     """Where rows are not people: how many of these are shown; of two tables also how many look alike at least."""
-    if policy.bundled:
+    if policy.bundled and not policy.method.two_tables:
         return {f"published {policy.bundled}": sum(verification.sizes)}
     if not policy.method.two_tables:
         return {}
     least = {"smallest box": verification.boxes[0]} if verification.boxes and policy.method.boxed else {}
-    return {"people shown": sum(verification.boxes), **least}
+    bundles = {"bundles": sum(verification.sizes)} if policy.bundled else {}
+    return {**bundles, "people shown": sum(verification.boxes), **least}
 
 
 def _stood_in(verification: Verification) -> list[str]:
@@ -190,6 +191,13 @@ def _rows_of(policy: Policy) -> str:
     """How rows and people go together."""
     if not policy.bundled:
         return "Each row is about one person, and no person has two rows."
+    if policy.method.two_tables:
+        return (
+            f"All rows of one of the {policy.bundled} stand under one number, drawn by lot, and all values of one in "
+            "one bundle, beside those of the others of their group. How many rows each has may be known, too. Somebody "
+            "is linked to a value if any of their rows has it. Where not all rows of somebody are shown, which of "
+            "their rows and which of their values are is drawn by lot, each by itself."
+        )
     return (
         f"Rows of one of the {policy.bundled} are published as one, under a number drawn by lot. How many rows each of "
         f"the {policy.bundled} has may be known, too. Somebody is linked to a value if any of their rows has it."
@@ -201,8 +209,9 @@ def limits(policy: Policy, release: int | None, alone: int = 0) -> list[str]:
     sentences = ["Nothing here protects people against those who learn their values in another way."]
     model = policy.guarantee.model
     if policy.bundled:
+        which = "" if policy.method.two_tables else ", and in which row,"
         sentences.append(
-            f"Whoever knows a value of one of the {policy.bundled}, and in which row, may find their rows by it and "
+            f"Whoever knows a value of one of the {policy.bundled}{which} may find their rows by it and "
             f"read the others: rows that belong together are worth more to a reader, and to an attacker."
         )
     if policy.method.boxed:

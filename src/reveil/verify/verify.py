@@ -25,6 +25,7 @@ from reveil.guarantees.lasting import Evolving
 from reveil.history.history import History
 from reveil.policy.policy import Policy
 from reveil.published.format import COUNT, GROUP, PACKAGE
+from reveil.verify.bags import bag_findings, one_row_each, rows_and_invented
 from reveil.verify.bundles import bundle_findings, view_of_bundles
 from reveil.verify.changes import odd_changes
 from reveil.verify.comparing import Check, Truth, compare, covered
@@ -140,14 +141,19 @@ def check_reading(
 ) -> Verification:
     """Judge a release that has been read already."""
     table, findings = reading.table, list(checks)
-    if policy.bundled:
+    if policy.bundled and reading.people is None:
         return _check_bundles(table, policy, history, truth, checks, bench)
+    seated = bench or Bench.seat(policy)
+    rows = reading.people
+    if policy.bundled and rows is not None:
+        said, known = None if truth is None else truth.bundles, seated.known.hierarchies
+        findings += [Check(*one) for one in bag_findings(rows, table, said, policy, known)]
+        reading = replace(reading, people=one_row_each(rows, policy))
     groups, view = _view(reading, policy, truth)
     findings.append(_uniform(table, view, policy) if view.people is None else _parted(view, policy))
     findings += _standing_in(view, policy)
     if reading.counterfeits is not None:
         findings.append(_counterfeits(groups, view, reading.counterfeits))
-    seated = bench or Bench.seat(policy)
     shown = _by_class(view) if view.people is None else view.quasi
     if truth is not None:
         findings += compare(table, view, truth)
@@ -166,14 +172,16 @@ def check_reading(
     verdicts = [verdict for judge in seated.judges for verdict in judge.judge(view, history)]
     sizes, fakes = view.sizes(), view.counterfeits
     alone = int(np.count_nonzero((fakes > 0) & (sizes - fakes == 1)))
-    counts = (table.height, view.count, int(fakes.sum()), tuple(np.sort(sizes).tolist()))
+    several = policy.bundled and rows is not None
+    shown_rows, invented = rows_and_invented(view, policy) if several else (table.height, int(fakes.sum()))
+    counts = (shown_rows, view.count, invented, tuple(np.sort(sizes).tolist()))
     return Verification(
         tuple(findings),
         tuple(verdicts),
         *counts,
         alone,
         0 if view.stand_ins is None else view.stand_ins.height,
-        labels=_labels(shown),
+        labels=_labels(rows.select(policy.named("quasi")) if several and rows is not None else shown),
         waiting=waiting,
         limits=tuple(limits),
         boxes=() if view.people is None else _box_sizes(view.quasi),
