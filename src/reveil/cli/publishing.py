@@ -116,7 +116,8 @@ def plan(
     if preview.plan.stood_in:
         back = some(preview.plan.stood_in, "person is", "people are")
         terminal.say(f"  {back} shown while a counterfeit stands in for their value (`reveil explain stand-in`)")
-    terminal.say(f"  {sentence(preview.people, preview.number)}")
+    if came := sentence(preview.people, preview.number):
+        terminal.say(f"  {came}")
     for reason, rows in preview.plan.reasons.items():
         terminal.say(f"  withheld: {rows:,} ({reason})")
     losses = [(column, loss) for column, loss in preview.loss.columns.items()]
