@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import socket
 import threading
@@ -16,6 +17,7 @@ import uvicorn
 from reveil.serve.place import Place
 from reveil.serve.security import Door
 
+PICTURES = Path(__file__).parents[2] / "docs" / "console"
 ILLS = ["flu", "asthma", "gout", "HIV", "migraine", "ulcer", "diabetes", "anaemia"]
 
 
@@ -68,3 +70,12 @@ def sound(page: Any) -> None:
 
     found = Axe().run(page).response["violations"]
     assert found == [], [(one["id"], [node["html"][:120] for node in one["nodes"]]) for one in found]
+
+
+def picture(page: Any, name: str) -> None:
+    """For the documentation, when it is asked for: REVEIL_PICTURES=1."""
+    if os.environ.get("REVEIL_PICTURES"):
+        PICTURES.mkdir(exist_ok=True)
+        page.set_viewport_size({"width": 960, "height": 680})
+        page.screenshot(path=PICTURES / f"{name}.png")
+        page.set_viewport_size({"width": 1200, "height": 900})

@@ -21,6 +21,7 @@ from reveil.serve.app import create_app
 from reveil.serve.log import Log
 from reveil.serve.people import ROLES, Accounts
 from reveil.serve.place import Place
+from reveil.serve.queue import Queue
 from reveil.serve.security import Door
 
 HOST, PASSWORD = "127.0.0.1:8000", "correct horse battery"
@@ -241,8 +242,7 @@ def test_nothing_that_is_sent_breaks_it(role: str, tmp_path: Path, monkeypatch: 
     if role != "nobody":
         accounts.grant("visitor", "own", role, by="root")
     door = Door()
-    app = create_app(place, door, (HOST,), "", accounts)
-    monkeypatch.setattr(app.state.queue, "_start_next", lambda: None)  # jobs are asked for, and not begun
+    app = create_app(place, door, (HOST,), "", accounts, queue=Queue(place, at_once=0))  # jobs are not begun
     with TestClient(app, base_url=f"http://{HOST}", raise_server_exceptions=False) as client:
         client.get(f"/enter?key={door.link('visitor')}")
         change = {"x-reveil-token": client.get("/api/v1/me").json()["token"]}

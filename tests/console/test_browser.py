@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import zipfile
 from pathlib import Path
@@ -11,20 +10,9 @@ from typing import Any
 
 import polars as pl
 import pytest
-from console_support import Console, quarter, sound
+from console_support import Console, picture, quarter, sound
 
 import reveil
-
-PICTURES = Path(__file__).parents[2] / "docs" / "console"
-
-
-def picture(page: Any, name: str) -> None:
-    """For the documentation, when it is asked for: REVEIL_PICTURES=1."""
-    if os.environ.get("REVEIL_PICTURES"):
-        PICTURES.mkdir(exist_ok=True)
-        page.set_viewport_size({"width": 960, "height": 680})
-        page.screenshot(path=PICTURES / f"{name}.png")
-        page.set_viewport_size({"width": 1200, "height": 900})
 
 
 def upload(page: Any, console: Console, file: Path) -> None:
@@ -82,6 +70,7 @@ def test_from_a_file_to_hand_over(page: Any, console: Console, tmp_path: Path) -
     assert not any("private" in name or "memory" in name for name in names)
     page.reload()
     assert "to Ministry of Health" in page.inner_text("main")
+    assert not any("Quartal 1" in one["name"] for one in console.place.uploads())  # deleted as soon as it is recorded
     folder = console.place.folder / "admissions"
     series = reveil.open_series(folder / "reveil.toml")
     assert series.ledger.check() == []

@@ -59,7 +59,10 @@ def test_what_the_command_line_did_is_seen(client: TestClient, place: Place) -> 
     series = reveil.open_series(place.folder / "s000" / "reveil.toml")
     series.publish(table(1), seed=1)
     assert "<b>1</b> release<" in client.get("/").text
+    listed = client.get("/api/v1/series?limit=1").json()
+    assert listed == [client.get("/api/v1/series/s000").json()]
     token = series.propose(table(2), seed=1).token
+    assert client.get("/api/v1/series").json()[0]["proposals"][0]["proposal"] == token
     assert f"/series/s000/proposals/{token}" in client.get("/").text
     series.withdraw()
     assert "Waiting for a word" not in client.get("/").text

@@ -11,7 +11,7 @@ import pytest
 from console_support import quarter
 from starlette.testclient import TestClient
 
-from reveil.serve import security
+from reveil.serve import api, forms, security
 from reveil.serve.app import create_app
 from reveil.serve.log import Log
 from reveil.serve.place import Place, now, write_atomically
@@ -195,7 +195,20 @@ def test_what_is_unexpected_names_no_cell(place: Place) -> None:
     asked = queue.ask({"job": "unique", "table": "/nowhere", "columns": ["x"]}, "t", "ann")
     job = queue.wait(asked, 60)
     assert (job["state"], job["faults"][0]["code"]) == ("failed", "R842")
-    assert "Traceback" in (place.entry("jobs", asked) / "stderr").read_text()
+    assert "Traceback" in (queue.folder(asked) / "stderr").read_text()
+    queue.close()
+
+
+def test_what_is_too_large_leaves_nothing(client: TestClient, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refused before a byte is kept where its length is said, and in the middle where it is not."""
+    change = {"x-reveil-token": client.get("/api/v1/me").json()["token"]}
+    for module in (forms, api):
+        monkeypatch.setattr(module, "LARGEST", 1000)
+    for content in (b"x" * 2000, (b"x" * 100 for _ in range(20))):
+        answer = client.put("/api/v1/uploads/t.csv", content=content, headers=change)
+        assert (answer.status_code, answer.json()["faults"][0]["code"]) == (413, "R846")
+    assert list((place.state / "uploads").iterdir()) == []
+    assert client.put("/api/v1/uploads/t.csv", content=b"x" * 900, headers=change).status_code == 201
 
 
 def test_old_uploads_are_deleted(place: Place) -> None:

@@ -124,6 +124,7 @@ PERMITS = {
     **dict.fromkeys(("GET /", "GET /jobs", "GET /explain/{name}", "POST /leave", "GET /openapi.json"), SIGNED_IN),
     **dict.fromkeys(("GET /api/v1/health", "GET /api/v1/me", "GET /api/v1/explain/{name}"), SIGNED_IN),
     **dict.fromkeys(("GET /api/v1/series", "GET /api/v1/jobs", "GET /api/v1/tokens"), SIGNED_IN),
+    **dict.fromkeys(("GET /tokens", "POST /tokens", "POST /tokens/{token}/end"), SIGNED_IN),
     **dict.fromkeys(("POST /api/v1/tokens", "DELETE /api/v1/tokens/{token}"), SIGNED_IN),
     "GET /log": "log",
     **dict.fromkeys(("GET /people", "POST /people", "POST /people/link", "POST /people/grant"), "admin"),
@@ -138,6 +139,7 @@ PERMITS = {
         for step in ("columns", "coarser", "promise")
     },
     **{f"{verb} /drafts/{{token}}/{step}": OWN for verb in ("GET", "POST") for step in ("compare", "save")},
+    **dict.fromkeys(("GET /drafts/{token}/tree/{number}", "POST /drafts/{token}/tree/{number}"), OWN),
     **dict.fromkeys(("GET /drafts/{token}/unique", "POST /drafts/{token}/look", "POST /drafts/{token}/delete"), OWN),
     **dict.fromkeys(("GET /series/{key}", "GET /series/{key}/releases/{number}"), "see"),
     **dict.fromkeys(("GET /api/v1/series/{key}", "GET /api/v1/series/{key}/releases/{number}"), "see"),
@@ -149,6 +151,7 @@ PERMITS = {
     "POST /series/{key}/releases/{number}/discard": "steward",
     "GET /series/{key}/years": "data",
     **dict.fromkeys(("POST /series/{key}/years/correct", "POST /series/{key}/years/{act}"), "steward"),
+    "POST /series/{key}/years/rotate": "steward",
     **dict.fromkeys(("GET /series/{key}/audit", "POST /series/{key}/audit"), "audit"),
     "GET /series/{key}/proposals/{token}": "data",
     "GET /series/{key}/proposals/{token}/{which}.html": "data",

@@ -83,6 +83,15 @@ def test_in_the_browser(page: Any, console: Console, tmp_path: Path) -> None:
     page.fill("#note", "two columns were swapped")
     page.click("button:has-text('Retract')")
     page.wait_for_selector("text=Done and recorded")
+    everybody, key = tmp_path / "everybody.csv", (console.place.folder / "years" / ".reveil" / "key").read_bytes()
+    table().write_csv(everybody)
+    for tables, end in (([wrong], ".fault:has-text('right.csv')"), ([everybody, wrong], "li:has-text('key changed')")):
+        page.goto(f"{address}/years")
+        page.set_input_files("#tables", tables)
+        page.locator("form[action$=rotate] input[name=forget]").check()
+        page.click("button:has-text('Take another key')")
+        page.wait_for_selector(end if "key changed" in end else ".fault")
+    assert (console.place.folder / "years" / ".reveil" / "key").read_bytes() != key
     page.goto(f"{address}/years")
     page.locator("form[action$=end] input[name=sure]").check()
     page.click("button:has-text('End the series')")
@@ -95,7 +104,7 @@ def test_in_the_browser(page: Any, console: Console, tmp_path: Path) -> None:
     kept = [path for path in console.place.state.rglob("*") if path.is_file() and b"p7" in path.read_bytes()]
     assert kept == []  # no job, log or draft says who was erased
     actions = [line["action"] for line in console.app.state.log.lines() if line["object"] == "years"]
-    assert actions[:3] == ["ended", "retracted", "erased"]
+    assert actions[:5] == ["ended", *["asked for another key"] * 2, "retracted", "erased"]
 
 
 @pytest.fixture

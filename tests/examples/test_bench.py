@@ -14,6 +14,7 @@ GENERATED = {  # script and arguments; {out} is a folder of the test
     "audit scale": "60 2 m-invariance 2",
     "audit compare": "60 2 2",
     "console": "--series 4 --releases 1 --times 3",
+    "console_load": "--viewers 5 --megabytes 2 --rows 300 --times 5",
     "evolving_joint speed": "--rows 200 --releases 2",
     "evolving_joint speed ": "--rows 200 --releases 2 --kind large",
     "persistent series": "--rows 120 --releases 2 --queries 10 --m 3",

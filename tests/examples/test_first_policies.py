@@ -22,7 +22,7 @@ DIABETES = (
     *("admission_type_id", "discharge_disposition_id", "admission_source_id", "time_in_hospital", "medical_specialty"),
     *("num_lab_procedures", "num_procedures", "num_medications", "number_outpatient", "number_emergency"),
     *("number_inpatient", "diag1_chapter_derived", "diag_1", "diag_2", "diag_3", "number_diagnoses", "max_glu_serum"),
-    *("examide", "insulin", "diabetesMed"),
+    *("A1Cresult", "examide", "insulin", "diabetesMed"),
 )
 MODELS = {
     "adult": ("t-closeness", ("capital_gain", "capital_loss", "income")),

@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ import pytest
 from reveil.base.errors import InputError, TamperedError
 from reveil.ledger import layouts
 from reveil.ledger.ledger import Ledger
+from reveil.ledger.opening import catalog_of
+from support import cli
 
 CHILD = Path(__file__).with_name("ledger_child.py")
 POLICY: dict[str, Any] = {"guarantee": {"k": 5}}
@@ -129,6 +132,26 @@ def test_the_first_write_rewrites_it_and_the_chain_goes_on(home: Path) -> None:
         tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall()
     assert len(key) == 16
     assert tables == [("events",), ("meta",), ("proposals",), ("releases",), ("series",)]
+
+
+def test_upgraded_when_it_is_asked_for(home: Path, old: str) -> None:
+    """`reveil db upgrade` says what it did, does it once, and is a stop before or after for whoever is in between."""
+    before = Ledger.open(home).records()
+    (home.parent / "reveil.toml").write_text('[columns]\nage = "quasi"\nill = "sensitive"\n[guarantee]\nk = 2\n')
+    words = ("db", "upgrade", "-p", str(home.parent / "reveil.toml"), "--home", str(home))
+    code, out, err = cli(*words)
+    assert (code, f"from layout {old} to {NEWEST}" in out, "2 releases" in out) == (0, True, True), out + err
+    assert layout(home) == NEWEST
+    assert Ledger.open(home).records() == before
+    assert "newest layout already" in cli(*words)[1]
+    assert cli("db", "upgrade", "-p", words[3], "--home", str(home.parent / "none"))[0] == 2
+
+
+def test_an_upgrade_that_would_read_otherwise_changes_nothing(home: Path, old: str) -> None:
+    seen = Ledger.open(home).snapshot()
+    with pytest.raises(TamperedError, match="nothing was changed"):
+        catalog_of(home).rewrite(replace(seen, chain=seen.chain[:1]))
+    assert layout(home) == old
 
 
 @pytest.mark.parametrize("old", ["1"], indirect=True)  # which had none

@@ -17,6 +17,7 @@ import reveil
 from reveil.base.errors import ConflictError, InputError, ReveilError, TamperedError
 from reveil.ledger.ledger import Ledger
 from reveil.ledger.moving import move
+from reveil.ledger.upgrading import upgrade
 from reveil.publish import Series
 from support import cli
 
@@ -140,6 +141,50 @@ def test_of_two_who_publish_one_is_told(series: Series, database: str) -> None:
         thread.join()
     assert sorted(ends) == ["told", "won"]
     assert Ledger.open(series.home).check() == []
+
+
+def test_a_series_begins_there(series: Series, database: str, tmp_path: Path) -> None:
+    """`--catalog`: with its first release, not before; every other command follows the home."""
+    policy, bad, good = tmp_path / "reveil.toml", tmp_path / "bad.csv", tmp_path / "good.csv"
+    bad.write_text("id,age\np1,3\n")
+    people(1).write_csv(good)
+    told = cli("plan", str(good), "-p", str(policy), "--catalog", database)[1]
+    assert f"--catalog '{database}'" in told.replace(f"--catalog {database}", f"--catalog '{database}'")
+    assert cli("publish", str(bad), "-p", str(policy), "--catalog", database)[0] == 2
+    assert not series.home.exists()
+    code, out, err = cli("publish", str(good), "-p", str(policy), "--catalog", database)
+    assert code == 0, out + err
+    assert not (series.home / "ledger.sqlite").exists()
+    assert (series.home / "catalog").is_file()
+    again = reveil.open_series(policy, catalog=database)
+    assert [one.number for one in again.releases] == [1]
+    assert again.ledger.check() == []
+    people(2).write_csv(good)
+    other = database.replace("postgresql://", "postgres://")
+    code, _, err = cli("publish", str(good), "-p", str(policy), "--catalog", other)
+    assert (code, "R514" in err, "has its ledger in" in err) == (2, True, True)
+    assert cli("propose", str(good), "-p", str(policy), "--catalog", database)[0] == 0
+    assert cli("accept", "-p", str(policy))[0] == 0
+    assert "2 releases" in cli("history", "-p", str(policy))[1]
+
+
+def test_a_home_with_a_file_is_not_used_as_if_it_were_there(series: Series, database: str) -> None:
+    series.publish(people(1), seed=1)
+    with pytest.raises(InputError, match=r"R514.*its own file.*reveil catalog"):
+        reveil.open_series(series.policy.folder / "reveil.toml", catalog=database)
+    with pytest.raises(InputError, match="R514"):
+        reveil.open_series(series.policy.folder / "reveil.toml", catalog="mysql://host/db")
+
+
+def test_upgraded_in_place(series: Series, database: str) -> None:
+    """The first catalogs in PostgreSQL had layout 4."""
+    move(series.home, database)
+    series.publish(people(1), seed=1)
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute("UPDATE reveil.meta SET value = '4' WHERE name = 'schema'")
+    done = upgrade(series.home)
+    assert (done.before, done.after, done.releases) == (4, 5, 1)
+    assert upgrade(series.home).before == 5
 
 
 def test_what_is_refused(series: Series, database: str, tmp_path: Path) -> None:

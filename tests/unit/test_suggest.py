@@ -567,6 +567,22 @@ def test_squares_and_logarithms_are_what_their_columns_are() -> None:
     assert list(roles_of(frame).values()) == ["quasi", "sensitive", "quasi", "sensitive"]
 
 
+def test_logarithms_of_numbered_columns_are_seen_and_numbers_are_no_squares() -> None:
+    frame = pl.DataFrame({"inc74": range(100, 140), "linc74": range(40), "z1": range(40), "z12": range(40)})
+    assert [s.reason.startswith("By its name it is made from another") for s in suggest(frame)] == [0, 1, 0, 0]
+
+
+def test_a_key_that_few_rows_lack_and_an_index_with_gaps() -> None:
+    frame = pl.DataFrame(
+        {
+            "Unnamed: 0": [3 * i for i in range(200)],
+            "id": [None if i % 20 == 0 else i % 50 for i in range(200)],
+            "HbA1c": [4 + i % 50 / 10 for i in range(200)],
+        }
+    )
+    assert list(roles_of(frame).values()) == ["drop", "identifier", "sensitive"]
+
+
 def test_people_who_come_again_are_known_by_their_key() -> None:
     panel = pl.DataFrame({"fam": [i // 4 * 3 for i in range(40)], "wave": [i % 4 for i in range(40)], "age": range(40)})
     suggestions = {s.column: s for s in suggest(panel)}

@@ -65,9 +65,8 @@ def audit(
     if isinstance(releases, Attackable):  # a series of our own, which knows who is in which group
         return releases.audit(population=population, progress=progress, **how)
     settings, loaded = AuditSettings(**how), None if policy is None else load_policy(policy)
-    if loaded is not None and loaded.bundled:
-        message = f"looks at people with one row each, and {loaded.bundled} of this policy may have several"
-        raise InputError(Fault("R910", "audit", message, "judge the release with `reveil verify`"))
+    if loaded is not None:
+        refuse_several(loaded)
     who = adversary_for(settings, loaded, _faults(releases, population, settings))
     if publishers := publishers_of(releases):
         releases, population, settings = _one_after_the_other(publishers, population, settings, who)
@@ -98,7 +97,7 @@ def _one_after_the_other(
     people = read_table(population, OTHERS)
     if len(publishers) == 1 and PUBLISHER not in people.columns:
         return tables, people, settings
-    if who.change != "never":
+    if len(publishers) > 1 and who.change != "never":
         message = f"is {who.change!r}, and what is tied between publishers are values that last"
         remedy = "give the tables of one time only (a value lasts for that long), or audit each publisher alone"
         raise InputError(Fault("R732", "change", message, remedy))
@@ -134,6 +133,13 @@ def _of_publishers(
         )
         found.append(replace(whole, publishers=parts))
     return replace(found[0], also=tuple(found[1:]))
+
+
+def refuse_several(policy: Policy) -> None:
+    """People with several rows are none of the audit's worlds, in which each has one value."""
+    if policy.bundled:
+        message = f"looks at people with one row each, and {policy.bundled} of this policy may have several"
+        raise InputError(Fault("R910", "audit", message, "judge the release with `reveil verify`"))
 
 
 def adversary_for(settings: AuditSettings, policy: Policy | None, faults: Sequence[Fault]) -> Adversary:

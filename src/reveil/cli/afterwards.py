@@ -1,4 +1,4 @@
-"""After a release was published: hand-over, discard, and where its ledger is kept."""
+"""After a release was published: hand-over and discard."""
 
 import sys
 from pathlib import Path
@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from reveil.base.errors import Fault, InputError
-from reveil.base.words import some
 from reveil.cli.shared import POLICY, Home, Json, PolicyFile, Quiet, app, say_settled
 from reveil.jobs.specs import DiscardSpec, HandOverSpec
 
@@ -34,29 +33,6 @@ def hand_over(
     elif not quiet:
         terminal.say(f"Release {done.number} is in {done.folder}, and is recorded as handed over ({done.event.at}).")
         terminal.say("It can no longer be discarded: what others have, every later release must take into account.")
-
-
-@app.command()
-def catalog(
-    address: Annotated[str, typer.Argument(help="postgresql://HOST/DATABASE, without a password.")],
-    policy: PolicyFile = POLICY,
-    home: Home = None,
-    json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Keep the ledger of this series in PostgreSQL from now on; what is in its file moves there."""
-    from reveil.base.addresses import masked
-    from reveil.cli import terminal
-    from reveil.jobs.past import home_of
-    from reveil.ledger.moving import move
-    from reveil.policy.policy import load_policy
-
-    place = home_of(load_policy(policy), home)
-    moved = move(place, address)
-    if json:
-        terminal.say_json({"catalog": masked(address), "releases": moved})
-    elif not quiet:
-        terminal.say(f"The ledger of {place} is in {masked(address)} now, with {some(moved, 'release')}.")
 
 
 @app.command()

@@ -19,6 +19,7 @@ from reveil.base.version import __version__
 
 COMMANDS = {  # as they are needed: the module of each, and its line in `reveil --help`
     "serve": ("serving", "The console in the browser: from a table to hand-over."),
+    "work": ("serving", "More workers for the jobs of a console."),
     "init": ("starting", "Look at a table and suggest a policy, with reasons."),
     "plan": ("publishing", "What would be published, and what it costs. Changes nothing."),
     "publish": ("publishing", "One more release of the series: planned, verified, recorded."),
@@ -37,7 +38,8 @@ COMMANDS = {  # as they are needed: the module of each, and its line in `reveil 
     "people": ("amending", "Two identifiers are one person, or one is two."),
     "rotate": ("amending", "Another key for the hashes of identifiers."),
     "end": ("amending", "The series ends; also where its key is lost."),
-    "catalog": ("afterwards", "Keep the ledger of a series in PostgreSQL."),
+    "catalog": ("databases", "Keep the ledger of a series in PostgreSQL."),
+    "db": ("databases", "Upgrade the layout of a ledger now."),
     "audit": ("risks", "Attack this series, or any released tables: who is exposed?"),
     "risk": ("standing_out", "Who is unique by which columns, before publishing."),
     "measure": ("using", "Utility: information loss and query error of a table."),

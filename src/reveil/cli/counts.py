@@ -7,6 +7,7 @@ from reveil.base.words import agree, some
 from reveil.cli.shared import (
     POLICY,
     Accept,
+    Catalog,
     Home,
     Json,
     PolicyFile,
@@ -28,6 +29,7 @@ def count(
     source: Source,
     policy: PolicyFile = POLICY,
     home: Home = None,
+    catalog: Catalog = None,
     accept: Accept = "",
     json: Json = False,
     quiet: Quiet = False,
@@ -37,7 +39,7 @@ def count(
     from reveil.dp.count import look_back
 
     say_settled(look_back(policy, home)[0], quiet)
-    made = run_asking(CountSpec(source, policy, home, accepted(accept)), quiet, json)
+    made = run_asking(CountSpec(source, policy, home, accepted(accept), catalog), quiet, json)
     if json:
         terminal.say_json(made.to_dict())
     elif not quiet:

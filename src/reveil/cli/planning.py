@@ -38,6 +38,7 @@ def refuse_idle(
     home: Path | None,
     rates: tuple[str | Path | None, ...],
     seconds: float | None = None,
+    catalog: str | None = None,
 ) -> None:
     """Each of --compare, --ahead and --advice answers a question of its own."""
     asked = [name for name, given in (("--compare", compare), ("--ahead", ahead), ("--advice", advice)) if given]
@@ -47,6 +48,9 @@ def refuse_idle(
     if home is not None and compare:
         message = "does nothing with --compare: no series is looked at"
         faults.append(Fault("R790", "--home", message, "leave it out"))
+    if catalog is not None and asked:
+        message = f"does nothing with {asked[0]}: nothing begins there"
+        faults.append(Fault("R790", "--catalog", message, "leave it out"))
     if ahead is None and any(rate is not None for rate in rates):
         options = ("--leave", "--back", "--arrive", "--report")
         names = [n for n, rate in zip(options, rates, strict=True) if rate is not None]

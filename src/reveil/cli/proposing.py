@@ -9,6 +9,7 @@ from reveil.base.words import some
 from reveil.cli.shared import (
     POLICY,
     Accept,
+    Catalog,
     Home,
     Json,
     NewPeople,
@@ -35,6 +36,7 @@ def propose(
     source: Source,
     policy: PolicyFile = POLICY,
     home: Home = None,
+    catalog: Catalog = None,
     where: Where = None,
     seed: Seed = None,
     new_people: NewPeople = False,
@@ -45,8 +47,9 @@ def propose(
     """The next release, made, verified and sealed. It is recorded when it is accepted, and not before."""
     from reveil.cli import terminal
 
-    prepare_to_publish(policy, home, quiet)
-    made = run_asking(ProposeSpec(source, policy, home, seed, new_people, accepted(accept), parsed(where)), quiet, json)
+    prepare_to_publish(policy, home, quiet, catalog)
+    spec = ProposeSpec(source, policy, home, seed, new_people, accepted(accept), parsed(where), catalog)
+    made = run_asking(spec, quiet, json)
     if json:
         terminal.say_json(made.to_dict())
     elif not quiet:

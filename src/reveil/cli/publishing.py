@@ -1,17 +1,18 @@
 """From a policy to a series of releases, and back to what was published: plan, publish, history, show, verify."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from reveil.base.doubts import accepted
 from reveil.base.errors import Fault, GuaranteeError, InputError, TamperedError, UndecidedError
-from reveil.base.words import some
+from reveil.base.words import some, some_people
 from reveil.cli.planning import refuse_idle, show_advice, show_ahead, show_comparison, show_forms, show_moving
 from reveil.cli.shared import (
     POLICY,
     Accept,
+    Catalog,
     Home,
     Json,
     Key,
@@ -60,6 +61,7 @@ def plan(
     source: Source,
     policy: PolicyFile = POLICY,
     home: Home = None,
+    catalog: Catalog = None,
     compare: Annotated[bool, typer.Option("--compare", help="Generalisation schemes side by side.")] = False,
     seconds: Annotated[float | None, typer.Option(help="With --compare: time for each scheme (60).")] = None,
     ahead: Annotated[int | None, typer.Option(help="Forecast so many releases, from how people came and went.")] = None,
@@ -80,7 +82,8 @@ def plan(
     from reveil.history.returning import sentence
 
     rates = (leave, back, arrive)
-    refuse_idle(compare=compare, ahead=ahead, advice=advice, home=home, rates=(*rates, report), seconds=seconds)
+    about: dict[str, Any] = {"rates": (*rates, report), "seconds": seconds, "catalog": catalog}
+    refuse_idle(compare=compare, ahead=ahead, advice=advice, home=home, **about)
     doubts, rows = accepted(accept), parsed(where)
     if ahead is not None:
         spec = AheadSpec(source, policy, ahead, home, *rates, seed or 0, new_people, doubts, rows)
@@ -92,22 +95,29 @@ def plan(
     if compare:
         show_comparison(CompareSpec(source, policy, seed or 0, doubts, seconds, rows), json, quiet)
         return
-    prepare_to_publish(policy, home, quiet)
-    preview = run_asking(PlanSpec(source, policy, home, seed, new_people, doubts, rows), quiet, json)
+    prepare_to_publish(policy, home, quiet, catalog)
+    preview = run_asking(PlanSpec(source, policy, home, seed, new_people, doubts, rows, catalog), quiet, json)
     if json:
         terminal.say_json(preview.to_dict())
         return
     terminal.say(f"Release {preview.number} under {preview.model} would be:")
-    published = preview.rows - preview.plan.withheld + preview.plan.counterfeits
+    shown = preview.rows - preview.plan.withheld
+    published = shown - preview.plan.stood_in + preview.plan.counterfeits
     form = f"{some(published, 'row')}"
-    if preview.two_tables:
-        people = some(published - preview.plan.counterfeits, "person", "people")
-        form = f"two tables: {people}, and {some(published, 'value')}"
+    if preview.several is not None:
+        form = f"{some(shown, 'row')} of {some_people(preview.several)}"
+        form = f"two tables: {form}, their values" if preview.two_tables else form
+    elif preview.two_tables:
+        form = f"two tables: {some(shown, 'person', 'people')}, and {some(published, 'value')}"
     terminal.say(
         f"  {form} in {some(preview.plan.count, 'group')}, "
         f"{preview.plan.withheld:,} of {preview.rows:,} withheld, {preview.plan.counterfeits:,} counterfeit"
     )
-    terminal.say(f"  {sentence(preview.people, preview.number)}")
+    if preview.plan.stood_in:
+        back = some(preview.plan.stood_in, "person is", "people are")
+        terminal.say(f"  {back} shown while a counterfeit stands in for their value (`reveil explain stand-in`)")
+    if came := sentence(preview.people, preview.number):
+        terminal.say(f"  {came}")
     for reason, rows in preview.plan.reasons.items():
         terminal.say(f"  withheld: {rows:,} ({reason})")
     losses = [(column, loss) for column, loss in preview.loss.columns.items()]
@@ -118,7 +128,9 @@ def plan(
     show_moving(preview.moving)
     show_forms(preview.forms)
     show_types(preview.decided)
-    terminal.say(f"Nothing was written. To publish: {command('publish', source, policy, home, where, accept)}")
+    how = "anonymize" if preview.alone else "publish"
+    again = command(how, source, policy, *((None, where, accept) if preview.alone else (home, where, accept, catalog)))
+    terminal.say(f"Nothing was written. To publish: {again}{' --out FOLDER' if preview.alone else ''}")
 
 
 @app.command()
@@ -126,6 +138,7 @@ def publish(
     source: Source,
     policy: PolicyFile = POLICY,
     home: Home = None,
+    catalog: Catalog = None,
     where: Where = None,
     seed: Seed = None,
     new_people: NewPeople = False,
@@ -134,10 +147,9 @@ def publish(
     quiet: Quiet = False,
 ) -> None:
     """One more release of the series: planned, verified, recorded, revealed. Or nothing, with the reason."""
-    prepare_to_publish(policy, home, quiet)
-    release = run_asking(
-        PublishSpec(source, policy, home, seed, new_people, accepted(accept), parsed(where)), quiet, json
-    )
+    prepare_to_publish(policy, home, quiet, catalog)
+    spec = PublishSpec(source, policy, home, seed, new_people, accepted(accept), parsed(where), catalog)
+    release = run_asking(spec, quiet, json)
     show_release(release, json, quiet)
 
 

@@ -26,6 +26,10 @@ app = typer.Typer(rich_markup_mode=None)  # modules of commands register here wh
 Home = Annotated[
     Path | None, typer.Option(help="Folder of the series' private memory. Default: .reveil beside the policy.")
 ]
+Catalog = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="postgresql://HOST/DATABASE: a new series keeps its ledger there."),
+]
 PolicyFile = Annotated[Path, typer.Option("--policy", "-p", help="The policy file.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors and results that were asked for.")]
@@ -88,6 +92,7 @@ def command(
     home: Path | None = None,
     where: "Sequence[str] | None" = None,
     accept: str = "",
+    catalog: str | None = None,
 ) -> str:
     """A command that can be pasted into a shell as it is.
 
@@ -102,6 +107,7 @@ def command(
     given += "" if policy == POLICY else f" -p {quote(str(policy))}"
     given += "".join(f" --where {quote(one)}" for one in where or ())
     given += f" --accept {quote(accept)}" if accept else ""
+    given += f" --catalog {quote(catalog)}" if catalog else ""
     return given if home is None else f"{given} --home {quote(str(home))}"
 
 
@@ -123,12 +129,12 @@ def run_asking(spec: "Spec", quiet: bool, json: bool) -> Any:
             job = replace(job, accept=(*job.accept, *names))
 
 
-def prepare_to_publish(policy: Path, home: Path | None, quiet: bool) -> None:
+def prepare_to_publish(policy: Path, home: Path | None, quiet: bool, catalog: str | None = None) -> None:
     """What a command that plans does first: kernels, and whatever an interrupted one had left."""
     load_kernels()
     from reveil.publish import open_series
 
-    say_settled(open_series(policy, home).settle(), quiet)
+    say_settled(open_series(policy, home, catalog=catalog).settle(), quiet)
 
 
 def say_past(policy: Path, past: "Past", quiet: bool) -> None:

@@ -29,6 +29,7 @@ from reveil.dp.counting import bound, cells, exact_text, grid, read
 from reveil.ledger import store
 from reveil.ledger.anchor import refuse_seen
 from reveil.ledger.ledger import Ledger
+from reveil.ledger.moving import refuse_other
 from reveil.ledger.opening import discover
 from reveil.ledger.record import GENESIS, Head, Record
 from reveil.policy.policy import load_as
@@ -159,11 +160,13 @@ def count(
     home: str | Path | None = None,
     progress: Progress = silent,
     accept: Sequence[str] = (),
+    catalog: str | None = None,
 ) -> Counted:
     """One more release of noisy counts, if the budget of the series allows it; spending is recorded first.
 
     `accept` names doubts about the file as a whole that are right as they are (`reveil.base.doubts`). Rows of sums are
-    not looked for here: nothing is told from rows, and one of them counts no more than one person.
+    not looked for here: nothing is told from rows, and one of them counts no more than one person. A new series keeps
+    its ledger in the PostgreSQL database at the address `catalog`.
 
     >>> import tempfile
     >>> people = pl.DataFrame({"who": ["a", "b", "c"], "sex": ["F", "F", "M"]})
@@ -177,6 +180,7 @@ def count(
     rules = load_as(Counting, policy)
     mechanism.opendp()
     place = _home(rules, home)
+    refuse_other(place, catalog)
     ledger = None if _unbegun(place) else _open(rules, place)
     if ledger is None:
         refuse_seen(rules.anchor)
@@ -189,7 +193,7 @@ def count(
     privacy, epsilon = _privacy(rules.dp, scales), _epsilon(rules.dp, [*_scales(past), *scales])
     progress("reading", 0.0)
     frame = read(table, rules, accepted(accept))
-    ledger = ledger or _open(rules, place)  # a refused table leaves nothing behind
+    ledger = ledger or _open(rules, place, catalog)  # a refused table leaves nothing behind
     staged = ledger.stage()
     try:
         tables, left_out = _write(frame, rules, scales, privacy, staged, progress)
@@ -216,10 +220,10 @@ def _home(rules: Counting, home: str | Path | None) -> Path:
     return Path(home) if home is not None else rules.folder / ".reveil"
 
 
-def _open(rules: Counting, home: Path) -> Ledger:
+def _open(rules: Counting, home: Path, catalog: str | None = None) -> Ledger:
     """The ledger to count in; another policy than the recorded one is refused."""
     name, fixed = rules.series.name, rules.fixed()
-    return _settled(Ledger.create_or_open(home, series=name, policy=fixed, anchor=rules.anchor))
+    return _settled(Ledger.create_or_open(home, series=name, policy=fixed, anchor=rules.anchor, catalog=catalog))
 
 
 def _settled(ledger: Ledger) -> Ledger:

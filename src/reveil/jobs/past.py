@@ -49,14 +49,22 @@ def settle_and_look_back(policy: PolicyLike, home: str | Path | None = None) -> 
 
 def ledger_of(policy: PolicyLike, home: str | Path | None = None) -> tuple[Ledger, list[str]]:
     """The ledger of a series of rows, or of counts, and what had to be settled in it."""
-    if "dp" in content_of(policy)[0]:
-        from reveil.dp.count_policy import Counting
-
-        rules: SeriesPublication = load_as(Counting, policy)
-    else:
-        rules = load_policy(policy)
+    rules = _rules_of(policy)
     ledger = Ledger.open(home_of(rules, home), rules.anchor)
     return ledger, ledger.settle()
+
+
+def place_of(policy: PolicyLike, home: str | Path | None = None) -> Path:
+    """Where the home of a series of rows, or of counts, is."""
+    return home_of(_rules_of(policy), home)
+
+
+def _rules_of(policy: PolicyLike) -> SeriesPublication:
+    if "dp" not in content_of(policy)[0]:
+        return load_policy(policy)
+    from reveil.dp.count_policy import Counting
+
+    return load_as(Counting, policy)
 
 
 def home_of(policy: SeriesPublication, home: str | Path | None) -> Path:

@@ -59,11 +59,12 @@ class NextReleaseSpec(Spec):
     new_people: bool = False
     accept: Sequence[str] = ()
     where: Mapping[str, Any] | None = None
+    catalog: str | None = None  # where a new series keeps its ledger, if not in its home
 
     def series(self) -> Series:
         from reveil.publish import open_series
 
-        return open_series(self.policy, self.home)
+        return open_series(self.policy, self.home, catalog=self.catalog)
 
     def meant(self) -> dict[str, Any]:
         """What is said about the table beside the table."""

@@ -347,11 +347,13 @@ class CountSpec(Spec):
     policy: Any
     home: str | Path | None = None
     accept: Sequence[str] = ()
+    catalog: str | None = None
 
     def run(self, progress: Progress = silent) -> Counted:
         from reveil.dp.count import count
 
-        return count(self.table, self.policy, home=self.home, progress=progress, accept=self.accept)
+        how: dict[str, Any] = {"home": self.home, "accept": self.accept, "catalog": self.catalog}
+        return count(self.table, self.policy, progress=progress, **how)
 
 
 SPECS: dict[str, type[Spec]] = {

@@ -26,6 +26,7 @@ from reveil.ledger.anchor import Anchor
 from reveil.ledger.approval import Approval
 from reveil.ledger.events import DISCARD, HAND_OVER, NEWEST_EVENT, OUTCOME, next_event, refuse_discard
 from reveil.ledger.folder import Folders
+from reveil.ledger.moving import move
 from reveil.ledger.opening import catalog_of, discover, found_series, identity_of, usable
 from reveil.ledger.protocols import Bulk, Catalog
 from reveil.ledger.record import (
@@ -80,13 +81,16 @@ class Ledger:
         policy: dict[str, Any],
         key: bytes | None = None,
         anchor: Path | None = None,
+        catalog: str | None = None,
     ) -> Ledger:
-        """The ledger of a series, made if there is none, with this key; another policy than the recorded is refused."""
+        """The ledger of a series, made if there is none (in the database `catalog`); another policy is refused."""
         home = Path(home).absolute()
         given = canonical(policy)
         recorded = identity_of(home) if discover(home) else None
         if recorded is None:
             store.lay_out(home)
+            if catalog is not None and not store.pointer_file(home).is_file():
+                move(home, catalog)
             recorded = found_series(home, series, key or fresh_key())
         if recorded.policy is not None and (
             faults := changed_keys(recorded, Identity(series, given, recorded.fingerprint))

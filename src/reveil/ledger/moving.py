@@ -50,16 +50,36 @@ def move(home: Path, address: str) -> int:
     return 0 if found is None else len(found.records)
 
 
+def refuse_other(home: Path, address: str | None) -> None:
+    """A home whose ledger is kept somewhere else than in this database is not used as if it were there."""
+    if address is None:
+        return
+    _refuse_address(address)
+    if store.pointer_file(home).is_file():
+        there = str(getattr(catalog_of(home), "address", ""))
+        if there != address:
+            message, remedy = f"has its ledger in {masked(there)}", "leave --catalog out: the home knows where it is"
+            raise InputError(Fault("R514", f"home '{home}'", message, remedy))
+    elif store.catalog_file(home).is_file():
+        message = "has its ledger in its own file, with what it recorded"
+        remedy = f"move it there first (reveil catalog {masked(address)}), or leave --catalog out"
+        raise InputError(Fault("R514", f"home '{home}'", message, remedy))
+
+
 def _refuse(home: Path, address: str) -> None:
+    _refuse_address(address)
+    if store.pointer_file(home).exists():
+        where = masked(str(getattr(catalog_of(home), "address", "")))
+        raise InputError(Fault("R514", f"home '{home}'", f"has its ledger in {where} already", "leave it there"))
+
+
+def _refuse_address(address: str) -> None:
     if not address.startswith(("postgresql://", "postgres://")):
         message = "is no address of a PostgreSQL database"
         raise InputError(Fault("R514", f"'{masked(address)}'", message, "write postgresql://HOST/DATABASE"))
     if HIDDEN in masked(address):
         message = "holds a password, and would be kept in a file"
         raise InputError(Fault("R514", f"'{masked(address)}'", message, "leave it out: PGPASSWORD or ~/.pgpass has it"))
-    if store.pointer_file(home).exists():
-        where = masked(str(getattr(catalog_of(home), "address", "")))
-        raise InputError(Fault("R514", f"home '{home}'", f"has its ledger in {where} already", "leave it there"))
 
 
 def _copy(old: object, target: PostgresCatalog, key: str, new: str) -> None:

@@ -17,6 +17,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from reveil.base.errors import CommitUnknownError, ConflictError, Fault, InputError, ReveilError, TamperedError
+from reveil.ledger import fencing
 from reveil.ledger.amendments import AMENDED, END, MEMORY, RETRACT, refuse_outdated
 from reveil.ledger.layouts import NEWEST, create, layout_of, migrate, new_key, show_as_newest
 from reveil.ledger.proposals import FOUR_EYES, WITHDRAW, Proposal
@@ -159,6 +160,7 @@ class SqliteCatalog:
             place = connection.execute("SELECT count(*) FROM releases WHERE series = ?", (key,)).fetchone()[0] + 1
             row = (key, place, *row_of(record))
             connection.execute(f"INSERT INTO releases VALUES ({', '.join('?' * len(row))})", row)
+            fencing.insist()
             failure = _commit(connection)
         if failure is not None:
             self._after_failed_commit(record, failure)
@@ -197,6 +199,7 @@ class SqliteCatalog:
             row = (key, *stated, facts, manifest)
             connection.execute(f"INSERT INTO proposals VALUES ({', '.join('?' * len(row))})", row)
             _note(connection, key, event)
+            fencing.insist()
             connection.execute("COMMIT")
 
     def step(self, event: Event) -> None:
@@ -206,6 +209,7 @@ class SqliteCatalog:
             if fault := step_fault(series, event):
                 raise ConflictError(fault)
             _note(connection, key, event)
+            fencing.insist()
             connection.execute("COMMIT")
 
     def _series_in(self, connection: sqlite3.Connection, key: str, identity: Identity) -> Snapshot:
@@ -240,6 +244,28 @@ class SqliteCatalog:
             change = "UPDATE releases SET state = ? WHERE series = ? AND id = ?"
             connection.execute(change, (state, key, event.release))
             _note(connection, key, event)
+            fencing.insist()
+            connection.execute("COMMIT")
+
+    # --- the layout ----------------------------------------------------------------------------------------
+
+    @property
+    def where(self) -> str:
+        """What this catalog is called in all that is said."""
+        return self._where
+
+    def layout(self) -> int | None:
+        """The layout that the tables have now; None where there are none."""
+        with self._reading() as connection:
+            return None if connection is None else self._layout(connection)
+
+    def rewrite(self, wanted: Snapshot) -> None:
+        """Rewrite the tables in the newest layout, if this series is then as wanted; else nothing is changed."""
+        with self._writing() as connection:
+            entry = self._entry(connection)
+            if entry is None or self._series_in(connection, *entry) != wanted:
+                message = "it would read otherwise in the newest layout; nothing was changed"
+                raise TamperedError(damaged(self._where, message))
             connection.execute("COMMIT")
 
     # --- connections ---------------------------------------------------------------------------------------

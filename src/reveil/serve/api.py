@@ -13,10 +13,12 @@ from reveil.base.errors import Fault, InputError, ReveilError
 from reveil.base.version import __version__
 from reveil.report.explain import explain
 from reveil.serve.common import following, own_job, own_jobs
+from reveil.serve.forms import LARGEST, refuse_large
 from reveil.serve.place import now, unknown, write_atomically
+from reveil.serve.proposing import tables_of
 from reveil.serve.publishing import ask_to_propose, state_of
 from reveil.serve.security import HEADERS, same
-from reveil.serve.state import SeriesState, find_proposal, find_release, ledger_of
+from reveil.serve.state import find_proposal, find_release, in_full, ledger_of
 from reveil.serve.visitors import insist
 from reveil.table.suffixes import SUFFIXES
 
@@ -51,23 +53,6 @@ def _insist_on_token(request: Request) -> None:
         raise InputError(Fault("R847", "request", message, "send the token that GET /api/v1/me gives"))
 
 
-def described(found: SeriesState) -> dict[str, Any]:
-    """A series for programs."""
-    listed = [
-        {"proposal": one.token, "release": one.number, "state": str(state), "made": one.made, "by": one.by}
-        for one, state in found.proposals
-    ]
-    return {
-        "key": found.key,
-        "name": found.name,
-        "promise": found.promise,
-        "four_eyes": found.four_eyes,
-        "releases": found.releases,
-        "proposals": listed,
-        "faults": [fault.to_dict() for fault in found.faults],
-    }
-
-
 @router.get("/health")
 def health() -> dict[str, str]:
     """Whether the service answers, and its version."""
@@ -98,11 +83,12 @@ def _say_next(response: Response, path: str, after: str, limit: int) -> None:
 @router.get("/series")
 def all_series(request: Request, response: Response, after: str = "", limit: Limit = 100) -> list[dict[str, Any]]:
     """Series with their releases and proposals, by key; `Link` says where the list goes on."""
-    visitor = request.scope["console"]
-    keys = [key for key in request.app.state.place.series() if key > after and "see" in visitor.may(key)]
+    visitor, overview = request.scope["console"], request.app.state.overview
+    every = overview.keys()
+    keys = [key for key in every if key > after and "see" in visitor.may(key)]
     if len(keys) > limit:
         _say_next(response, "series", keys[limit - 1], limit)
-    return [described(state_of(request, key)) for key in keys[:limit]]
+    return list(overview.in_full(keys[:limit]))
 
 
 # --- tokens ------------------------------------------------------------------------------------------------
@@ -147,7 +133,7 @@ def end_token(request: Request, token: str) -> Response:
 def one_series(request: Request, key: str) -> dict[str, Any]:
     """One series with its releases and proposals."""
     insist(request, "see", key)
-    return described(state_of(request, key))
+    return in_full(state_of(request, key))
 
 
 @router.get("/series/{key}/releases/{number}")
@@ -164,11 +150,20 @@ async def send(request: Request, name: str) -> dict[str, Any]:
     kind = next((suffix for suffix in sorted(SUFFIXES, key=len, reverse=True) if name.lower().endswith(suffix)), "")
     if not kind:
         raise InputError(Fault("R102", "upload", "its name ends in no kind that is known", f"use {' '.join(SUFFIXES)}"))
-    token, folder = request.app.state.place.new_entry("uploads")
-    with (folder / f"table{kind}").open("wb") as out:
-        async for part in request.stream():
-            await run_in_threadpool(out.write, part)
-    size = (folder / f"table{kind}").stat().st_size
+    place = request.app.state.place
+    refuse_large(place, int(request.headers.get("content-length") or 0))
+    token, folder = place.new_entry("uploads")
+    size = 0
+    try:
+        with (folder / f"table{kind}").open("wb") as out:
+            async for part in request.stream():
+                size += len(part)
+                if size > LARGEST:
+                    refuse_large(place, size)
+                await run_in_threadpool(out.write, part)
+    except BaseException:  # cut off, or too large: nothing of it stays
+        place.forget_upload(token)
+        raise
     meta = {"id": token, "name": name[:120], "file": f"table{kind}", "size": size, "at": now(), "by": who}
     write_atomically(folder / "meta.json", meta)
     request.app.state.log.note(who, "uploaded", f"upload {token}", bytes=size)
@@ -202,7 +197,9 @@ def decide(request: Request, response: Response, key: str, token: str, act: str,
     }
     if act == "accept":
         job = {"job": "accept", "policy": str(found.folder / "reveil.toml"), "token": token}
-        asked = request.app.state.queue.ask(job, f"Recording proposal {token}", who, series=key)
+        asked = request.app.state.queue.ask(
+            job, f"Recording proposal {token}", who, series=key, spent=tables_of(request, key, token)
+        )
         response.status_code = 202
         response.headers["Location"] = f"/api/v1/jobs/{asked}"
         request.app.state.log.note(who, "accepted", key, proposal=token)
@@ -210,8 +207,10 @@ def decide(request: Request, response: Response, key: str, token: str, act: str,
     if act not in steps:
         raise InputError(Fault("R840", f"step {act[:40]!r}", "is none", f"use accept, {', '.join(steps)}"))
     steps[act](token, who, note[:2000])
+    for upload in tables_of(request, key, token) if act == "withdraw" else ():
+        request.app.state.place.forget_upload(upload)
     request.app.state.log.note(who, act, key, proposal=token)
-    return described(state_of(request, key))
+    return in_full(state_of(request, key))
 
 
 @router.get("/jobs")

@@ -115,18 +115,26 @@ one, press Enter in that terminal, or start <code>reveil serve</code> again.</p>
 
 
 def create_app(
-    place: Place, door: Door, hosts: tuple[str, ...], who: str, team: Accounts | None = None, *, secure: bool = False
+    place: Place,
+    door: Door,
+    hosts: tuple[str, ...],
+    who: str,
+    team: Accounts | None = None,
+    *,
+    secure: bool = False,
+    queue: Queue | None = None,
 ) -> FastAPI:
     """The console of one person (`who`) in one folder, or that of a team. `secure`: a proxy gives it TLS."""
     place.lay_out()
     place.forget_old()
-    overview, queue = Overview(place), Queue(place)
+    overview, queue = Overview(place), queue or Queue(place)
     queue.after = lambda series: overview.refresh(series) if place.there(series) else None
     queue.settle()
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         overview.begin()
+        queue.begin()
         yield
         overview.end()
         queue.close()
@@ -148,9 +156,21 @@ def create_app(
 
 
 def _add_routes(app: FastAPI) -> None:
-    from reveil.serve import api, common, promising, proposing, publishing, team, wizard, years
+    from reveil.serve import (
+        api,
+        attacking,
+        common,
+        growing,
+        promising,
+        proposing,
+        publishing,
+        team,
+        tokens,
+        wizard,
+        years,
+    )
 
-    for module in (common, wizard, promising, team, publishing, proposing, years, api):
+    for module in (common, wizard, growing, promising, team, publishing, proposing, attacking, tokens, years, api):
         app.include_router(module.router)
     for name, kind in (("console.css", "text/css"), ("console.js", "text/javascript")):
         app.add_api_route(f"/static/{name}", _static(name, kind), include_in_schema=False)
@@ -169,6 +189,8 @@ def status_of(error: ReveilError) -> int:
         return 403
     if any(fault.code == "R853" for fault in error.faults):
         return 429
+    if any(fault.code == "R846" for fault in error.faults):
+        return 413
     return 409 if isinstance(error, ConflictError) else 422
 
 

@@ -16,7 +16,8 @@ from reveil.base.doubts import DOUBTS
 from reveil.base.errors import InputError
 from reveil.report.explain import explain
 from reveil.serve.forms import form_of
-from reveil.serve.queue import OVER, Queue
+from reveil.serve.leases import OVER
+from reveil.serve.queue import Queue
 from reveil.serve.security import HEADERS, Door
 from reveil.serve.view import go, let_in, page
 from reveil.serve.visitors import ALL, insist, insist_on_own

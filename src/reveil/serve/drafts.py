@@ -40,14 +40,14 @@ ANSWERS: Mapping[str, Any] = {  # what is suggested
 WAYS = {  # how a column is made coarser: what is asked for, by the kind of its values
     "number": {"": "any range", "widths": "ranges of fixed widths", "cuts": "between cut points"},
     "date": {"": "any span of days", "levels": "calendar levels"},
-    "text": {"": "the value, or nothing", "prefixes": "its first characters", "hierarchy": "a hierarchy file"},
+    "text": {"": "the value, or nothing", "prefixes": "its first characters", "hierarchy": "a tree of groups"},
 }
 HINTS = {
     "widths": "5, 10, 20 (each a multiple of the one before)",
     "cuts": "18, 40, 65",
     "levels": "month, quarter, year",
     "prefixes": "4, 3, 2 (how many to keep)",
-    "hierarchy": "choose a file below",
+    "hierarchy": "choose a file, or make a tree",
 }
 
 

@@ -21,16 +21,19 @@ SPARE = 1_000_000_000  # bytes that stay free on the disk
 
 async def form_of(request: Request, *, of_session: bool = True) -> FormData:
     """A form of ours: it carries the token of its session, where there is one."""
-    length = int(request.headers.get("content-length") or 0)
-    place: Place = request.app.state.place
+    refuse_large(request.app.state.place, int(request.headers.get("content-length") or 0))
+    form = await request.form(max_files=64, max_fields=4000)
+    if of_session and not same(str(form.get("token", "")), request.scope["console"].form_token):
+        raise InputError(Fault("R847", "form", "is not one of this session", "go back, reload the page and try again"))
+    return form
+
+
+def refuse_large(place: Place, length: int) -> None:
+    """Refuse what is too large, or would fill the disk."""
     free = shutil.disk_usage(place.folder).free
     if length > LARGEST or length * 2 + SPARE > free:
         message = f"is {length:,} bytes, and {min(LARGEST, max(0, (free - SPARE) // 2)):,} are taken here"
         raise InputError(Fault("R846", "upload", message, "send a smaller file, or use the command line"))
-    form = await request.form(max_files=8, max_fields=4000)
-    if of_session and not same(str(form.get("token", "")), request.scope["console"].form_token):
-        raise InputError(Fault("R847", "form", "is not one of this session", "go back, reload the page and try again"))
-    return form
 
 
 def texts(form: FormData, name: str) -> list[str]:

@@ -91,6 +91,16 @@ def unique(given: dict[str, Any], progress: Progress) -> dict[str, Any]:
     return {"rows": frame.height, "unique": int((sizes == 1).sum())}
 
 
+def values(given: dict[str, Any], progress: Progress) -> dict[str, Any]:
+    """The different values of a column as texts, with their rows, the most frequent first; only how many, if many."""
+    known = pl.read_parquet(given["table"], columns=[given["column"]])[given["column"]].drop_nulls().cast(pl.String)
+    distinct = known.n_unique()
+    if distinct > given["most"]:
+        return {"distinct": distinct}
+    counts = known.alias("value").value_counts(name="rows").sort(["rows", "value"], descending=[True, False])
+    return {"distinct": distinct, "values": [(value, int(rows)) for value, rows in counts.iter_rows()]}
+
+
 def levels(given: dict[str, Any], progress: Progress) -> dict[str, Any]:
     """For each of these columns what its levels of generalisation show, with counts; or what is wrong with them."""
     frame = pl.read_parquet(given["table"], columns=list(given["columns"]))

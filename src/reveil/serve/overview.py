@@ -19,15 +19,15 @@ from pathlib import Path
 from typing import Any
 
 from reveil.serve.place import Place
-from reveil.serve.state import SeriesState, series_state
+from reveil.serve.state import SeriesState, in_full, series_state
 
 EVERY = 15.0  # seconds between two looks at everything
+TIDY_EVERY = 3600.0  # seconds between two looks for tables that were sent long ago
 SETTLED = 0.1  # seconds after which a file's time tells whether it was changed again
 FILES = ("reveil.toml", ".reveil/ledger.sqlite", ".reveil/catalog")
 ASKED = ""  # the state of files that say nothing
-CREATE = (
-    "CREATE TABLE IF NOT EXISTS lines (key TEXT PRIMARY KEY, state TEXT NOT NULL, line TEXT NOT NULL, open INTEGER)"
-)
+CREATE = """CREATE TABLE IF NOT EXISTS series (
+    key TEXT PRIMARY KEY, state TEXT NOT NULL, line TEXT NOT NULL, whole TEXT NOT NULL, open INTEGER)"""
 
 
 @dataclass(frozen=True)
@@ -75,35 +75,44 @@ class Overview:
     def keys(self) -> list[str]:
         """All series, in order. Those that are known are not looked at: a page looks at those that it shows."""
         with self._open() as connection:
-            known = {key for (key,) in connection.execute("SELECT key FROM lines")}
+            known = {key for (key,) in connection.execute("SELECT key FROM series")}
         return self._place.series(known)
 
     def lines(self, keys: Sequence[str]) -> list[Outline]:
         """Lines of these series, as they are now."""
+        return [Outline(**json.loads(line)) for line in self._kept("line", keys)]
+
+    def in_full(self, keys: Sequence[str]) -> list[dict[str, Any]]:
+        """All that programs are told of these series, as it is now."""
+        return [json.loads(whole) for whole in self._kept("whole", keys)]
+
+    def _kept(self, what: str, keys: Sequence[str]) -> list[str]:
         with self._open() as connection:
             marks = ", ".join("?" * len(keys))
-            rows = connection.execute(f"SELECT key, state, line FROM lines WHERE key IN ({marks})", tuple(keys))
-            known = {key: (state, line) for key, state, line in rows}
-        return [self._line(key, *known.get(key, (ASKED, ""))) for key in keys if self._place.there(key)]
+            rows = connection.execute(f"SELECT key, state, {what} FROM series WHERE key IN ({marks})", tuple(keys))
+            known = {key: (state, said) for key, state, said in rows}
+        return [self._fresh(what, key, *known.get(key, (ASKED, ""))) for key in keys if self._place.there(key)]
 
     def waiting(self) -> list[Outline]:
         """Series in which a proposal waits."""
         with self._open() as connection:
-            keys = [key for (key,) in connection.execute("SELECT key FROM lines WHERE open ORDER BY key")]
+            keys = [key for (key,) in connection.execute("SELECT key FROM series WHERE open ORDER BY key")]
         return [line for line in self.lines(keys) if line.open]
 
-    def _line(self, key: str, state: str, line: str) -> Outline:
+    def _fresh(self, what: str, key: str, state: str, said: str) -> str:
         now = state_of_files(self._place.folder / key)
-        return Outline(**json.loads(line)) if line and state == now != ASKED else self.refresh(key)
+        return said if said and state == now != ASKED else self.refresh(key)[what]
 
-    def refresh(self, key: str) -> Outline:
+    def refresh(self, key: str) -> dict[str, str]:
         """Read a series again, and keep what it says."""
         state = state_of_files(self._place.folder / key)  # before: what is changed meanwhile is read again
-        line = line_of(series_state(self._place, key))
-        row = (key, state, json.dumps(asdict(line)), int(line.open is not None))
+        found = series_state(self._place, key)
+        line = line_of(found)
+        said = {"line": json.dumps(asdict(line)), "whole": json.dumps(in_full(found))}
+        row = (key, state, *said.values(), int(line.open is not None))
         with self._open() as connection:
-            connection.execute("INSERT OR REPLACE INTO lines VALUES (?, ?, ?, ?)", row)
-        return line
+            connection.execute("INSERT OR REPLACE INTO series VALUES (?, ?, ?, ?, ?)", row)
+        return said
 
     def sweep(self) -> None:
         """Look at every series."""
@@ -111,8 +120,8 @@ class Overview:
         for first in range(0, len(keys), 500):
             self.lines(keys[first : first + 500])
         with self._open() as connection:
-            gone = {key for (key,) in connection.execute("SELECT key FROM lines")} - set(keys)
-            connection.executemany("DELETE FROM lines WHERE key = ?", [(key,) for key in gone])
+            gone = {key for (key,) in connection.execute("SELECT key FROM series")} - set(keys)
+            connection.executemany("DELETE FROM series WHERE key = ?", [(key,) for key in gone])
 
     def begin(self) -> None:
         threading.Thread(target=self._watch, daemon=True).start()
@@ -121,9 +130,13 @@ class Overview:
         self._ended.set()
 
     def _watch(self) -> None:
+        tidied = time.monotonic()
         while not self._ended.is_set():
             with suppress(OSError, sqlite3.Error):  # the place is going, or busy: the next look will tell
                 self.sweep()
+                if time.monotonic() - tidied > TIDY_EVERY:
+                    self._place.forget_old()
+                    tidied = time.monotonic()
             self._ended.wait(EVERY)
 
 

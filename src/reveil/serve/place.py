@@ -142,8 +142,9 @@ class Place:
         return meta, folder / str(meta["file"])
 
     def forget_upload(self, token: str) -> None:
-        """Delete a table: it is about people, and no longer needed."""
-        shutil.rmtree(self.entry("uploads", token), ignore_errors=True)
+        """Delete a table, if it is still here: it is about people, and no longer needed."""
+        if TOKEN.fullmatch(token):
+            shutil.rmtree(self.state / "uploads" / token, ignore_errors=True)
 
     def forget_old(self) -> None:
         """Delete tables that were sent long ago; whoever still needs one sends it again."""

@@ -65,6 +65,14 @@ def report(request: Request, key: str, token: str, which: str) -> Response:
     return framed(approval_of(found).folder(one) / "private" / REPORTS[which])
 
 
+def tables_of(request: Request, key: str, token: str) -> list[str]:
+    """The table that a proposal was made from: it is deleted when the proposal is recorded or withdrawn."""
+    queue = request.app.state.queue
+    made = [one for one in queue.jobs(key) if one["job"].get("job") == "propose" and one["state"] == "succeeded"]
+    uploads = [one["upload"] for one in made if (queue.job(one["id"])["result"] or {}).get("proposal") == token]
+    return [str(upload) for upload in uploads]
+
+
 @router.post("/series/{key}/proposals/{token}/accept")
 async def accept(request: Request, key: str, token: str) -> Response:
     """Record and reveal exactly what was looked at, in a process of its own."""
@@ -74,11 +82,13 @@ async def accept(request: Request, key: str, token: str) -> Response:
     found = state_of(request, key)
     one, _ = find_proposal(found, token)
     job = {"job": "accept", "policy": str(found.folder / "reveil.toml"), "token": token}
+    spent = tables_of(request, key, token)
     asked = request.app.state.queue.ask(
         job,
         f"Recording release {one.number}",
         who,
         series=key,
+        spent=spent,
         then=f"/series/{key}/releases/{one.number}",
         elsewhere=same_thing(job, found.folder, f"reveil accept {token}"),
     )
@@ -105,5 +115,7 @@ async def step(request: Request, key: str, token: str, act: str) -> Response:
     if act not in steps:
         raise unknown("step", act)
     await run_in_threadpool(steps[act])
+    for upload in tables_of(request, key, token) if act == "withdraw" else ():
+        request.app.state.place.forget_upload(upload)
     request.app.state.log.note(who, act, key, proposal=token)
     return go(f"/series/{key}" if act == "withdraw" else f"/series/{key}/proposals/{token}")

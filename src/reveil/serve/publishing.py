@@ -34,7 +34,7 @@ def series(request: Request, key: str) -> Response:
     found = state_of(request, key)
     job = {"job": "history", "policy": str(found.folder / "reveil.toml")}
     policy = (found.folder / "reveil.toml").read_text(encoding="utf-8")
-    mine = [job for job in request.app.state.queue.jobs() if job.get("series") == key][:8]
+    mine = request.app.state.queue.jobs(key)[:8]
     elsewhere = same_thing(job, found.folder, "reveil history", _curl(request, f"series/{key}"))
     return page(request, "series", elsewhere=elsewhere, series=found, policy=policy, jobs=mine)
 
@@ -120,7 +120,7 @@ def release(request: Request, key: str, number: int) -> Response:
     insist(request, "see", key)
     found = state_of(request, key)
     one = find_release(found, number)
-    checks = [job for job in request.app.state.queue.jobs() if job.get("series") == key and job.get("verify") == number]
+    checks = [job for job in request.app.state.queue.jobs(key) if job.get("verify") == number]
     last = request.app.state.queue.job(checks[0]["id"]) if checks else None
     job = {"job": "show", "policy": str(found.folder / "reveil.toml"), "number": number}
     elsewhere = same_thing(
@@ -208,55 +208,3 @@ async def discard(request: Request, key: str, number: int) -> Response:
     await run_in_threadpool(spec.run)
     request.app.state.log.note(who, "discarded", key, release=number)
     return go(f"/series/{key}")
-
-
-# --- audit -------------------------------------------------------------------------------------------------
-
-
-@router.get("/series/{key}/audit")
-def audit_page(request: Request, key: str, job: str = "") -> Response:
-    """Attack the series: who is exposed, and why."""
-    insist(request, "audit", key)
-    found = state_of(request, key)
-    queue = request.app.state.queue
-    mine = [one for one in queue.jobs() if one.get("series") == key and one["job"].get("job") == "audit"]
-    shown = queue.job(job) if job else queue.job(mine[0]["id"]) if mine else None
-    settings = shown["job"]["settings"] if shown else {"share": "0", "limit": 30.0}
-    description = {"job": "audit", "policy": str(found.folder / "reveil.toml"), "settings": settings}
-    words = " ".join(f"--{name} {value}" for name, value in settings.items())
-    elsewhere = same_thing(description, found.folder, f"reveil audit {words}")
-    told: dict[str, Any] = {"series": found, "shown": shown, "settings": settings, "earlier": mine[:10]}
-    return page(request, "audit", elsewhere=elsewhere, **told)
-
-
-@router.post("/series/{key}/audit")
-async def audit(request: Request, key: str) -> Response:
-    """Ask for an attack."""
-    who = insist(request, "audit", key)
-    form = await form_of(request)
-    folder = request.app.state.place.home(key)
-    settings: dict[str, Any] = {"share": text(form, "share", "0"), "limit": _seconds(text(form, "limit", "30"))}
-    if people := [name.strip() for name in text(form, "people").split(",") if name.strip()]:
-        settings["people"] = people
-    if promise := text(form, "promise"):
-        settings["promise"] = promise
-    job = {"job": "audit", "policy": str(folder / "reveil.toml"), "settings": settings}
-    asked = request.app.state.queue.ask(job, "Attacking the series", who, series=key)
-    request.app.state.queue.place.entry("jobs", asked)
-    request.app.state.log.note(who, "audited", key, job=asked)
-    return go(f"/series/{key}/audit?job={asked}")
-
-
-def _seconds(given: str) -> float:
-    try:
-        return min(600.0, max(1.0, float(given)))
-    except ValueError:
-        raise InputError(Fault("R732", "limit", f"{given!r} is no number", "write seconds, such as 30")) from None
-
-
-@router.get("/jobs/{token}/report.html")
-def audit_report(request: Request, token: str) -> Response:
-    """The pictures of an audit: the chain of inference for whoever is exposed."""
-    who = insist_on_own(request, request.app.state.queue.job(token), "job", "data")
-    request.app.state.log.note(who, "saw audit", f"job {token}")
-    return framed(request.app.state.place.entry("jobs", token) / "report.html")

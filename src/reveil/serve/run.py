@@ -9,6 +9,7 @@ import threading
 import webbrowser
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 
@@ -19,27 +20,43 @@ from reveil.ledger.events import actor
 from reveil.serve.app import create_app
 from reveil.serve.people import Accounts
 from reveil.serve.place import NAME, Place
+from reveil.serve.queue import Queue
 from reveil.serve.security import Door
 
 LOOPBACK = "127.0.0.1"
 NAMED = "small letters, digits and hyphens"
 
 
-def serve(
-    folder: Path, port: int, *, browser: bool, demo: bool, team: bool, names: Sequence[str], say: Callable[[str], None]
-) -> None:
-    """Serve until it is interrupted. Only this machine can reach it; a proxy with TLS may, under these `names`."""
-    with _place(folder, demo, say) as place, _bound(port) as bound:
+@dataclass(frozen=True)
+class Wanted:
+    """What `reveil serve` was asked for."""
+
+    folder: Path
+    port: int
+    browser: bool
+    demo: bool
+    team: bool
+    names: Sequence[str]
+    at_once: int
+    queue: str | None
+
+
+def serve(asked: Wanted, say: Callable[[str], None]) -> None:
+    """Serve until it is interrupted. Only this machine reaches it; a proxy with TLS may, under the names asked for."""
+    with _place(asked.folder, asked.demo, say) as place, _bound(asked.port) as bound:
         own = bound.getsockname()[1]
         door = Door()
         place.lay_out()
-        people = Accounts(place.state / "people.sqlite") if team or demo else None
-        hosts = (f"{LOOPBACK}:{own}", f"localhost:{own}", *names)
-        app = create_app(place, door, hosts, actor(), people, secure=bool(names))
+        people = Accounts(place.state / "people.sqlite") if asked.team or asked.demo else None
+        hosts = (f"{LOOPBACK}:{own}", f"localhost:{own}", *asked.names)
+        queue = Queue(place, at_once=asked.at_once, address=asked.queue)
+        app = create_app(place, door, hosts, actor(), people, secure=bool(asked.names), queue=queue)
         if people is None:
-            _let_in(door, own, browser, say)
+            _let_in(door, own, asked.browser, say)
         else:
-            _say_accounts(people, door, own, demo, say)
+            _say_accounts(people, door, own, asked.demo, say)
+        if not asked.at_once:
+            say(f"Jobs wait for whoever works on them: reveil work {quote(str(place.folder))}")
         say("Press Enter for another link, Ctrl-C to end." if people is None else "Ctrl-C ends it.")
         if people is None and sys.stdin.isatty():
             threading.Thread(target=_answer_enter, args=(door, own, say), daemon=True).start()

@@ -132,6 +132,23 @@ def described(record: Record) -> dict[str, Any]:
     }
 
 
+def in_full(found: SeriesState) -> dict[str, Any]:
+    """A series for programs."""
+    listed = [
+        {"proposal": one.token, "release": one.number, "state": str(state), "made": one.made, "by": one.by}
+        for one, state in found.proposals
+    ]
+    return {
+        "key": found.key,
+        "name": found.name,
+        "promise": found.promise,
+        "four_eyes": found.four_eyes,
+        "releases": found.releases,
+        "proposals": listed,
+        "faults": [fault.to_dict() for fault in found.faults],
+    }
+
+
 def find_proposal(series: SeriesState, token: str) -> tuple[Proposal, ProposalState]:
     """A proposal by its token."""
     for one, state in series.proposals:

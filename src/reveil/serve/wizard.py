@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import FormData, UploadFile
+from starlette.datastructures import UploadFile
 
 from reveil.base.doubts import DOUBTS
 from reveil.base.errors import Fault, InputError
@@ -144,7 +143,7 @@ def short_job(request: Request, job: dict[str, Any], title: str) -> dict[str, An
     queue: Queue = request.app.state.queue
     asked = queue.ask(job, title, request.scope["console"].who, small=True)
     found = queue.wait(asked, PATIENCE)
-    shutil.rmtree(queue.place.entry("jobs", asked), ignore_errors=True)
+    queue.forget(asked)
     return dict(found.get("result") or {})
 
 
@@ -209,26 +208,32 @@ async def set_coarser(request: Request, token: str) -> Response:
     draft = own_draft(request, token)
     form = await form_of(request)
     faults: list[Fault] = []
+    act = text(form, "act")
     for number, (name, column) in enumerate(draft["columns"].items()):
-        if column["role"] == "quasi" and f"way-{number}" in form:
-            faults += set_way(column, name, text(form, f"way-{number}"), text(form, f"text-{number}"))
-            faults += await _take_hierarchy(request, draft, form, number, name)
+        if column["role"] != "quasi" or f"way-{number}" not in form:
+            continue
+        file = form.get(f"file-{number}")
+        sent = file if isinstance(file, UploadFile) and file.filename else None  # then it is meant, whatever is chosen
+        way = "hierarchy" if sent is not None else text(form, f"way-{number}")
+        if sent is not None or act != f"tree-{number}":
+            faults += set_way(column, name, way, text(form, f"text-{number}"))
+        if way == "hierarchy" and (sent is not None or act != f"tree-{number}"):
+            faults += await _take_hierarchy(request, draft, sent, number, name)
     draft["notes"] = [str(fault) for fault in faults]
     request.app.state.drafts.save(draft)
-    return go(f"/drafts/{token}/{'coarser' if faults or text(form, 'act') == 'look' else 'promise'}")
+    if act.startswith("tree-") and not faults:
+        return go(f"/drafts/{token}/tree/{act.removeprefix('tree-')}")
+    return go(f"/drafts/{token}/{'coarser' if faults or act == 'look' else 'promise'}")
 
 
 async def _take_hierarchy(
-    request: Request, draft: dict[str, Any], form: FormData, number: int, name: str
+    request: Request, draft: dict[str, Any], file: UploadFile | None, number: int, name: str
 ) -> list[Fault]:
     """A hierarchy file that was chosen for a column: kept beside the table, if it can be read."""
-    file, column = form.get(f"file-{number}"), draft["columns"][name]
-    if text(form, f"way-{number}") != "hierarchy":
-        return []
-    if not isinstance(file, UploadFile) or not file.filename:
-        return (
-            [] if column.get("hierarchy") else [Fault("R301", f"column {name!r}", "no file was chosen", "choose one")]
-        )
+    column = draft["columns"][name]
+    if file is None:
+        missing = Fault("R301", f"column {name!r}", "has no tree yet", "choose a file, or make a tree")
+        return [] if column.get("hierarchy") else [missing]
     folder = request.app.state.place.entry("uploads", draft["upload"])
     target = folder / f"hierarchy-{number}.csv"
     target.write_bytes(await file.read(16 << 20))

@@ -11,6 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, UploadFile
 
 from reveil.base.errors import Fault, InputError
+from reveil.base.words import some
 from reveil.jobs.amending_specs import EndSpec, EraseSpec, MergeSpec, RetractSpec, SplitSpec
 from reveil.jobs.spec import Spec
 from reveil.serve.forms import form_of, keep_upload, text
@@ -100,7 +101,10 @@ def years(request: Request, key: str) -> Response:
 
 @router.post("/series/{key}/years/correct")
 async def correct(request: Request, key: str) -> Response:
-    """Read a table with the right values, in a process of its own; without a tick it only says what would be done."""
+    """Read a table with the right values, in a process of its own; without a tick it only says what would be done.
+
+    Like all tables of this page it is deleted when that is over.
+    """
     insist(request, "see", key)
     found = state_of(request, key)
     who, form = _insist(request, found), await form_of(request)
@@ -112,9 +116,33 @@ async def correct(request: Request, key: str) -> Response:
     path = str(state.place.upload(meta["id"])[1])
     job = {"job": "correct", "policy": str(found.folder / "reveil.toml"), "table": path, "sure": _sure(form), "by": who}
     elsewhere = same_thing({k: v for k, v in job.items() if k != "by"}, found.folder, "reveil correct TABLE.csv")
-    about = {"series": key, "upload": meta["id"], "shown": meta["name"], "elsewhere": elsewhere}
+    about = {"series": key, "spent": [meta["id"]], "shown": meta["name"], "elsewhere": elsewhere}
     asked = state.queue.ask(job, f"Correcting from {meta['name']}", who, then=f"/series/{key}/years", **about)
     state.log.note(who, "asked for a correction", key, job=asked)
+    return go(f"/jobs/{asked}")
+
+
+@router.post("/series/{key}/years/rotate")
+async def rotate(request: Request, key: str) -> Response:
+    """Take another key, from tables that hold everybody; read in a process of its own, and deleted when it is over."""
+    insist(request, "see", key)
+    found = state_of(request, key)
+    who, form = _insist(request, found), await form_of(request)
+    await insist_on_password(request, who, str(form.get("password", "")))
+    state, sent = request.app.state, form.getlist("files")
+    files = [one for one in sent if isinstance(one, UploadFile) and one.filename]
+    if not files:
+        raise InputError(Fault("R848", "upload", "no file was chosen", "choose the tables of all releases"))
+    kept = [await keep_upload(state.place, file, who) for file in files]
+    tables = [str(state.place.upload(meta["id"])[1]) for meta in kept]
+    job: dict[str, Any] = {"job": "rotate", "policy": str(found.folder / "reveil.toml"), "tables": tables, "by": who}
+    job |= {"forget_erased": True} if text(form, "forget") == "yes" else {}
+    words = " ".join(f"TABLE-{number}.csv" for number in range(1, len(kept) + 1))
+    elsewhere = same_thing({k: v for k, v in job.items() if k != "by"}, found.folder, f"reveil rotate {words}")
+    about = {"series": key, "spent": [meta["id"] for meta in kept], "names": [meta["name"] for meta in kept]}
+    title = f"Another key, from {some(len(kept), 'table')}"
+    asked = state.queue.ask(job, title, who, then=f"/series/{key}/years", elsewhere=elsewhere, **about)
+    state.log.note(who, "asked for another key", key, job=asked)
     return go(f"/jobs/{asked}")
 
 

@@ -52,6 +52,7 @@ from reveil.table.numbers import THOUSANDS, about_thousands
 Confidence = Literal["sure", "likely", "guess"]
 LEAST_KEY = 0.02  # distinct values per row of a key that comes again: at most fifty rows of a person
 ABOUT_ALL, SHOWN_ROWS = 20, 3  # one cell of so many may be wrong; rows that are named
+FEW_LACK = 0.1  # of the rows lack a key that is called so
 FEW_PEOPLE = 20  # different codes; fewer may be kinds of people
 HEAVIEST = 700  # of a person, in pounds; a larger weight is one of a survey
 
@@ -84,7 +85,8 @@ def advise(look: Look) -> RoleAdvice:
 
 
 def _row_index(look: Look) -> RoleAdvice | None:
-    if look.values.name in INDEX_NAMES and counts_rows(look.values):
+    numbers = counts_rows(look.values) or (look.whole and look.facts.unique)  # some rows may have been left out
+    if look.values.name in INDEX_NAMES and numbers:
         return RoleAdvice("drop", "It numbers the rows, as pandas writes its index.", "sure")
     return None
 
@@ -133,7 +135,8 @@ def _key(look: Look) -> RoleAdvice | None:
     called = look.joined in f"{PERSONS} {GENERIC_KEYS}".split()
     counts = called and look.whole and (facts.distinct or 0) > FEW_PEOPLE and not _known(look)
     coded = _numbered(look) and (called or bool(own & set(NUMBERS.split())))
-    again = (short or counts or coded) and LEAST_KEY <= facts.distinctness <= 0.5 and not facts.missing
+    lacking = facts.missing > (FEW_LACK * facts.rows if called else 0)
+    again = (short or counts or coded) and LEAST_KEY <= facts.distinctness <= 0.5 and not lacking
     counted = full and bool(own & set(NUMBERS.split())) and not _known(look)  # a number or code, all different
     rank = 4 * personal + 2 * facts.unique + generic
     if personal or again or (generic and facts.distinctness > 0.5) or counted:

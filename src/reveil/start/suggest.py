@@ -158,9 +158,11 @@ def _says_nothing(look: Look, advice: RoleAdvice) -> bool:
 
 def _base(name: str, names: Sequence[str]) -> str | None:
     """The column of which this is the square or logarithm, by its name."""
-    tries = [name.removesuffix(end) for end in ("sq", "_sq", "squared", "_squared", "2")]
+    tries = [name.removesuffix(end) for end in ("sq", "_sq", "squared", "_squared")]
     tries += [name.removeprefix(start) for start in ("log_", "log", "ln_", "ln", "l")]
-    return next((base for base in tries if base != name and base in names and not NUMBERED.search(base)), None)
+    squared = name.removesuffix("2")
+    tries += [] if NUMBERED.search(squared) else [squared]
+    return next((base for base in tries if base != name and base in names), None)
 
 
 def _repeated_key(frame: pl.DataFrame, looks: Sequence[Look], advices: Sequence[RoleAdvice]) -> int | None:

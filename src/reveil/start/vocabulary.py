@@ -61,22 +61,25 @@ KNOWN = """old_ older self_ age_ sex_ gender male_ female fem_ man_ woman women 
  citizen house housing home own_ owner rent_ renter room car_ vehicle near dist_ distanc yrs_ year"""
 # What is private, by subject.
 HEALTH = """ill_ illness diagn diag dx_ icd disease krank malad enferm hiv aids sida cancer krebs tumor tumour carcin
- melan leuk lymph diabet asthm bronch hepat chol_ cholest hdl ldl trig gluc insul hba bp_ sbp dbp hbp systol diastol
+ melan
+ leuk lymph diabet asthm bronch hepat chol_ cholest hdl ldl trig gluc insul hba bp_ sbp dbp hbp systol diastol
  hypert blutdruck pressure pulse heartr ecg ekg cardi heart herz coeur corazon stroke angina infarct renal kidney
- niere creat bili albumin platelet hemog haemog hgb wbc rbc cd4 viral titer titre symptom fever fieber cough pain ache
- headach ulcer colit allerg hayfev polio infect sepsis pneum tubercul tb_ chronic smok cigs cigar cig_ tobac rauch
- fumeur alcoh alc_ drink drug drogen abuse addict pregn schwang gravid parity gestat prenat npvis bwght lbw vlbw
- birthw bweight apgar omaps fmaps breastf contracep birthcontr birthweight medic meds_ med_ totmed therap treat trt_
- dose dosage surg operat chemo radia transplant biops stage_ metast relapse remiss surviv death died dead_ dth_ deceas
- mort_ mortal vital hosp icu er_ los_ doctor docvis physician insur health hlth gesund sante_ salud sick disab behind
- handic discap mental psych depress anxi stress nerv mood schizo dement suicid bmi obes serum urin blood blut gene_
- genet geno snp allele mutat dna hla vaccin immun antibod virus bacter malari std_ gonor chlam syphil hpv herpes
- condom sexual coit disch itch lesion rash dysur abdom nause vomit diarr diet_ calor kcal injur injt injd wound burn
- fract extr_ upextr lowextr lowback trunk_ neck_ occdis ailment remed wellb happy happin satisf insomn sleepl edema
- spider ascit prothrom copper phos_ ast_ alt_ sgot kappa_ lambda_ mgus haemophil hemophil gvh_ gvhd censor cens_ lesio
- tumo histolog cellty celltype karnofsk zdv_ azt_ arv_ bili_ ldh_ crp_ inr_ egfr transfus donor_ graft uncons coma_
- nyha killip afib_ fibril arrhyth heartf chf_ cvd_ mi_ copd dialys cath_lab stent_ bypass cirrh fibros alkphos
- ejection karno ecog recur nodes_ estrogen progest estrec progrec menop hormon behandl"""
+ niere creat bili albumin platelet hemog haemog hgb wbc rbc cd4 viral titer titre symptom fever fieber cough pain
+ ache headach ulcer colit allerg hayfev polio infect sepsis pneum tubercul tb_ chronic smok cigs cigar cig_ tobac
+ rauch fumeur alcoh alc_ drink drug drogen abuse addict pregn schwang gravid parity gestat prenat npvis bwght lbw
+ vlbw birthw bweight apgar omaps fmaps breastf contracep birthcontr birthweight medic meds_ med_ totmed therap
+ treat trt_ dose dosage surg operat chemo radia transplant biops stage_ metast relapse remiss surviv death died
+ dead_ dth_ deceas mort_ mortal vital hosp icu er_ los_ doctor docvis physician insur health hlth gesund sante_
+ salud sick disab behind handic discap mental psych depress anxi stress nerv mood schizo dement suicid bmi obes
+ serum urin blood blut gene_ genet geno snp allele mutat dna hla vaccin immun antibod virus bacter malari std_
+ gonor chlam syphil hpv herpes condom sexual coit disch itch lesion rash dysur abdom nause vomit diarr diet_
+ calor kcal injur injt injd wound burn fract extr_ upextr lowextr lowback trunk_ neck_ occdis ailment remed wellb
+ happy happin satisf insomn sleepl edema spider ascit prothrom copper phos_ ast_ alt_ sgot kappa_ lambda_ mgus
+ haemophil hemophil gvh_ gvhd censor cens_ lesio tumo histolog cellty celltype karnofsk zdv_ azt_ arv_ bili_ ldh_
+ crp_ inr_ egfr transfus donor_ graft uncons coma_ nyha killip afib_ fibril arrhyth heartf chf_ cvd_ mi_ copd
+ dialys cath_lab stent_ bypass cirrh fibros alkphos a1c hb_ kreat medik thromb laktat lactat natrium sodium
+ kalium potass kalzium calcium ferrit tsh_ psa_ gfr_ ejection karno ecog recur nodes_ estrogen progest estrec
+ progrec menop hormon behandl"""
 MONEY = """poverty poor_ povert ssi_ re_ bens_ annben salair wage wages salar earn income incom inc_ einkom lohn
  gehalt sueldo revenu ingres pay_ payroll paid_ gain gains capital credit kredit loan debt schuld deuda mortg hypoth
  saving savings checking account balance bill billamt amount amt_ price cost_ costs expend spend charge asset wealth

@@ -41,7 +41,8 @@ function watchUpload(form) {
   form.addEventListener("submit", (event) => {
     if (!file.files.length) return;
     event.preventDefault();
-    const bar = byId("sent");
+    const bar = form.querySelector("progress") || byId("sent");
+    const trouble = form.querySelector("p[hidden]") || byId("trouble");
     const request = new XMLHttpRequest();
     bar.hidden = false;
     request.upload.onprogress = (sent) => { if (sent.lengthComputable) bar.value = sent.loaded / sent.total; };
@@ -49,7 +50,7 @@ function watchUpload(form) {
       if (request.responseURL && request.status < 400) window.location.assign(request.responseURL);
       else { document.open(); document.write(request.responseText); document.close(); }
     };
-    request.onerror = () => { bar.hidden = true; byId("trouble").hidden = false; };
+    request.onerror = () => { bar.hidden = true; trouble.hidden = false; };
     request.open("POST", form.action);
     request.send(new FormData(form));
   });
