@@ -91,7 +91,8 @@ def draft(
     # Another secret each time, also where the same seed is given: rows in the same order twice would be known again by
     # their places, and counterfeits by the lots they draw.
     secret = secret_of(key, seed, past.head, past.discarded)
-    encoded = encoded_of(frame, None if history is None else people.numbers, past, policy, bench.known, secret)
+    persons = None if history is None else people.numbers
+    encoded = encoded_of(frame, persons, past, policy, bench.known, secret, accept)
     plan = method(policy)(encoded, past, policy, seed=secret, progress=progress)
     refuse_nothing(plan)
     rng = generator(secret)
@@ -138,7 +139,7 @@ def write_release(d: Draft, folder: Path, history: History, number: int | None, 
     seen = (d.frame, table, certificate, d.plan, d.loss, verification, d.policy, d.bench.known, history)
     write_reports(folder / PRIVATE, *seen, losses=history.losses, values=values, origin=d.origin)
     about = (number, values, decided_types(d.frame, d.policy.columns, history.types), tuples)
-    return Release(table, d.plan.groups, counterfeits, certificate, None, *about)
+    return Release(table, d.plan.people_groups, counterfeits, certificate, None, *about, d.plan.with_stand_in)
 
 
 def anonymize(
@@ -333,7 +334,7 @@ class Series:
                 finally:
                     memory = remembering.result()  # where both fail, the disk is the reason to tell
             if self.policy.audit.gate:
-                self._pass_gate(d, staged, memory["members"], progress)
+                self._pass_gate(d, staged, memory, progress)
             progress("recording", 0.0)
             assert d.imprint is not None and d.trace is not None
             facts = facts_of(d.encoded, d.plan, past, d.frame, release.certificate, d.loss, d.imprint)
@@ -344,13 +345,13 @@ class Series:
         finally:
             self.ledger.discard(staged)
 
-    def _pass_gate(self, d: Draft, staged: Path, members: pl.DataFrame, progress: Progress) -> None:
+    def _pass_gate(self, d: Draft, staged: Path, memory: Mapping[str, pl.DataFrame], progress: Progress) -> None:
         """The last gate: the audit of the series with the staged release, before it is recorded."""
         from reveil.audit.gate import insist
 
         progress("auditing", 0.0)
         books = {column.name: list(column.values) for column in d.encoded.sensitive}
-        insist(self.ledger, self.policy, staged / PUBLIC, members, books, progress)
+        insist(self.ledger, self.policy, staged / PUBLIC, memory, books, progress)
 
     def _settled_history(self, proposing: bool) -> History:
         """The past to build on, after what a crash left of it is settled; both from one look into the catalog."""

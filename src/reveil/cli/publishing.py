@@ -101,19 +101,23 @@ def plan(
         terminal.say_json(preview.to_dict())
         return
     terminal.say(f"Release {preview.number} under {preview.model} would be:")
-    published = preview.rows - preview.plan.withheld + preview.plan.counterfeits
+    shown = preview.rows - preview.plan.withheld
+    published = shown - preview.plan.stood_in + preview.plan.counterfeits
     form = f"{some(published, 'row')}"
     if preview.several is not None:
-        form = f"{some(preview.rows - preview.plan.withheld, 'row')} of {some_people(preview.several)}"
+        form = f"{some(shown, 'row')} of {some_people(preview.several)}"
         form = f"two tables: {form}, their values" if preview.two_tables else form
     elif preview.two_tables:
-        people = some(published - preview.plan.counterfeits, "person", "people")
-        form = f"two tables: {people}, and {some(published, 'value')}"
+        form = f"two tables: {some(shown, 'person', 'people')}, and {some(published, 'value')}"
     terminal.say(
         f"  {form} in {some(preview.plan.count, 'group')}, "
         f"{preview.plan.withheld:,} of {preview.rows:,} withheld, {preview.plan.counterfeits:,} counterfeit"
     )
-    terminal.say(f"  {sentence(preview.people, preview.number)}")
+    if preview.plan.stood_in:
+        back = some(preview.plan.stood_in, "person is", "people are")
+        terminal.say(f"  {back} shown while a counterfeit stands in for their value (`reveil explain stand-in`)")
+    if came := sentence(preview.people, preview.number):
+        terminal.say(f"  {came}")
     for reason, rows in preview.plan.reasons.items():
         terminal.say(f"  withheld: {rows:,} ({reason})")
     losses = [(column, loss) for column, loss in preview.loss.columns.items()]

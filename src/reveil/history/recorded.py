@@ -24,10 +24,11 @@ from reveil.history.history import CODE, CORRECTED, CUTS, MERGED, PERSONS, SPELL
 from reveil.history.tables import Trace
 from reveil.ledger.amendments import RETRACT, newest
 from reveil.ledger.ledger import Ledger
-from reveil.ledger.record import Snapshot
+from reveil.ledger.record import Record, Snapshot
 from reveil.published.imprint import Imprint
 
 WHOLE = ("members", "groups", "values")
+STAND_INS = "stand_ins"
 SPAN_ROWS = 1 << 20  # many small files are slow, large ones are not: they stay as they are
 
 
@@ -167,6 +168,11 @@ def history_of(ledger: Ledger, series: Snapshot | None = None) -> History:
         return History(head_id=now.head.id, discarded=len(now.chain))
     ledger.insist_on_memory(now.head.number)
     return RecordedHistory(ledger, now)
+
+
+def stood_in(ledger: Ledger, record: Record) -> pl.DataFrame | None:
+    """Who was shown beside which group of a release while a counterfeit had their place; None where nobody was."""
+    return ledger.memory(record.number, STAND_INS) if f"memory/{STAND_INS}.parquet" in record.manifest else None
 
 
 def width(number: int) -> int:

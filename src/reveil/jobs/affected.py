@@ -75,7 +75,7 @@ def affected_by(
         message = f"is not the table of release {release.number}: {some_people(strange)} of it were not in that table"
         remedy = f"name the table that release {release.number} was made from, or the release of this table"
         raise InputError(Fault("R541", "table", message, remedy, strange))
-    away = members.filter(pl.col("group") < 0)["person"].cast(pl.Int64).to_numpy()
+    away = members["person"].cast(pl.Int64).to_numpy()[release.groups < 0]
     rows = np.flatnonzero(np.isin(persons, away))
     told = _told(history.until(release.number + 1), persons[rows], policy, dict(release.certificate.withheld))
     assert policy.followed is not None  # or there would be no series

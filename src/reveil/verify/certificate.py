@@ -114,12 +114,13 @@ def certify(
             "smallest group": int(verification.sizes[0]) if len(verification.sizes) else 0,
             "largest group": int(verification.sizes[-1]) if len(verification.sizes) else 0,
             **_crowds(verification, policy),
+            **({"people with a stand-in": verification.stand_ins} if verification.stand_ins else {}),
             **(people or {}),
         },
         verdicts=tuple(verdict.to_dict() for verdict in verification.verdicts),
         checks=tuple(check.to_dict() for check in verification.checks),
         assumptions=tuple(assumptions(policy)),
-        limits=(*limits(policy, release, verification.alone), *verification.limits, *notes),
+        limits=(*limits(policy, release, verification.alone), *_stood_in(verification), *verification.limits, *notes),
         hashes=dict(hashes),
         versions={"python": platform.python_version(), "reveil": __version__, **_versions()},
         withheld=dict(reasons),
@@ -136,6 +137,18 @@ def _crowds(verification: Verification, policy: Policy) -> dict[str, int]:
     least = {"smallest box": verification.boxes[0]} if verification.boxes and policy.method.boxed else {}
     bundles = {"bundles": sum(verification.sizes)} if policy.bundled else {}
     return {**bundles, "people shown": sum(verification.boxes), **least}
+
+
+def _stood_in(verification: Verification) -> list[str]:
+    """What is true, and what is not, of people who are shown without their own value."""
+    if not verification.stand_ins:
+        return []
+    whom = some(verification.stand_ins, "person has", "people have")
+    return [
+        f"{whom} a stand-in: they were away while their group was shown, or their value changed as the transitions do "
+        "not allow. They are counted among its people, and a counterfeit goes on in their place: what they have now is "
+        "shown nowhere. The promise is kept for it as well, as far as values change as is stated."
+    ]
 
 
 def _versions() -> dict[str, str]:

@@ -21,6 +21,7 @@ from reveil.background.loading import Background, load_background
 from reveil.background.prior import load
 from reveil.base.errors import Fault, GuaranteeError, InputError
 from reveil.base.words import agree, some
+from reveil.guarantees.lasting import Evolving
 from reveil.history.history import History
 from reveil.policy.policy import Policy
 from reveil.published.format import COUNT, GROUP, PACKAGE
@@ -62,6 +63,7 @@ class Verification:
     counterfeits: int
     sizes: Sequence[int] = field(repr=False)  # of the classes, ascending
     alone: int = 0  # classes of one real row and counterfeits
+    stand_ins: int = 0  # people who are shown while a counterfeit stands in for their value
     hashes: Mapping[str, str] = field(default_factory=dict, repr=False)  # SHA-256 of the files that were judged
     labels: Mapping[str, int] = field(default_factory=dict, repr=False)  # different cells of each quasi-identifier
     waiting: Waiting = field(default_factory=Waiting)  # what being left out tells
@@ -149,6 +151,7 @@ def check_reading(
         reading = replace(reading, people=one_row_each(rows, policy))
     groups, view = _view(reading, policy, truth)
     findings.append(_uniform(table, view, policy) if view.people is None else _parted(view, policy))
+    findings += _standing_in(view, policy)
     if reading.counterfeits is not None:
         findings.append(_counterfeits(groups, view, reading.counterfeits))
     shown = _by_class(view) if view.people is None else view.quasi
@@ -177,6 +180,7 @@ def check_reading(
         tuple(verdicts),
         *counts,
         alone,
+        0 if view.stand_ins is None else view.stand_ins.height,
         labels=_labels(rows.select(policy.named("quasi")) if several and rows is not None else shown),
         waiting=waiting,
         limits=tuple(limits),
@@ -300,6 +304,18 @@ def _parted(view: View, policy: Policy) -> Check:
     return Check("two tables", True, f"{finding}; {more:,} of the values are counterfeits")
 
 
+def _standing_in(view: View, policy: Policy) -> list[Check]:
+    """Only under a promise that weighs it is anybody shown without their own value, beside a group that is shown."""
+    if view.stand_ins is None:
+        return []
+    asked, lost = policy.guarantee.find(Evolving), int((view.stand_ins["class"] < 0).sum())
+    weighed = view.people is not None and asked is not None and asked.stands_in
+    finding = f"{some(view.stand_ins.height, 'person', 'people')} shown while a counterfeit has their place"
+    if lost or not weighed:
+        finding += f"; {lost:,} of them beside groups that are not there" if lost else ", which nothing weighs here"
+    return [Check("stand-ins", weighed and not lost, finding)]
+
+
 def _numbered(groups: pl.Series) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The numbers of groups that occur, ascending, and the place of each row's among them."""
     numbers = groups.cast(pl.Int64).fill_null(-1)
@@ -316,7 +332,7 @@ def _view(reading: Reading, policy: Policy, truth: Truth | None) -> tuple[NDArra
     """The numbers of groups that occur, ascending (none where the table has no groups), and what the judges look at."""
     table, counterfeits, parted = reading.table, reading.counterfeits, reading.people
     quasi = (table if parted is None else parted).select(policy.named("quasi"))
-    members, signatures, people, groups = None, None, None, np.empty(0, dtype=np.int64)
+    members, stand_ins, signatures, people, groups = None, None, None, None, np.empty(0, dtype=np.int64)
     if not grouped(table, policy):
         kinds = quasi.unique(maintain_order=True).with_row_index("\0class")
         joined = quasi.join(kinds, on=quasi.columns, how="left", nulls_equal=True, maintain_order="left")
@@ -332,6 +348,10 @@ def _view(reading: Reading, policy: Policy, truth: Truth | None) -> tuple[NDArra
             people = _classes_of(parted[GROUP], groups)
             real = np.bincount(people[people >= 0], minlength=len(groups))
             invented = np.bincount(classes, minlength=len(groups)) - real
+        if truth is not None and truth.stand_ins is not None:  # they are people beside whom no value is theirs
+            of_class = _classes_of(truth.stand_ins[GROUP], groups)
+            stand_ins = truth.stand_ins.select("person").with_columns(pl.Series("class", of_class))
+            np.add.at(invented, of_class[of_class >= 0], 1)
         if truth is not None and truth.members is not None:
             members = truth.members.select("person").with_columns(
                 pl.Series("class", _classes_of(truth.members[GROUP], groups))
@@ -344,7 +364,8 @@ def _view(reading: Reading, policy: Policy, truth: Truth | None) -> tuple[NDArra
             signatures = truth.signatures.drop(GROUP).insert_column(0, pl.Series("class", of_class))
     sensitive = {name: table[name] for name in policy.named("sensitive")}
     original = {} if truth is None else truth.put_in()
-    return groups, View(classes, quasi, sensitive, invented, members, signatures, people, original=original)
+    known = (members, signatures, people)
+    return groups, View(classes, quasi, sensitive, invented, *known, original=original, stand_ins=stand_ins)
 
 
 def _counterfeits(groups: NDArray[np.int64], view: View, counterfeits: pl.DataFrame) -> Check:

@@ -34,21 +34,27 @@ def truth_of(
         name: pl.DataFrame({"value": frame[name]}).group_by("value").len("rows").cast({"rows": pl.Int64})
         for name in policy.named("sensitive")
     }
-    members, quasi, left_out = None, None, None
+    members, quasi, left_out, stand_ins = None, None, None, None
+    kept, there = np.flatnonzero(plan.groups >= 0), np.flatnonzero(plan.with_stand_in)
     if encoded.persons is not None:
         left_out = _of_rows(frame, encoded, plan, policy, np.flatnonzero(plan.groups < 0))
-        kept = np.flatnonzero(plan.groups >= 0)
         everybody = len(kept) == encoded.rows  # then nothing need be copied
-        rows, shown = (slice(None), frame) if everybody else (kept, frame[kept])
-        members = _of_rows(frame, encoded, plan, policy, rows)
+        members = _of_rows(frame, encoded, plan, policy, slice(None) if everybody else kept)
+        beside = np.concatenate([kept, there])
+        rows, shown = (slice(None), frame) if everybody else (beside, frame[beside])
         quasi = {
             tree.name: Held(shown[tree.name], tree.leaves, encoded.positions[rows, number])
             for number, tree in enumerate(encoded.quasi)
         }
-    crowds = None if boxes is None or plan.people is None else Crowds(boxes, plan.people[plan.groups >= 0], plan.cuts)
+        if len(there):
+            stand_ins = pl.DataFrame({"person": encoded.persons[there], "group": plan.people_groups[there]})
+    crowds = None
+    if boxes is not None and plan.people is not None:
+        crowds = Crowds(boxes, plan.people[np.concatenate([kept, there])], plan.cuts)
     signatures = signatures_of(encoded, plan, policy)
     bundles = None if plan.bundles is None else _bundles(frame, encoded, plan, policy)
-    return Truth(encoded.rows, plan.withheld, values, members, quasi, left_out, signatures, crowds, bundles)
+    about = (members, quasi, left_out, signatures, crowds, bundles)
+    return Truth(encoded.rows, encoded.rows - len(kept), values, *about, stand_ins=stand_ins)
 
 
 def _bundles(

@@ -35,8 +35,9 @@ class Parted:
 
 def part(frame: pl.DataFrame, encoded: Encoded, plan: Plan, policy: Policy, rng: np.random.Generator) -> Parted:
     """Rows of people are shuffled; values are sorted, so that no order tells anything."""
-    rows = rng.permutation(np.flatnonzero(plan.groups >= 0))
-    groups, lent = plan.groups[rows], rows
+    beside = plan.people_groups
+    rows = rng.permutation(np.flatnonzero(beside >= 0))
+    groups, lent = beside[rows], rows
     if policy.promises_series and policy.named("insensitive") and policy.method.insensitive == "dealt":
         lent = dealt(rows, groups, rng)
     shown = _boxes(encoded, plan, policy)
