@@ -15,6 +15,7 @@ def listed(source: Any, column: str, stated: str | None, *, frequent: bool) -> l
 
     In the order that is `stated`; else the most frequent first, or by number, day or letter.
 
+    >>> import polars as pl
     >>> listed(pl.DataFrame({"a": ["x", "y", "y", None]}), "a", None, frequent=True)
     ['y', 'x']
     """
