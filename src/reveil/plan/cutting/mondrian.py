@@ -105,14 +105,15 @@ def admissible(encoded: Encoded, policy: Policy, seed: int) -> tuple[Rows, value
     """The rows that can be published at all, what they must satisfy, and how many others there are.
 
     That is everything if the whole table is admitted as one group. If it is not, no way of cutting it is; then rows of
-    too frequent values are withheld, or the table is refused.
+    too frequent values are withheld (as many as are needed, or up to the policy's limit), or the table is refused.
     """
     tests = admit.tests(encoded, policy)
     rows, order = rows_of(encoded)
     if _admitted(tests, rows, order):
         return (rows, order), tests, 0
-    if policy.method.infeasible == "withhold":
-        keep = infeasible.without_excess(tests, rows, generator(seed, 2))
+    limit = encoded.rows if policy.method.infeasible == "withhold" else floor(policy.method.suppress * encoded.rows)
+    keep = infeasible.without_excess(tests, rows, generator(seed, 2)) if limit else np.zeros(len(rows), dtype=bool)
+    if limit >= (~keep).sum():
         published = order[keep & (order >= 0)]
         tests = admit.tests(encoded, policy, published)
         if len(published) and _admitted(tests, rows[keep], order[keep]):
