@@ -11,6 +11,9 @@ import polars as pl
 from console_support import Console, picture, quarter, sound
 
 import reveil
+from reveil.start.reading import first_look
+from reveil.start.suggest import draft_policy, suggest
+from reveil.table.options import ReadOptions
 
 
 def upload(page: Any, console: Console, file: Path) -> None:
@@ -42,7 +45,9 @@ def test_from_a_file_to_hand_over(page: Any, console: Console, tmp_path: Path) -
     assert "10***" in page.inner_text("main")  # postcodes by their first characters
     sound(page)
     go_on(page, "Go on", "/promise$")
-    assert "guesses nobody else's 'Diagnosis' with more than 1/4" in page.inner_text("main")
+    assert "guesses nobody else's 'Diagnosis' with more than 1/3" in page.inner_text("main")
+    frame = first_look(str(tmp_path / "Quartal 1.csv"), ReadOptions()).frame
+    assert "\nm = 4 " in draft_policy(suggest(frame), "x")  # with one known, `reveil init` suggests the same
     sound(page)
     picture(page, "promise")
     go_on(page, "Compare settings", "/compare$")
