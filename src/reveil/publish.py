@@ -19,22 +19,22 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import polars as pl
 
-from reveil.background.prior import match_priors
 from reveil.base import lots
 from reveil.base.doubts import accepted
 from reveil.base.errors import InfeasibleError, ReveilError, TamperedError, stop_if
 from reveil.base.lots import generator, secret_of, token
 from reveil.base.progress import Progress, silent
 from reveil.history.amended import as_recorded, corrected_limits
+from reveil.history.bags import as_people, one_row_each
 from reveil.history.history import History
-from reveil.history.memory import RULE_OF_WAITING, facts_of, memory_of, refuse_changes
+from reveil.history.memory import RULE_OF_WAITING, facts_of, memory_of
 from reveil.history.recorded import history_of
 from reveil.history.returning import hashes_of, recognise
-from reveil.history.tables import doubtful_table, moving_columns, trace_of
+from reveil.history.tables import doubtful_table, trace_of
 from reveil.jobs.approval_specs import AcceptSpec, WithdrawSpec
-from reveil.jobs.draft import FIXED, Draft
+from reveil.jobs.draft import FIXED, Draft, preview_of
 from reveil.jobs.engines import EngineAsked, beyond_memory, in_parts
-from reveil.jobs.input import Meant, origin_of, usable
+from reveil.jobs.input import Meant, encoded_of, origin_of, usable
 from reveil.jobs.past import home_of
 from reveil.jobs.release import Preview, Release, html_table
 from reveil.ledger import store
@@ -50,7 +50,6 @@ from reveil.policy.policy import Policy, PolicyLike, load_policy
 from reveil.published.format import PEOPLE, PRIVATE, PUBLIC, TABLE, TUPLES, value_tables
 from reveil.published.imprint import Imprint
 from reveil.report.make import write_reports
-from reveil.table.encode import encode
 from reveil.table.types import decided_types
 from reveil.table.where import Where
 from reveil.verify.certificate import certify
@@ -86,17 +85,14 @@ def draft(
     trace = None if history is None else trace_of(frame, raw, key)
     stop_if([] if trace is None else doubtful_table(raw, trace, past.traces, accept))
     progress("encoding", 0.0)
-    people = recognise(frame, past, key, policy, new_people=new_people)
+    each = one_row_each(frame, policy) if policy.bundled and history is not None else frame
+    people = recognise(each, past, key, policy, new_people=new_people)
     frame, corrected = as_recorded(frame, people.numbers, past)
-    encoded = encode(frame, policy, past.codebook, bench.known)
-    if history is not None:
-        encoded = replace(encoded, persons=people.numbers)
-        refuse_changes(encoded, past, policy)
-    if policy.guarantee.priors:
-        encoded = replace(encoded, signatures=match_priors(frame, policy))
     # Another secret each time, also where the same seed is given: rows in the same order twice would be known again by
     # their places, and counterfeits by the lots they draw.
     secret = secret_of(key, seed, past.head, past.discarded)
+    persons = None if history is None else people.numbers
+    encoded = encoded_of(frame, persons, past, policy, bench.known, secret, accept)
     plan = method(policy)(encoded, past, policy, seed=secret, progress=progress)
     refuse_nothing(plan)
     rng = generator(secret)
@@ -136,14 +132,14 @@ def write_release(d: Draft, folder: Path, history: History, number: int | None, 
         rows=d.encoded.rows,
         reasons=d.plan.reasons,
         hashes=verification.hashes,
-        people=d.people.returning.counts() if series else d.owners,
+        people=d.owners | (d.people.returning.counts() if series else {}),
         notes=(*d.people.returning.limits(), *corrected_limits(d.corrected)),
     )
     progress("reporting", 0.0)
     seen = (d.frame, table, certificate, d.plan, d.loss, verification, d.policy, d.bench.known, history)
     write_reports(folder / PRIVATE, *seen, losses=history.losses, values=values, origin=d.origin)
     about = (number, values, decided_types(d.frame, d.policy.columns, history.types), tuples)
-    return Release(table, d.plan.groups, counterfeits, certificate, None, *about)
+    return Release(table, d.plan.people_groups, counterfeits, certificate, None, *about, d.plan.with_stand_in)
 
 
 def anonymize(
@@ -280,11 +276,11 @@ class Series:
     ) -> Preview:
         """What would be published and what it would cost; with `forms`, in one table and in two. Changes nothing."""
         past = self.history()
+        if faults_together(self.policy) and not self.begun:  # then it is one release by itself that is planned
+            stop_if(beyond_memory(table, self.policy))
+            return preview_of(draft(table, self.policy, None, self._first_key, seed, progress, **meant), None)
         d = self.draft(table, past, seed, progress, **meant)
-        counts, decided = d.people.returning.counts(), decided_types(d.frame, self.policy.columns, past.types)
-        about = (self.policy.guarantee.model, counts, decided, self.policy.method.two_tables)
-        moving = [] if d.trace is None else moving_columns(d.trace, past.traces, self.policy.named("quasi"))
-        preview = Preview(past.head + 1, d.encoded.rows, d.plan, d.loss, *about, moving=tuple(moving))
+        preview = preview_of(d, past)
         if not forms:
             return preview
         from reveil.jobs.forms import forms_of
@@ -338,7 +334,7 @@ class Series:
                 finally:
                     memory = remembering.result()  # where both fail, the disk is the reason to tell
             if self.policy.audit.gate:
-                self._pass_gate(d, staged, memory["members"], progress)
+                self._pass_gate(d, staged, memory, progress)
             progress("recording", 0.0)
             assert d.imprint is not None and d.trace is not None
             facts = facts_of(d.encoded, d.plan, past, d.frame, release.certificate, d.loss, d.imprint)
@@ -349,13 +345,13 @@ class Series:
         finally:
             self.ledger.discard(staged)
 
-    def _pass_gate(self, d: Draft, staged: Path, members: pl.DataFrame, progress: Progress) -> None:
+    def _pass_gate(self, d: Draft, staged: Path, memory: Mapping[str, pl.DataFrame], progress: Progress) -> None:
         """The last gate: the audit of the series with the staged release, before it is recorded."""
         from reveil.audit.gate import insist
 
         progress("auditing", 0.0)
         books = {column.name: list(column.values) for column in d.encoded.sensitive}
-        insist(self.ledger, self.policy, staged / PUBLIC, members, books, progress)
+        insist(self.ledger, self.policy, staged / PUBLIC, memory, books, progress)
 
     def _settled_history(self, proposing: bool) -> History:
         """The past to build on, after what a crash left of it is settled; both from one look into the catalog."""
@@ -369,8 +365,9 @@ class Series:
 
     def _remember(self, d: Draft, past: History, staged: Path) -> dict[str, pl.DataFrame]:
         """Write what later releases must know into the staged release."""
-        hashes = hashes_of(d.frame, self.ledger.key, self.policy) if d.people.hashes is None else d.people.hashes
-        memory = memory_of(d.encoded, d.plan, past, hashes, self.policy)
+        each = as_people(d.frame, d.encoded, d.plan, self.policy)
+        hashes = hashes_of(each.frame, self.ledger.key, self.policy) if d.people.hashes is None else d.people.hashes
+        memory = memory_of(each.encoded, each.plan, past, hashes, self.policy)
         for name, content in memory.items():
             self.ledger.write_memory(staged, name, content)
         return memory

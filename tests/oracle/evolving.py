@@ -56,6 +56,42 @@ def worst_guess(cohort, chance, known, harmless=()):
     return _worst(cases, sorted({p for people, _ in cohort for p in people}), known)
 
 
+def worst_guess_with_stand_ins(cohort, chance, known, harmless=()):
+    """The same where a release is (people, values, people who are stood in for, its number).
+
+    The place of somebody who is stood in for goes on by itself; their own value goes on, with the same chances, from
+    what they had when they were last among the people. Nothing that is shown depends on it.
+    """
+    exact = {a: {b: Fraction(w, sum(row.values())) for b, w in row.items()} for a, row in chance.items()}
+    cases = defaultdict(int)
+    for (seen, _, _), weight in worlds([(people, values) for people, values, _, _ in cohort], chance).items():
+        ways = [(dict(seen), Fraction(weight))]
+        for release, (_, _, stood, number) in enumerate(cohort):
+            for person in stood:
+                ways = [
+                    ({**had, (person, release): value}, times * odds)
+                    for had, times in ways
+                    for value, odds in _own(had, person, release, number, cohort, exact).items()
+                ]
+        for had, times in ways:
+            told = tuple(sorted(had.items()))
+            cases[told, tuple(item for item in told if item[1] not in harmless)] += times
+    return _worst(cases, sorted({p for people, _, _, _ in cohort for p in people}), known)
+
+
+def _own(had, person, release, number, cohort, exact):
+    """What somebody may have now, from what they had in the release before in which they were there."""
+    before = max(earlier for who, earlier in had if who == person and earlier < release)
+    odds = {had[person, before]: Fraction(1)}
+    for _ in range(number - cohort[before][3]):
+        after = defaultdict(Fraction)
+        for value, weight in odds.items():
+            for following, share in exact[value].items():
+                after[following] += weight * share
+        odds = after
+    return odds
+
+
 def withheld_guess(cohort, chance, repeats, known):
     """The highest chance of anybody's value after the last release, if the cohort is then withheld because some value
     is had by more than `repeats` of its places. Known people are known where they were shown. None: it cannot happen.

@@ -20,7 +20,7 @@ def beliefs(batches, values, weights, rule, known):
     """
     people = sum(batches)
     outcomes = defaultdict(list)
-    for held in product(range(values), repeat=people):
+    for held in product(range(values) if isinstance(values, int) else values, repeat=people):
         chance = Fraction(1)
         for value in held:
             chance *= weights[value]
@@ -34,12 +34,7 @@ def beliefs(batches, values, weights, rule, known):
             cases = defaultdict(list)
             for held, chance in worlds:
                 cases[tuple(held[p] for p in chosen)].append((held, chance))
-            for case in cases.values():
-                total, chances = sum(chance for _, chance in case), Counter()
-                for held, chance in case:
-                    for p in shown - set(chosen):
-                        chances[p, held[p]] += chance
-                worst = max([worst, *(chance / total for chance in chances.values())])
+            worst = max([worst, *(_surest(case, shown - set(chosen)) for case in cases.values())])
     return worst, late
 
 
@@ -138,7 +133,13 @@ def _known(bag, number):
 
 
 def columns_of(held):
-    """What people hold, column by column: values, or tuples of them."""
+    """What people hold, column by column: values, or tuples of them; of bags, a column for each value.
+
+    Who has a value not has a number below 0 of their own: it counts for nothing.
+    """
+    if held and isinstance(held[0], frozenset):
+        every = sorted(set().union(*held))
+        return [tuple(value if value in bag else -1 - p for p, bag in enumerate(held)) for value in every]
     return list(zip(*held, strict=True)) if held and isinstance(held[0], tuple) else [tuple(held)]
 
 
@@ -148,7 +149,10 @@ def _surest(worlds, people):
         total += chance
         for column, values in enumerate(columns_of(held)):
             for p in people:
-                chances[column, p, values[p]] += chance
+                if isinstance(held[0], frozenset):
+                    chances[values[p], p] += chance * (values[p] >= 0)
+                else:
+                    chances[column, p, values[p]] += chance
     return max((chance / total for chance in chances.values()), default=Fraction(0))
 
 
@@ -159,7 +163,7 @@ def waits_at(held, m, known, tau):
     of whom some must wait, in one column at least, then anybody.
     """
     share, columns = 2 * tau / (1 + tau), columns_of(held)
-    counted = [Counter(column) for column in columns]
+    counted = [_counted(column) for column in columns]
     for crowd in range(1, len(held) - m + 1):
         most_shown, most = max(0, int(tau * (len(held) - crowd - known))), int(share * (crowd - known))
         needed = [{v: n - most_shown for v, n in counts.items()} for counts in counted]
@@ -169,8 +173,8 @@ def waits_at(held, m, known, tau):
         for urgent in (True, False):
             for place in range(len(held)):
                 mine = [column[place] for column in columns]
-                short = any(took[v] < need[v] for took, need, v in zip(taken, needed, mine, strict=True))
-                room = all(took[v] < most for took, v in zip(taken, mine, strict=True))
+                short = any(took[v] < need.get(v, 0) for took, need, v in zip(taken, needed, mine, strict=True))
+                room = all(took[v] < most or v < 0 for took, v in zip(taken, mine, strict=True))
                 if place not in places and len(places) < crowd and room and (short or not urgent):
                     places.append(place)
                     for took, v in zip(taken, mine, strict=True):
@@ -183,11 +187,18 @@ def waits_at(held, m, known, tau):
 
 def fits(held, m, known, tau):
     """Whether people with these values can be in one cohort."""
-    return len(held) >= m and all(max(Counter(one).values()) <= tau * (len(held) - known) for one in columns_of(held))
+    return len(held) >= m and all(max(_counted(one).values()) <= tau * (len(held) - known) for one in columns_of(held))
+
+
+def _counted(column):
+    """How many have each value."""
+    return Counter(value for value in column if value >= 0)
 
 
 def shows(held):
-    """What a cohort of people with these values publishes: the sorted values of each column, by themselves."""
+    """What a cohort of people with these values publishes: the sorted values of each column, by themselves; or bags."""
+    if held and isinstance(held[0], frozenset):
+        return tuple(sorted(tuple(sorted(bag)) for bag in held))
     columns = [tuple(sorted(column)) for column in columns_of(held)]
     return columns[0] if len(columns) == 1 else tuple(columns)
 
@@ -258,7 +269,7 @@ def as_soon_as_it_fits(m, known, tau):
 
 
 def spared(mine, pool, crowds, known, tau):
-    missed, counted = Fraction(0), [Counter(column).values() for column in columns_of(mine)]
+    missed, counted = Fraction(0), [_counted(column).values() for column in columns_of(mine)]
     for crowd in crowds:
         met = len(crowd & set(pool))
         if met:

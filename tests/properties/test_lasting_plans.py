@@ -111,7 +111,7 @@ def history(frames, book, people):
 
 
 def view_of(e, plan):
-    kept = plan.groups >= 0
+    kept, back = plan.groups >= 0, plan.with_stand_in
     codes = np.concatenate([e.codes[kept, 0], plan.counterfeit_codes.reshape(-1)])
     return View(
         classes=np.concatenate([plan.groups[kept], plan.counterfeit_groups]).astype(np.int64),
@@ -119,6 +119,7 @@ def view_of(e, plan):
         sensitive={"illness": pl.Series(e.sensitive[0].values, dtype=pl.String).gather(codes)},
         counterfeits=np.bincount(plan.counterfeit_groups, minlength=plan.count).astype(np.int64),
         members=pl.DataFrame({"person": e.persons[kept], "class": plan.groups[kept].astype(np.int64)}),
+        stand_ins=pl.DataFrame({"person": e.persons[back], "class": plan.people_groups[back].astype(np.int64)}),
     )
 
 
@@ -135,6 +136,12 @@ def shown(e, plan):
 
 def parts(series):
     """The series cut into components of people who never share a group with others."""
+    for part in numbered_parts(series):
+        yield [groups for _, groups in part]
+
+
+def numbered_parts(series):
+    """The same, with the places of the releases in the series."""
     label = {}
     groups = [(r, g) for r, release in enumerate(series) for g in release]
     for _, (people, _) in groups:
@@ -150,7 +157,7 @@ def parts(series):
                 label[p] = lowest
     for name in sorted(set(label.values())):
         cut = [[g for g in release if label[g[0][0]] == name] for release in series]
-        yield [release for release in cut if release]
+        yield [(number, release) for number, release in enumerate(cut) if release]
 
 
 @pytest.mark.parametrize("name", GUARANTEES)

@@ -215,10 +215,11 @@ def test_cohorts_are_within_the_bound_and_no_larger_than_need_be(seed):
     rng = np.random.default_rng(seed)
     sizes = rng.integers(12, 60, 8)
     codes = rng.integers(0, 12, (int(sizes.sum()), 2)).astype(np.int32)
+    codes[:, 1] += 12  # no two columns share a code
     codes[rng.random(codes.shape) < 0.1] = -1
     first = np.concatenate([[0], np.cumsum(sizes)])
     cohort = np.full(len(codes), -1, dtype=np.int32)
-    count = deal(codes, rng.permutation(len(codes)), first, 12, Bound(4, 1, 1, 3), cohort)
+    count = deal(codes, rng.permutation(len(codes)), first, 24, Bound(4, 1, 1, 3), cohort)
     assert set(cohort.tolist()) == set(range(count)) and count > len(sizes)
     people = np.bincount(cohort)
     assert people.min() >= 4

@@ -99,8 +99,8 @@ def test_those_who_are_drawn_are_guessed_with_twice_the_odds_at_most():
         if rng.random() < 0.5:  # two columns
             held = list(zip(held, rng.integers(0, rng.integers(2, 7), len(held)).tolist(), strict=True))
         codes = np.array(held, dtype=np.int32).reshape(len(held), -1)
-        mild = np.zeros_like(codes, dtype=bool)
-        drawn = draw_crowd(codes, mild, m, terms.guarantee.require(CohortTerms))
+        codes += np.arange(codes.shape[1], dtype=np.int32) * 10  # no two columns share a code
+        drawn = draw_crowd(codes, m, terms.guarantee.require(CohortTerms))
         if waiting.fits(held, m, known, tau):
             continue
         wanted = waiting.waits_at(held, m, known, tau)

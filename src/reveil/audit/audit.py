@@ -61,9 +61,8 @@ def audit(
     if isinstance(releases, Attackable):  # a series of our own, which knows who is in which group
         return releases.audit(population=population, progress=progress, **how)
     settings, loaded = AuditSettings(**how), None if policy is None else load_policy(policy)
-    if loaded is not None and loaded.bundled:
-        message = f"looks at people with one row each, and {loaded.bundled} of this policy may have several"
-        raise InputError(Fault("R910", "audit", message, "judge the release with `reveil verify`"))
+    if loaded is not None:
+        refuse_several(loaded)
     who = adversary_for(settings, loaded, _faults(releases, population, settings))
     if isinstance(releases, Observed):
         held = _truth(truth, releases, settings.accept_missing)
@@ -78,6 +77,13 @@ def audit(
         for seen, followed in ((matched.observed(column), trace(matched, column)) for column in columns)
     )
     return replace(first, also=tuple(rest))
+
+
+def refuse_several(policy: Policy) -> None:
+    """People with several rows are none of the audit's worlds, in which each has one value."""
+    if policy.bundled:
+        message = f"looks at people with one row each, and {policy.bundled} of this policy may have several"
+        raise InputError(Fault("R910", "audit", message, "judge the release with `reveil verify`"))
 
 
 def adversary_for(settings: AuditSettings, policy: Policy | None, faults: Sequence[Fault]) -> Adversary:

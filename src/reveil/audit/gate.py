@@ -10,17 +10,24 @@ from typing import Any
 
 import polars as pl
 
-from reveil.audit.audit import Audit, adversary_for, audit
+from reveil.audit.audit import Audit, adversary_for, audit, refuse_several
 from reveil.audit.input.boxes import box_sizes, crowds_of
 from reveil.audit.input.knowledge import person_priors
 from reveil.audit.input.observed import Observed
-from reveil.audit.input.series import REMEDY, PublishedRelease, left_out_of, observe_series, sources_of, truth_of
+from reveil.audit.input.series import (
+    REMEDY,
+    PublishedRelease,
+    left_out_of,
+    observe_series,
+    sources_of,
+    truth_of,
+)
 from reveil.audit.settings import AuditSettings
 from reveil.base.arrays import I64
 from reveil.base.errors import Fault, GuaranteeError, InputError, TamperedError
 from reveil.base.progress import Progress, silent
 from reveil.base.words import agree, some_people
-from reveil.history.recorded import history_of
+from reveil.history.recorded import STAND_INS, history_of
 from reveil.ledger.ledger import Ledger
 from reveil.policy.policy import Policy
 from reveil.table.identify import person_hashes
@@ -33,6 +40,7 @@ def audit_series(
 
     Compromised people without a stated value have the one that the ledger holds.
     """
+    refuse_several(policy)
     settings = AuditSettings(**how)
     who = adversary_for(settings, policy, replace(settings, sensitive=None).idle(population))
     column, people = _column(policy, settings.sensitive), settings.people
@@ -152,13 +160,14 @@ def insist(
     ledger: Ledger,
     policy: Policy,
     public: Path,
-    members: pl.DataFrame,
+    memory: Mapping[str, pl.DataFrame],
     codebooks: Mapping[str, list[Any]],
     progress: Progress,
 ) -> None:
     """Refuse a staged release if, with all earlier ones, it exposes anybody or breaks the promise."""
     waits = policy.method.infeasible == "wait"
-    sources = sources_of(ledger, PublishedRelease(public, members, codebooks, waits=waits, by_lot=waits))
+    staged = PublishedRelease(public, memory["members"], codebooks, waits, waits, memory.get(STAND_INS))
+    sources = sources_of(ledger, staged)
     for column in policy.named("sensitive"):
         seen = observe_series(sources, column)
         truth = truth_of(sources, column, seen)

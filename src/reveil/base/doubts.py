@@ -17,6 +17,7 @@ DOUBTS = {
     "several-sheets": "R133",
     "same-table": "R134",
     "older-table": "R135",
+    "unforeseen-changes": "R320",
 }
 
 

@@ -7,7 +7,7 @@ import typer
 
 from reveil.base.doubts import accepted
 from reveil.base.errors import Fault, GuaranteeError, InputError, TamperedError, UndecidedError
-from reveil.base.words import some
+from reveil.base.words import some, some_people
 from reveil.cli.planning import refuse_idle, show_advice, show_ahead, show_comparison, show_forms, show_moving
 from reveil.cli.shared import (
     POLICY,
@@ -101,15 +101,21 @@ def plan(
         terminal.say_json(preview.to_dict())
         return
     terminal.say(f"Release {preview.number} under {preview.model} would be:")
-    published = preview.rows - preview.plan.withheld + preview.plan.counterfeits
+    shown = preview.rows - preview.plan.withheld
+    published = shown - preview.plan.stood_in + preview.plan.counterfeits
     form = f"{some(published, 'row')}"
-    if preview.two_tables:
-        people = some(published - preview.plan.counterfeits, "person", "people")
-        form = f"two tables: {people}, and {some(published, 'value')}"
+    if preview.several is not None:
+        form = f"{some(shown, 'row')} of {some_people(preview.several)}"
+        form = f"two tables: {form}, their values" if preview.two_tables else form
+    elif preview.two_tables:
+        form = f"two tables: {some(shown, 'person', 'people')}, and {some(published, 'value')}"
     terminal.say(
         f"  {form} in {some(preview.plan.count, 'group')}, "
         f"{preview.plan.withheld:,} of {preview.rows:,} withheld, {preview.plan.counterfeits:,} counterfeit"
     )
+    if preview.plan.stood_in:
+        back = some(preview.plan.stood_in, "person was", "people were")
+        terminal.say(f"  {back} away: shown again, while a counterfeit stands in for their value")
     terminal.say(f"  {sentence(preview.people, preview.number)}")
     for reason, rows in preview.plan.reasons.items():
         terminal.say(f"  withheld: {rows:,} ({reason})")
@@ -121,7 +127,9 @@ def plan(
     show_moving(preview.moving)
     show_forms(preview.forms)
     show_types(preview.decided)
-    terminal.say(f"Nothing was written. To publish: {command('publish', source, policy, home, where, accept, catalog)}")
+    how = "anonymize" if preview.alone else "publish"
+    again = command(how, source, policy, *((None, where, accept) if preview.alone else (home, where, accept, catalog)))
+    terminal.say(f"Nothing was written. To publish: {again}{' --out FOLDER' if preview.alone else ''}")
 
 
 @app.command()

@@ -175,14 +175,21 @@ def verdict_lines(verdicts: Sequence[Mapping[str, Any]]) -> str:
     return table(("", "guarantee", "what was checked"), rows)
 
 
+def _stood_in(counts: Mapping[str, int]) -> str:
+    people = counts.get("people with a stand-in", 0)
+    return f", {people:,} of which stand in for people who were away" if people else ""
+
+
 def counts_line(counts: Mapping[str, int]) -> str:
     if "people shown" in counts:
         boxes = f" (boxes of {counts['smallest box']:,} or more)" if "smallest box" in counts else ""
+        one, many = ("household", "households") if "input households" in counts else ("person", "people")
+        bundles = f" of {some(counts['bundles'], 'bundle')}" if "bundles" in counts else ""
         return (
-            f"two tables: {some(counts['people shown'], 'person', 'people')}{boxes}, and "
-            f"{some(counts['published rows'], 'value')} in {some(counts['groups'], 'group')} "
+            f"two tables: {some(counts['people shown'], one, many)}{boxes}, and "
+            f"{some(counts['published rows'], 'value')}{bundles} in {some(counts['groups'], 'group')} "
             f"({counts['smallest group']:,} to {counts['largest group']:,} each), "
-            f"{counts['withheld rows']:,} withheld, {counts['counterfeit rows']:,} counterfeit"
+            f"{counts['withheld rows']:,} withheld, {counts['counterfeit rows']:,} counterfeit{_stood_in(counts)}"
         )
     bundled = next((who for who in ("people", "households") if f"published {who}" in counts), None)
     of_whom = "" if bundled is None else f" of {counts[f'published {bundled}']:,} {bundled}"

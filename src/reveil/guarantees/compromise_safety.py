@@ -31,6 +31,8 @@ DESCRIPTOR = Descriptor(
     needs=("m",),
     sensitive="one",
     several=True,
+    bundles="whoever has all releases and knows {compromised} of the {people} guesses no value in any row of another "
+    "with more than {bound}",
     counterfeits=True,
     words_of_ours=("refill",),
 )

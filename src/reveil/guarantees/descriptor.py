@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Listed = Annotated[tuple[PlainText, ...], Field(min_length=1)] | None  # values by name
 CUTTING = ("mondrian", "full-domain", "subtree", "sibling", "cell")  # methods that plan one release
+WHOLE = ("full-domain", "mondrian")  # of these, the ones that look at all classes of the table together
 
 
 @dataclass(frozen=True)
@@ -175,6 +176,12 @@ class Parameters(Section):
     def cuts_nothing(self, policy: Policy) -> bool:
         """Whether people are dealt by their values, so that the policy has no cuts to choose."""
         return False
+
+
+def one_table(key: str, policy: Policy) -> list[str]:
+    """What goes with one table of rows alone."""
+    parted = f"two tables show people in boxes of their own; {key} needs publish = generalized"
+    return [parted] if policy.method.two_tables else []
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from reveil.guarantees.descriptor import ONE_RELEASE, Descriptor, Parameters
+from reveil.guarantees.descriptor import ONE_RELEASE, Descriptor, Parameters, one_table
 
 if TYPE_CHECKING:
     from reveil.policy.policy import Policy
@@ -29,8 +29,7 @@ class KMap(Parameters):
         return self.population
 
     def disagreements(self, policy: Policy) -> list[str]:
-        parted = "two tables show people in boxes of their own; k_map needs publish = generalized"
-        return [parted] if policy.method.two_tables else []
+        return one_table("k_map", policy)
 
 
 DESCRIPTOR = Descriptor(

@@ -143,6 +143,11 @@ class Evolving(CohortTerms):
         return not self.joint
 
     @property
+    def stands_in(self) -> bool:
+        """Whether people who were away may be shown while the counterfeit that has their place stands in for them."""
+        return self.joint and self.places is not None
+
+    @property
     def promised(self) -> Fraction | None:
         """Followed alone, m values stay possible; only where they never become the same does that bound a guess."""
         if self.joint:

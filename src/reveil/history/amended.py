@@ -68,15 +68,15 @@ def refuse_erased(frame: pl.DataFrame, past: History, key: bytes, policy: Policy
     """Whoever asked to be erased is never shown again."""
     if past.erased.is_empty():
         return
-    assert policy.identifier is not None  # or there would be no series
-    looked = erased_hashes(frame[policy.identifier], key)
+    assert policy.followed is not None  # or there would be no series
+    looked = erased_hashes(frame[policy.followed], key)
     known = looked.join(past.erased.with_columns(known=True), on=list(PERSONS), how="left", maintain_order="left")
     there = known["known"].is_not_null()
     if there.any():
         rows = int(there.sum())
         message = f"{some_people(rows)} of this table {agree(rows, 'has', 'have')} asked to be erased"
         remedy = "take these rows out of the table, and out of where it comes from: they are never shown again"
-        stop_if([Fault("R554", f"identifier {policy.identifier!r}", message, remedy, rows, first_rows(there))])
+        stop_if([Fault("R554", f"identifier {policy.followed!r}", message, remedy, rows, first_rows(there))])
 
 
 def refuse_doubled(frame: pl.DataFrame, persons: I64, past: History, policy: Policy) -> None:
@@ -88,7 +88,7 @@ def refuse_doubled(frame: pl.DataFrame, persons: I64, past: History, policy: Pol
     if twice.any():
         message = "both identifiers of somebody who was said to be one person are in this table"
         remedy = "keep one row for each person"
-        where = f"identifier {policy.identifier!r}"
+        where = f"identifier {policy.followed!r}"
         stop_if([Fault("R555", where, message, remedy, int(twice.sum()), first_rows(twice))])
 
 

@@ -3,8 +3,8 @@
 Memory of a release: `standing` (of everybody ever published: keyed hash, and where they stood last), `members` (who was
 in which group, with their true codes), `groups` (sizes), `values` (the published multiset of each group), and spans of
 these three; where people are shown in boxes, `boxes` (who was in which), for the audit, and `cuts`,
-where boxes are stable. Facts: counts, codebook and
-hierarchy paths.
+where boxes are stable; `stand_ins`: who was shown beside which group while a counterfeit had their place. Facts:
+counts, codebook and hierarchy paths.
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ import numpy as np
 import polars as pl
 
 from reveil.background.transitions import weights_of
+from reveil.base.doubts import doubt
 from reveil.base.errors import Fault, InputError, brief
 from reveil.base.text import plain_text
 from reveil.base.words import some
+from reveil.guarantees.lasting import Evolving
 from reveil.hierarchies.tree import Hierarchy
 from reveil.history.history import ROLLED, History
-from reveil.history.recorded import spans_of, standing_of
+from reveil.history.recorded import STAND_INS, spans_of, standing_of
 from reveil.ledger.amendments import AMENDED
 from reveil.plan.loss import Loss
 from reveil.plan.plan import Plan
@@ -61,6 +63,9 @@ def memory_of(
         kept["boxes"] = pl.DataFrame({"person": members["person"], "box": plan.people}).filter(pl.col("box") >= 0)
     if plan.cuts is not None:
         kept["cuts"] = plan.cuts
+    if plan.stood_in:
+        beside = pl.DataFrame({"person": members["person"], "group": plan.stand_ins})
+        kept[STAND_INS] = beside.filter(pl.col("group") >= 0)
     amended = {name: getattr(past, name) for name in ROLLED if not getattr(past, name).is_empty()}
     return {"standing": standing, **now, **spans, **kept, **amended}
 
@@ -114,7 +119,7 @@ def facts_of(
         "counts": dict(certificate.counts),
         "loss": loss.to_dict(),
         "method": plan.method,
-        "codebook": {column.name: [_pack(value) for value in column.values] for column in encoded.sensitive},
+        "codebook": {column.name: [_pack(value) for value in column.values] for column in encoded.lasting},
         "paths": {tree.name: _new_paths(_paths(tree), past.paths.get(tree.name, {})) for tree in trees},
         "types": {column.name: held_type(column) for column in frame if column.null_count() < column.len()},
         **imprint.to_dict(),
@@ -136,11 +141,12 @@ def _new_paths(now: Mapping[str, list[str]], known: Mapping[str, list[str]]) -> 
     return {leaf: labels for leaf, labels in now.items() if known.get(leaf) != labels}
 
 
-def refuse_changes(encoded: Encoded, past: History, policy: Policy) -> None:
+def refuse_changes(encoded: Encoded, past: History, policy: Policy, accept: Sequence[str] = ()) -> None:
     """A new table must agree with the past: persistent values persist, and labels keep their meaning."""
+    spared = _can_stand_in(policy) and "unforeseen-changes" in accept
     faults = [
         *(_moved_leaves(tree, past) for tree in encoded.quasi if isinstance(policy.columns[tree.name].hierarchy, str)),
-        *(_changed_values(encoded, number, past, policy) for number in range(len(encoded.sensitive))),
+        *(_changed_values(encoded, number, past, policy) for number in range(len(encoded.sensitive)) if not spared),
     ]
     refused = [fault for fault in faults if fault is not None]
     if refused:
@@ -186,14 +192,20 @@ def _changed_values(encoded: Encoded, number: int, past: History, policy: Policy
         f"{brief(column.values[a])} -> {brief(column.values[b])} ({rows:,})" for a, b, rows in worst.iter_rows()
     )
     shown += f" and {pairs.height - worst.height:,} more" if pairs.height > worst.height else ""
-    return Fault(
-        "R311",
+    where, message = (
         f"column {column.name!r}",
         f'values.change = "{policy.values.change}" rules out changes that people have made: {shown}',
-        _way_out(policy),
-        int(pairs["rows"].sum()),
-        first_rows(wrong),
     )
+    about = (_way_out(policy), int(pairs["rows"].sum()), first_rows(wrong))
+    if _can_stand_in(policy):
+        return doubt("unforeseen-changes", where, f"{message}; their places can go on without their values", *about)
+    return Fault("R311", where, message, *about)
+
+
+def _can_stand_in(policy: Policy) -> bool:
+    """Whether people can be shown while counterfeits stand in for their values."""
+    asked = policy.guarantee.find(Evolving)
+    return asked is not None and asked.stands_in and policy.method.two_tables
 
 
 def _way_out(policy: Policy) -> str:

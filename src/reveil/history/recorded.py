@@ -24,10 +24,11 @@ from reveil.history.history import CODE, CORRECTED, CUTS, MERGED, PERSONS, SPELL
 from reveil.history.tables import Trace
 from reveil.ledger.amendments import RETRACT, newest
 from reveil.ledger.ledger import Ledger
-from reveil.ledger.record import Snapshot
+from reveil.ledger.record import Record, Snapshot
 from reveil.published.imprint import Imprint
 
 WHOLE = ("members", "groups", "values")
+STAND_INS = "stand_ins"
 SPAN_ROWS = 1 << 20  # many small files are slow, large ones are not: they stay as they are
 
 
@@ -169,6 +170,11 @@ def history_of(ledger: Ledger, series: Snapshot | None = None) -> History:
     return RecordedHistory(ledger, now)
 
 
+def stood_in(ledger: Ledger, record: Record) -> pl.DataFrame | None:
+    """Who was shown beside which group of a release while a counterfeit had their place; None where nobody was."""
+    return ledger.memory(record.number, STAND_INS) if f"memory/{STAND_INS}.parquet" in record.manifest else None
+
+
 def width(number: int) -> int:
     """How many releases the span of this one has.
 
@@ -220,10 +226,13 @@ def standing_of(past: History, hashes: pl.DataFrame, persons: NDArray[np.int64],
 
 def _rates(counts: Mapping[int, Mapping[str, int]]) -> dict[int, Fraction]:
     """The share of the people before who came back, of each release that counted them."""
-    told = {
-        n: c["came back"] for n, c in counts.items() if "came back" in c and counts.get(n - 1, {}).get("input rows")
-    }
-    return {n: Fraction(back, counts[n - 1]["input rows"]) for n, back in told.items()}
+    told = {n: c["came back"] for n, c in counts.items() if "came back" in c and _put_in(counts.get(n - 1, {}))}
+    return {n: Fraction(back, _put_in(counts[n - 1])) for n, back in told.items()}
+
+
+def _put_in(counts: Mapping[str, int]) -> int:
+    """How many people (or households) were in a table, also where they had several rows."""
+    return next((counts[name] for name in ("input people", "input households", "input rows") if name in counts), 0)
 
 
 def _unpack(value: Any) -> Any:

@@ -96,8 +96,8 @@ def recognise(frame: pl.DataFrame, past: History, key: bytes, policy: Policy, *,
 
 def hashes_of(frame: pl.DataFrame, key: bytes, policy: Policy) -> pl.DataFrame:
     """The keyed hashes of everybody in a prepared table of a series."""
-    assert policy.identifier is not None  # or the table was refused
-    return person_hashes(frame[policy.identifier], key, normalise=policy.normalises)
+    assert policy.followed is not None  # or the table was refused
+    return person_hashes(frame[policy.followed], key, normalise=policy.normalises)
 
 
 def returning(persons: I64, past: History) -> Returning:
@@ -126,7 +126,7 @@ def refuse_strangers(
     persons: I64, hashes: pl.DataFrame, past: History, policy: Policy, back: Returning, *, new_people: bool
 ) -> None:
     """People who were only respelled, and a table of other people, are refused; the second may be meant."""
-    where = f"identifier {policy.identifier!r}"
+    where = f"identifier {policy.followed!r}"
     respelled = _respelled(persons, hashes, past)
     faults = []
     if respelled.any():

@@ -13,19 +13,23 @@ import numpy as np
 import polars as pl
 
 from reveil.base.arrays import I64
+from reveil.base.bags import rows_in
 from reveil.base.errors import Fault, InputError
 from reveil.base.text import plain_text
 from reveil.base.words import some_people
 from reveil.guarantees.lasting import ManyValues
+from reveil.history.bags import one_row_each
 from reveil.history.history import History
 from reveil.history.recorded import history_of
 from reveil.history.returning import hashes_of
 from reveil.jobs.past import Past
 from reveil.jobs.results import release_of
 from reveil.plan.people import without_k
+from reveil.plan.persistent.bags import of_those_with
 from reveil.plan.persistent.closed_cohorts import LOST_PLACE
 from reveil.plan.persistent.eligible import OFTEN_ENOUGH
 from reveil.plan.persistent.waiting import waiting_of
+from reveil.policy.guarantee import Guarantee
 from reveil.policy.policy import Policy
 from reveil.policy.reasons import FOR_GOOD, REASONS
 from reveil.table.roles import read_prepared
@@ -63,6 +67,7 @@ def affected_by(
     assert release.number is not None
     history, policy = history_of(past.ledger), past.policy
     _, frame = read_prepared(table, policy, series=True, types=history.types, accept=accept, where=where)
+    frame = one_row_each(frame, policy) if policy.bundled else frame
     persons = history.number(hashes_of(frame, past.ledger.key, policy))
     members = history.members.filter(pl.col("release") == release.number)
     strange = int((~np.isin(persons, members["person"].cast(pl.Int64).to_numpy())).sum())
@@ -70,13 +75,25 @@ def affected_by(
         message = f"is not the table of release {release.number}: {some_people(strange)} of it were not in that table"
         remedy = f"name the table that release {release.number} was made from, or the release of this table"
         raise InputError(Fault("R541", "table", message, remedy, strange))
-    away = members.filter(pl.col("group") < 0)["person"].cast(pl.Int64).to_numpy()
+    away = members["person"].cast(pl.Int64).to_numpy()[release.groups < 0]
     rows = np.flatnonzero(np.isin(persons, away))
     told = _told(history.until(release.number + 1), persons[rows], policy, dict(release.certificate.withheld))
-    assert policy.identifier is not None  # or there would be no series
-    names = [plain_text(name) for name in frame[policy.identifier].gather(rows)]
+    assert policy.followed is not None  # or there would be no series
+    names = [plain_text(name) for name in frame[policy.followed].gather(rows)]
     listed = tuple((name, *why) for name, why in zip(names, told, strict=True))
     return Affected(release.number, listed, len(away) - len(rows))
+
+
+def _why(history: History, persons: I64, policy: Policy, promise: Guarantee) -> list[str]:
+    """What each of these people waits for, among all, or among those who show as many rows."""
+    if not policy.bundled:
+        return waiting_of(history, persons, promise).why(persons)
+    (column,), why = policy.named("sensitive"), dict[int, str]()
+    for each in {rows_in(bag) for bag in history.codebook[column]}:
+        theirs = of_those_with(each, history, column)
+        mine = persons[np.isin(persons, theirs.members["person"].cast(pl.Int64).to_numpy())]
+        why |= dict(zip(mine.tolist(), waiting_of(theirs, mine, promise).why(mine), strict=True))
+    return [why[person] for person in persons.tolist()]
 
 
 def _told(history: History, persons: I64, policy: Policy, reasons: dict[str, int]) -> list[tuple[str, str]]:
@@ -87,7 +104,7 @@ def _told(history: History, persons: I64, policy: Policy, reasons: dict[str, int
     if policy.guarantee.find(ManyValues) is None:
         return [why] * len(persons)
     promise = without_k(policy).guarantee if policy.method.boxed else policy.guarantee
-    waited = waiting_of(history, persons, promise).why(persons)
+    waited = _why(history, persons, policy, promise)
     return [
         (OUT if one in REASONS[FOR_GOOD:] else WAITS, one) if one and (one in reasons or not others) else why
         for one in waited

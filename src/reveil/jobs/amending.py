@@ -74,6 +74,14 @@ class Memory:
             )
             raise InputError(Fault("R551", f"series {self.ledger.series!r}", message, "see `reveil history`"))
 
+    def of_one_row_each(self, what: str) -> Memory:
+        """This memory, where nobody has several rows: what a bag that changes afterwards tells is not worked out."""
+        if self.policy.bundled:
+            message = f"several rows of {self.policy.bundled} are one value here, and `{what}` is about single values"
+            remedy = "leave these people out of later tables: their places go on as counterfeits"
+            raise InputError(Fault("R918", "[people]", message, remedy))
+        return self
+
     def hashes(self, identifiers: pl.Series) -> pl.DataFrame:
         return person_hashes(identifiers, self.ledger.key, normalise=self.policy.normalises)
 
@@ -111,7 +119,7 @@ def correct(
     policy: PolicyLike, home: str | Path | None, table: Any, *, sure: bool, by: str = "", accept: Sequence[str] = ()
 ) -> Amended:
     """Values of this table that are not those recorded are true, and were recorded wrong: releases go on as before."""
-    memory = Memory(policy, home)
+    memory = Memory(policy, home).of_one_row_each("correct")
     if memory.policy.values.change != "never":
         message = "only values that never change have to be corrected"
         by_rule = memory.policy.values.change == "transitions"
@@ -229,7 +237,7 @@ def recipients(series: Snapshot, number: int) -> list[str]:
 
 def merge(policy: PolicyLike, home: str | Path | None, one: str, other: str, *, sure: bool, by: str = "") -> Amended:
     """Two identifiers are one person: the place that was shown last stays, the other one goes on as a counterfeit."""
-    memory = Memory(policy, home)
+    memory = Memory(policy, home).of_one_row_each("merge")
     numbers = memory.numbers([one, other])
     if numbers[0] == numbers[1]:
         raise InputError(Fault("R553", "identifier", "both are the same person already", "there is nothing to merge"))
@@ -276,10 +284,10 @@ def _values_left(past: History, numbers: Sequence[int]) -> int:
 
 def split(policy: PolicyLike, home: str | Path | None, one: str, new: str, *, by: str = "") -> Amended:
     """One identifier was two people: it keeps its place, and the other person comes as a newcomer with another one."""
-    memory = Memory(policy, home)
+    memory = Memory(policy, home).of_one_row_each("split")
     (number,) = memory.numbers([one])
     frame = pl.DataFrame(
-        {memory.policy.identifier or "": [new]}, schema_overrides={memory.policy.identifier or "": pl.String}
+        {memory.policy.followed or "": [new]}, schema_overrides={memory.policy.followed or "": pl.String}
     )
     refuse_erased(frame, memory.past, memory.ledger.key, memory.policy)
     fresh = int(memory.past.number(memory.hashes(pl.Series([new], dtype=pl.String)))[0])

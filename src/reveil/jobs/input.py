@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypedDict
 
 import polars as pl
 
+from reveil.background.loading import Background
+from reveil.background.prior import match_priors
 from reveil.base.addresses import masked
+from reveil.base.arrays import I64
 from reveil.base.errors import Fault, InputError, stop_if
+from reveil.base.lots import generator
+from reveil.history.bags import LOTS_OF_ROWS, in_bags
 from reveil.history.history import History
+from reveil.history.memory import refuse_changes
 from reveil.policy.policy import Policy
 from reveil.report.judgement import Origin
+from reveil.table.encode import Encoded, encode
 from reveil.table.identify import collision_faults
 from reveil.table.roles import order_faults, read_prepared
 from reveil.table.where import Where
@@ -47,10 +55,30 @@ def usable(
         raw, frame = read_prepared(table, policy, series=series, types=past.types, accept=accept, where=where)
     except InputError as error:
         raise InputError([*faults, *error.faults]) from None
-    spelled = collision_faults(frame[policy.identifier]) if policy.identifier and policy.normalises else []
+    spelled = collision_faults(frame[policy.followed]) if policy.followed and policy.normalises else []
     stop_if(faults + order_faults(frame, policy) + spelled)
     assert bench is not None  # or there was a fault
     return raw, frame, bench
+
+
+def encoded_of(
+    frame: pl.DataFrame,
+    persons: I64 | None,
+    past: History,
+    policy: Policy,
+    known: Background,
+    secret: int,
+    accept: Sequence[str] = (),
+) -> Encoded:
+    """The table as integers, with the numbers of its people in a series; refused where it contradicts the past."""
+    bagged = bool(policy.bundled) and persons is not None
+    encoded = encode(frame, policy, {} if bagged else past.codebook, known)
+    if bagged and persons is not None:
+        encoded = in_bags(encoded, persons, past, policy, generator(secret, LOTS_OF_ROWS))
+    elif persons is not None:
+        encoded = replace(encoded, persons=persons)
+        refuse_changes(encoded, past, policy, accept)
+    return replace(encoded, signatures=match_priors(frame, policy)) if policy.guarantee.priors else encoded
 
 
 def origin_of(table: Any) -> Origin:

@@ -30,9 +30,9 @@ def rotate(
     """Another key for the identifiers' hashes. Tables with everybody ever seen are needed: hashes cannot be undone."""
     memory = Memory(policy, home)
     past, rules, key = memory.past, memory.policy, fresh_key()
-    assert rules.identifier is not None  # or it would be no series
+    assert rules.followed is not None  # or it would be no series
     frames = [read_prepared(table, rules, series=True, types=past.types)[1] for table in tables]
-    names = pl.concat([frame[rules.identifier].cast(pl.String) for frame in frames]).unique(maintain_order=True)
+    names = pl.concat([frame[rules.followed].cast(pl.String) for frame in frames]).unique(maintain_order=True)
     old = memory.hashes(names)
     pairs = pl.concat([old, person_hashes(names, key, normalise=rules.normalises).rename(_fresh)], how="horizontal")
     standing = past.standing()

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from reveil.base.errors import Fault, InputError, TamperedError
 from reveil.base.words import some
+from reveil.history.recorded import stood_in
 from reveil.ledger.ledger import Ledger
 from reveil.ledger.record import Record
 from reveil.plan.loss import Loss
@@ -33,7 +34,7 @@ class Release:
     """One published table and its certificate."""
 
     table: pl.DataFrame  # as published (of two tables the people); releases of a series carry a `group` column
-    groups: NDArray[np.int32]  # group of each input row in input order, -1 where withheld
+    groups: NDArray[np.int32]  # beside which group each input row is shown, in input order; -1 where withheld
     counterfeits: pl.DataFrame | None  # one row per group: group, count; None outside a series
     certificate: Certificate
     path: Path | None  # the folder with public/ and private/
@@ -41,6 +42,7 @@ class Release:
     values: Mapping[str, pl.DataFrame] | None = None  # two tables: group, value, count of each sensitive column
     decided: Mapping[str, str] = field(default_factory=dict)  # types that only this table has settled, by column
     tuples: pl.DataFrame | None = None  # two tables: group, values of columns that are shown together, count
+    with_stand_in: NDArray[np.bool_] | None = None  # of each input row; its group then has none of its values
 
     @classmethod
     def load(cls, ledger: Ledger, record: Record) -> Release:
@@ -56,15 +58,17 @@ class Release:
         published = read_release(folder / PUBLIC)
         content = json.loads((folder / PRIVATE / "certificate.json").read_text(encoding="utf-8"))
         tuples = {name: tuple(content[name]) for name in ("verdicts", "checks", "assumptions", "limits")}
+        groups, with_stand_in = _groups_of(ledger, record)
         return cls(
             table=published.table,
-            groups=ledger.memory(record.number, "members")["group"].to_numpy(),
+            groups=groups,
             counterfeits=published.counterfeits,
             certificate=Certificate(**{**content, **tuples}),
             path=folder,
             number=record.number,
-            values=published.values,
+            values=published.bundles or published.values,
             tuples=published.tuples,
+            with_stand_in=with_stand_in,
         )
 
     def at(self, path: Path) -> Release:
@@ -97,7 +101,8 @@ class Release:
         what = "Release" if self.number is None else f"Release {self.number} of {self.certificate.series!r}"
         verdict = "the promise holds" if self.certificate.holds else "THE PROMISE DOES NOT HOLD"
         shown = "row" if self.values is None else "value"
-        people = "" if self.values is None else f"{some(self.table.height, 'person', 'people')}, "
+        shown_people = counts.get("people shown", self.table.height)
+        people = "" if self.values is None else f"{some(shown_people, 'person', 'people')}, "
         return (
             f"<{what}: {people}{some(counts['published rows'], shown)} in {some(counts['groups'], 'group')}, "
             f"{counts['withheld rows']:,} withheld, {counts['counterfeit rows']:,} counterfeit; {verdict}>"
@@ -105,6 +110,15 @@ class Release:
 
     def _repr_html_(self) -> str:
         return f"<p>{escape(repr(self))}</p>{self.certificate._repr_html_()}"
+
+
+def _groups_of(ledger: Ledger, record: Record) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+    """Beside which group everybody of a release is shown, and who of them is stood in for, as the ledger has it."""
+    members, back = ledger.memory(record.number, "members"), stood_in(ledger, record)
+    if back is None:
+        return members["group"].to_numpy(), np.zeros(members.height, dtype=bool)
+    both = members.join(back.rename({"group": "beside"}), on="person", how="left", maintain_order="left")
+    return both["beside"].fill_null(both["group"]).to_numpy(), both["beside"].is_not_null().to_numpy()
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +135,13 @@ class Preview:
     two_tables: bool = False
     forms: tuple[Form, ...] = ()  # this release in one table and in two, where the policy allows both
     moving: tuple[str, ...] = ()  # quasi-identifiers that are later for everybody than in the last release
+    alone: bool = False  # one release that belongs to no series
+
+    @property
+    def several(self) -> int | None:
+        """How many people (or households) are shown, where they may have several rows."""
+        numbers = self.plan.bundles
+        return None if numbers is None else len(np.unique(numbers[numbers >= 0]))
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -11,8 +11,10 @@ import numpy as np
 import polars as pl
 
 from reveil.base.errors import InfeasibleError, InputError
+from reveil.base.lots import generator
 from reveil.base.progress import Progress, silent
 from reveil.hierarchies.tree import ANY
+from reveil.history.bags import LOTS_OF_ROWS, in_bags
 from reveil.history.history import History
 from reveil.history.tables import Trace, moving_columns, trace_of
 from reveil.jobs.input import usable
@@ -181,7 +183,10 @@ class _Trial:
     def run(cls, table: Any, policy: Policy, seed: int, accept: Sequence[str], where: Where | None) -> _Trial:
         _, frame, bench = usable(table, policy, History(), policy.identifier is not None, seed, accept, where)
         encoded = encode(frame, policy, {}, bench.known)
-        if policy.identifier is not None:
+        if policy.bundled and policy.promises_series and encoded.owners is not None:
+            everybody = np.arange(int(encoded.owners.max()) + 1)
+            encoded = in_bags(encoded, everybody, History(), policy, generator(seed, LOTS_OF_ROWS))
+        elif policy.identifier is not None:
             encoded = replace(encoded, persons=np.arange(encoded.rows, dtype=np.int64))  # all are new
         plan = method(policy)(encoded, History(), policy, seed=seed, progress=silent)
         exact = policy.method.two_tables and not policy.method.boxed

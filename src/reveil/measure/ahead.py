@@ -118,7 +118,7 @@ def forecast(
     >>> [(one.release, one.rows, one.worst) for one in ahead.releases]
     [(1, 60, '1/2'), (2, 67, '1/2')]
     """
-    if series.policy.identifier is None:
+    if series.policy.followed is None:
         message = "people are not known again without an identifier, so nobody can be seen coming and going"
         raise InputError(Fault("R462", "policy", message, "give a column the role identifier"))
     if not 1 <= releases <= MOST:
@@ -224,20 +224,24 @@ def _observed(series: Series) -> Rates | None:
 def _tables(first: pl.DataFrame, policy: Policy, pace: Rates, seed: int) -> Iterator[pl.DataFrame]:
     """The table, and after it one for each further release."""
     rng = generator(seed, 9)
-    here, away, number = first, first.head(0), 0
-    assert policy.identifier is not None
+    here, away, number, who = first, first.head(0), 0, policy.followed
+    assert who is not None
+    named = first[who].unique(maintain_order=True)
     while True:
         yield here
-        stays = rng.random(here.height) >= float(pace.leave)
-        returns = rng.random(away.height) < float(pace.back)
-        arrivals = rng.binomial(here.height, float(pace.arrive))
-        drawn = first[rng.integers(0, first.height, arrivals).tolist()]
-        names = pl.Series(policy.identifier, [f"forecast newcomer {number + i}" for i in range(arrivals)])
-        fresh = drawn.with_columns(names.cast(first.schema[policy.identifier], strict=False))
+        there, others = here[who].unique(maintain_order=True), away[who].unique(maintain_order=True)
+        stays = there.filter(pl.Series(rng.random(len(there)) >= float(pace.leave)))
+        returns = others.filter(pl.Series(rng.random(len(others)) < float(pace.back)))
+        arrivals = rng.binomial(len(there), float(pace.arrive))
+        drawn = named.gather(rng.integers(0, len(named), arrivals).tolist())  # with all their rows
+        new = pl.Series("new", [f"forecast newcomer {number + i}" for i in range(arrivals)], dtype=pl.String)
+        fresh = pl.DataFrame([drawn, new]).join(first, on=who, how="left", maintain_order="left")
+        fresh = fresh.with_columns(pl.col("new").cast(first.schema[who], strict=False).alias(who)).select(first.columns)
         number += arrivals
-        gone = here.filter(pl.Series(~stays))
-        here = pl.concat([here.filter(pl.Series(stays)), away.filter(pl.Series(returns)), fresh])
-        away = pl.concat([away.filter(pl.Series(~returns)), gone])
+        gone = here.filter(~pl.col(who).is_in(stays.implode()))
+        back = pl.col(who).is_in(returns.implode())
+        here = pl.concat([here.filter(pl.col(who).is_in(stays.implode())), away.filter(back), fresh])
+        away = pl.concat([away.filter(~back), gone])
         here, away = (_changed(people, first, policy, rng) for people in (here, away))
 
 

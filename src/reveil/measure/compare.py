@@ -20,8 +20,8 @@ from reveil.history.history import History
 from reveil.jobs.input import usable
 from reveil.plan.loss import loss_of
 from reveil.plan.methods import method
-from reveil.policy.agreement import faults_together
 from reveil.policy.method import GLOBAL_SCHEMES, SCHEMES, MethodSection, scheme_faults
+from reveil.policy.people import people_faults
 from reveil.policy.policy import Policy, PolicyLike, load_policy
 from reveil.table.encode import encode
 from reveil.table.where import Where
@@ -115,7 +115,7 @@ def compare(
         within = partial(_within, progress, f"planning: {scheme}{_so_far(trials)}", place, len(schemes))
         within("", 0.0)
         chosen = _with_scheme(loaded, scheme)
-        faults = scheme_faults(chosen.method, chosen.guarantee)
+        faults = scheme_faults(chosen.method, chosen.guarantee) + people_faults(chosen)
         if faults:
             trials.append(Trial(scheme, refused="; ".join(faults)))
             continue
@@ -155,7 +155,6 @@ def _refuse(policy: Policy, schemes: Sequence[str], seconds: float) -> None:
         keys = [one.asked_by[0] for one in planned if one.kept_by is None or GLOBAL_SCHEMES[0] in one.kept_by]
         remedy = f"compare under {', '.join(keys[:-1])} or {keys[-1]}, generalised"
         faults.append(Fault("R790", "guarantee", message, remedy))
-    faults += faults_together(policy)
     if limited := [
         name for name, spec in policy.columns.items() if spec.lowest is not None or spec.highest is not None
     ]:

@@ -18,7 +18,7 @@ import polars as pl
 from reveil.base.errors import Fault, InputError
 from reveil.base.words import some
 from reveil.ledger import store
-from reveil.published.format import COUNT, GROUP
+from reveil.published.format import BUNDLE, COUNT, GROUP
 from reveil.published.reader import Published, open_published
 from reveil.write.emit import escaped_table
 
@@ -81,6 +81,12 @@ def expand(published: Any) -> Expanded:
     if opened.values is None:
         message = "is one table, where each row has its value already"
         remedy = 'read it as it is; publish = "anatomy" makes two tables'
+        raise InputError(Fault("R690", "release", message, remedy))
+    if opened.bundle is not None or any(
+        BUNDLE in table.columns and table.width == 4 for table in opened.values.values()
+    ):
+        message = "has all values of somebody in a bundle, and a long table has one value in each line"
+        remedy = "read its two tables as they are: each bundle of a group is equally likely anybody's in it"
         raise InputError(Fault("R690", "release", message, remedy))
     clash = [name for name in (PERSON, WEIGHT) if name in (*opened.table.columns, *opened.values)]
     if clash:

@@ -217,7 +217,7 @@ def measure(
         unexplained=unexplained(classes),
     )
     if rules.bundle in published.columns:
-        return _of_bundles(utility, published[rules.bundle], k, classes)
+        return _of_bundles(utility, published, rules, k, classes)
     return utility if values is None else _of_people(utility, published, rules, k, classes)
 
 
@@ -236,29 +236,30 @@ def _of_people(utility: Utility, people: pl.DataFrame, policy: Policy, k: int | 
     alike = policy.named("quasi") if policy.method.boxed else (GROUP,)
     shown = people.filter(~classes.starred[classes.index])
     sizes = shown.group_by(alike).len("\0people")["\0people"].to_numpy()
-    return replace(
-        utility,
-        classes=len(sizes),
-        discernibility=discernibility(sizes, utility.suppressed, utility.rows),
-        average_class=average_class(sizes),
-        c_avg=average_class(sizes) / k if k else None,
-        counted="people",
-    )
+    return _counting_people(utility, sizes, sizes, k)
 
 
-def _of_bundles(utility: Utility, bundles: pl.Series, k: int | None, classes: Classes) -> Utility:
+def _of_bundles(utility: Utility, published: pl.DataFrame, policy: Policy, k: int | None, classes: Classes) -> Utility:
     """The figures where people have several rows: those of a class show the same cells, row by row."""
-    rows = pl.DataFrame({"of": bundles, "cells": classes.index}).filter(~classes.starred[classes.index])
+    cells = published.select(policy.named("quasi"))
+    kinds = cells.unique(maintain_order=True).with_row_index("cells")
+    of_row = cells.join(kinds, on=cells.columns, how="left", nulls_equal=True, maintain_order="left")["cells"]
+    rows = pl.DataFrame({"of": published[policy.bundle or ""], "cells": of_row})
+    rows = rows.filter(~classes.starred[classes.index])
     alike = rows.sort("of", "cells").group_by("of").agg("cells").group_by("cells").len("people")
     people = alike["people"].to_numpy()
     # A row of a class is hidden among the rows in the same place of the others.
-    hidden = np.repeat(people, alike["cells"].list.len().to_numpy())
+    return _counting_people(utility, people, np.repeat(people, alike["cells"].list.len().to_numpy()), k)
+
+
+def _counting_people(utility: Utility, sizes: I64, hidden: I64, k: int | None) -> Utility:
+    """The figures of classes of so many people; `hidden`: among how many each row of each of these stands."""
     return replace(
         utility,
-        classes=len(people),
+        classes=len(sizes),
         discernibility=discernibility(hidden, utility.suppressed, utility.rows),
-        average_class=average_class(people),
-        c_avg=average_class(people) / k if k else None,
+        average_class=average_class(sizes),
+        c_avg=average_class(sizes) / k if k else None,
         counted="people",
     )
 

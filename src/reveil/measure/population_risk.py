@@ -28,6 +28,7 @@ from reveil.base.errors import Fault, InputError, stop_if
 from reveil.base.words import agree, some
 
 Floats = NDArray[np.float64]
+EVEN = 1e5  # factors that begin so many times above their number are nearly alike
 EDGE = 1e-9  # alpha and theta are looked for between this and 1 - this, and up to its inverse squared
 
 
@@ -201,7 +202,15 @@ def likelihood(theta: float, alpha: float, sizes: I64, times: I64) -> float:
     from scipy.special import gammaln
 
     u, n = int(times.sum()), int((sizes * times).sum())
-    new = (u - 1) * np.log(alpha) + gammaln(theta / alpha + u) - gammaln(theta / alpha + 1)
-    drawn = gammaln(theta + n) - gammaln(theta + 1)
+    new = (u - 1) * np.log(alpha) + _products(theta / alpha, u)
     joined = (times * (gammaln(sizes - alpha) - gammaln(1 - alpha))).sum()
-    return float(new - drawn + joined)
+    return float(new - _products(theta, n) + joined)
+
+
+def _products(start: float, number: int) -> float:
+    """The logarithm of (start+1)...(start+number-1). Gammas of large numbers differ by less than they are off."""
+    from scipy.special import gammaln
+
+    if start > EVEN * number:
+        return float((number - 1) * (np.log(start) + number / (2 * start)))
+    return float(gammaln(start + number) - gammaln(start + 1))

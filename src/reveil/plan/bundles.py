@@ -56,7 +56,7 @@ def in_bundles(planner: Planner) -> Planner:
         return Plan(
             groups=groups,
             method=f"{names.pop()}, {policy.bundled} as one",
-            bundles=_numbered(encoded.owners, groups, rng),
+            bundles=numbered(encoded.owners, groups, rng),
             reasons={reason: number for reason, number in reasons.items() if number},
             statistics=dict(statistics),
         )
@@ -108,7 +108,7 @@ def side_by_side(encoded: Encoded, kept: NDArray[np.bool_], rng: np.random.Gener
 def beside(encoded: Encoded, rows: I64) -> Encoded:
     """Owners as records of their rows side by side."""
     owners, each = rows.shape
-    codes = [_once(encoded.codes[:, number][rows]) for number in range(len(encoded.sensitive))]
+    codes = [once(encoded.codes[:, number][rows]) for number in range(len(encoded.sensitive))]
     return Encoded(
         quasi=encoded.quasi * each,
         positions=np.ascontiguousarray(encoded.positions[rows].reshape(owners, -1)),
@@ -118,14 +118,14 @@ def beside(encoded: Encoded, rows: I64) -> Encoded:
     )
 
 
-def _once(codes: Codes) -> Codes:
+def once(codes: Codes) -> Codes:
     """The values of each owner, -1 where one comes again: whoever has it in any row has it."""
     ranked = np.sort(codes, axis=1)
     ranked[:, 1:][ranked[:, 1:] == ranked[:, :-1]] = -1
     return ranked
 
 
-def _numbered(owners: I64, groups: I32, rng: np.random.Generator) -> I32:
+def numbered(owners: I64, groups: I32, rng: np.random.Generator) -> I32:
     """Numbers of the release for those who are shown, in an order drawn by lot."""
     shown = groups >= 0
     there = np.unique(owners[shown])

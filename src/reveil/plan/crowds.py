@@ -57,9 +57,14 @@ def leave_out(plan: Plan, k: int, refuse: bool) -> Plan:
     number = np.where(few, -1, np.cumsum(~few) - 1).astype(np.int32)
     groups = np.where(plan.groups >= 0, number[plan.groups], np.int32(-1))
     kept = ~few[plan.counterfeit_groups]
+    beside = None
+    if plan.stand_ins is not None:
+        beside = np.where(plan.with_stand_in, number[plan.stand_ins], np.int32(-1))
+        hidden += plan.stood_in - int((beside >= 0).sum())
     return replace(
         plan,
         groups=groups,
+        stand_ins=beside,
         counterfeit_groups=number[plan.counterfeit_groups[kept]],
         counterfeit_codes=plan.counterfeit_codes[kept],
         boxes=None if plan.boxes is None else (plan.boxes[0][~few], plan.boxes[1][~few]),

@@ -42,7 +42,7 @@ def in_boxes(planner: Planner) -> Planner:
         with ThreadPoolExecutor(1) as beside:  # in most releases everybody is shown: their boxes need not wait
             boxing = beside.submit(box_people, encoded, np.arange(encoded.rows), policy, seed)
             groups = planner(encoded, history, without_k(policy), seed=seed, progress=progress)
-        shown = np.flatnonzero(groups.groups >= 0)
+        shown = np.flatnonzero(groups.people_groups >= 0)
         people = boxing.result() if len(shown) == encoded.rows else box_people(encoded, shown, policy, seed)
         return replace(groups, people=people)
 
@@ -70,7 +70,7 @@ def box_people(encoded: Encoded, rows: I64, policy: Policy, seed: int) -> I32:
 
 def in_fixed_cells(groups: Plan, encoded: Encoded, history: History, policy: Policy) -> Plan:
     """The plan with boxes of the cells of the first release, which this may be."""
-    shown = np.flatnonzero(groups.groups >= 0)
+    shown = np.flatnonzero(groups.people_groups >= 0)
     if not len(shown):
         return groups
     k = least_people_of(policy, len(shown))

@@ -26,6 +26,8 @@ class Plan:
     method: str
     counterfeit_groups: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, dtype=np.int32))
     counterfeit_codes: NDArray[np.int32] = field(default_factory=lambda: np.empty((0, 0), dtype=np.int32))
+    stand_ins: NDArray[np.int32] | None = None
+    """Two tables: the group of each row whose person is shown with a stand-in for their value, -1 for all others."""
     population_groups: NDArray[np.int32] | None = None  # of each person of the population table
     boxes: tuple[NDArray[np.int32], NDArray[np.int32]] | None = None
     """First and last position that each group shows (groups x columns); None: the smallest around its rows."""
@@ -51,6 +53,7 @@ class Plan:
         return replace(
             self,
             groups=number(self.groups),
+            stand_ins=None if self.stand_ins is None else number(self.stand_ins),
             counterfeit_groups=number(self.counterfeit_groups),
             population_groups=None if people is None else number(people),
             boxes=shown,
@@ -63,6 +66,7 @@ class Plan:
             "groups": self.count,
             "withheld": self.withheld,
             "withheld_why": dict(self.reasons),
+            **({"stand_ins": self.stood_in} if self.stood_in else {}),
             "counterfeits": self.counterfeits,
             "statistics": dict(self.statistics),
         }
@@ -72,8 +76,23 @@ class Plan:
         return int(self.groups.max(initial=-1)) + 1
 
     @property
+    def people_groups(self) -> NDArray[np.int32]:
+        """The group beside which the person of each row is shown, -1 where they are not shown at all."""
+        return self.groups if self.stand_ins is None else np.maximum(self.groups, self.stand_ins)
+
+    @property
     def withheld(self) -> int:
-        return int((self.groups < 0).sum())
+        return int((self.people_groups < 0).sum())
+
+    @property
+    def with_stand_in(self) -> NDArray[np.bool_]:
+        """Whether the person of each row is shown without their own value."""
+        return np.zeros(len(self.groups), dtype=bool) if self.stand_ins is None else self.stand_ins >= 0
+
+    @property
+    def stood_in(self) -> int:
+        """How many of these there are."""
+        return int(self.with_stand_in.sum())
 
     @property
     def counterfeits(self) -> int:

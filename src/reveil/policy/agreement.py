@@ -77,7 +77,7 @@ def _series_policy(policy: Policy) -> list[str]:
     model, family = promise.name, promise.family
     if policy.values.change != family.name:
         faults.append(f'model "{model}" needs values.change = "{family.name}": {family.change}')
-    if policy.identifier is None:
+    if policy.followed is None:
         faults.append(f'model "{model}" needs a column with the role identifier: {family.identity}')
     if promise.sensitive == "one" and not policy.named("sensitive"):
         faults.append(f'model "{model}" needs a column with the role sensitive')
@@ -103,11 +103,14 @@ def _rule_policy(policy: Policy) -> list[str]:
 
 
 def faults_together(policy: Policy) -> list[Fault]:
-    """What a series cannot keep: bundles of rows that would have to be followed from release to release."""
-    if not policy.bundled:
+    """What a series cannot keep: promises about one release, whose bundles say nothing of those of the next one."""
+    if not policy.bundled or policy.promises_series:
         return []
     message = f"publishes several rows of {policy.bundled} as one, which is for one release"
-    remedy = "publish one release (reveil anonymize), or one row of each (--where) under a policy without it"
+    remedy = (
+        "publish one release (reveil anonymize), or a series under a promise that keeps whole bundles "
+        '(model = "compromise-safety" in two tables; docs/people.md)'
+    )
     return [Fault("R918", "[people]", message, remedy)]
 
 

@@ -99,8 +99,12 @@ class Publication(Section):
 
     @property
     def identifier(self) -> str | None:
-        names = self.named("identifier")
-        return names[0] if names else None
+        return next(iter(self.named("identifier")), None)
+
+    @property
+    def followed(self) -> str | None:
+        """The column by which somebody is known again in a later release: who lives together, or the identifier."""
+        return next(iter((*self.named("household"), *self.named("identifier"))), None)
 
     @property
     def numbers_groups(self) -> bool:
@@ -175,8 +179,7 @@ class Policy(SeriesPublication):
 
     def to_dict(self) -> dict[str, Any]:
         """The policy as plain JSON values, defaults included, without [people] where it says nothing."""
-        content = super().to_dict()
-        return content if self.people.model_fields_set else {key: content[key] for key in content if key != "people"}
+        return {k: v for k, v in super().to_dict().items() if k != "people" or self.people.model_fields_set}
 
     @property
     def bundled(self) -> str:
@@ -208,6 +211,7 @@ class Policy(SeriesPublication):
         everything = self.to_dict()
         fixed = {name: everything[name] for name in ("series", "columns", "values", "guarantee", "method")}
         fixed["method"].pop("infeasible")  # whether to refuse or to leave people out may be decided each time
+        fixed |= {name: everything[name] for name in ("people",) if name in everything}
         if self.normalises:  # only then, so that earlier series keep the form of their policy
             fixed["input"] = {"identifiers": self.input.identifiers}
         if labels := used_labels(self):  # what they stand for is part of the promise, and lies in a file
@@ -312,6 +316,7 @@ def recorded_policy(fixed: Mapping[str, Any], given: Policy) -> Policy:
     parts: dict[str, type[Section]] = {"series": SeriesSection, "values": Values, "method": MethodSection}
     content: dict[str, Any] = {name: _stated(part, fixed[name]) for name, part in parts.items()}
     content["guarantee"] = _unlike({"model": USUAL, **RECORDED}, fixed["guarantee"])
+    content |= {name: fixed[name] for name in ("people",) if name in fixed}
     content["columns"] = {name: _stated(Column, spec) for name, spec in fixed["columns"].items()}
     content["method"]["infeasible"] = given.method.infeasible
     open_keys = {name: getattr(given, name) for name in ("output", "audit", "folder", "engine")}

@@ -25,7 +25,7 @@ def promise_text(policy: Policy) -> str:
     bound = headline.promised
     numbers = {**policy.guarantee.stated, **{name: value for name, value in headline if value is not None}}
     if policy.bundled:
-        return descriptor.bundles.format(people=policy.bundled, **numbers)
+        return descriptor.bundles.format_map(_Named({**numbers, "people": policy.bundled, "bound": bound}))
     if bound is None:
         words = (headline.words or descriptor.words).format_map(_Named(numbers))
         return words[0].lower() + words[1:].rstrip(".")

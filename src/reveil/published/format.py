@@ -26,6 +26,7 @@ FORMER = ("qit", "st")  # what these were called before a series could have them
 TUPLES = "tuples"  # two tables: values of several columns side by side, where the policy asks for it
 COUNTERFEITS = "counterfeits"
 GROUP, COUNT = "group", "count"  # columns
+BUNDLE = "bundle"  # two tables where somebody has several rows: values of one person of the group, whoever it is
 HOUSEHOLD, PERSON = "household", "person"  # columns that say which rows belong together, where somebody has several
 INTEGER, NUMBER, DATE, TEXT = "integer", "number", "date", "string"  # types of columns, in the data package
 SUFFIXES = (".csv", ".parquet")

@@ -22,6 +22,7 @@ from reveil.base.errors import Fault, InputError, stop_if
 from reveil.policy.policy import Policy
 from reveil.published.anatomy import counterfeits_of
 from reveil.published.format import (
+    BUNDLE,
     COUNT,
     COUNTERFEITS,
     DATE,
@@ -66,6 +67,9 @@ class Published:
     values: Mapping[str, pl.DataFrame] | None = None
     tuples: pl.DataFrame | None = None  # of two tables: group, values of several columns side by side, count
     bundle: str | None = None  # column that says which rows are of one person or household, where these have several
+    bundles: Mapping[str, pl.DataFrame] | None = None
+    """Of two tables with such a column: by sensitive column, group, bundle, value and count; `values` are their sums,
+    for whoever counts rows."""
     ours: bool = False  # Reveil wrote it: a category is written as it is, or in braces where it would look like a set
 
 
@@ -95,7 +99,11 @@ def _fitted(published: Published, where: str) -> Published:
 def read_published(source: Any, policy: Policy | None = None, options: ReadOptions = PLAIN) -> Published:
     """The same where two tables need not fit together; a pair of tables is (people, values)."""
     if hasattr(source, "certificate") and hasattr(source, "table"):  # a Release
-        return Published(source.table, source.counterfeits, source.values, getattr(source, "tuples", None), ours=True)
+        tables, fakes = source.values or {}, source.counterfeits
+        if bundle := next((_of_several(source.table, table) for table in tables.values()), None):
+            sums = {name: _rows_by_value(table, name) for name, table in tables.items()}
+            return Published(source.table, None, sums, bundle=bundle, bundles=tables, ours=True)
+        return Published(source.table, fakes, source.values, getattr(source, "tuples", None), ours=True)
     if isinstance(source, tuple):
         people, values = (read_cells(table, policy, options) for table in source)
         return _two_tables("two tables", {PEOPLE: people, VALUES: values})
@@ -276,10 +284,27 @@ def _two_tables(where: str, tables: Mapping[str, pl.DataFrame]) -> Published:
         beside = [_counted(named[TUPLES])] if TUPLES in named else []
         people, *shown = _alike_groups([named[PEOPLE], *beside, *shown])
         tuples = shown.pop(0) if beside else None
-        return Published(people, None, {_value_column(table): table for table in shown}, tuples)
+        named_values = {_value_column(table): table for table in shown}
+        if bundle := _of_several(people, shown[0]):
+            sums = {name: _rows_by_value(table, name) for name, table in named_values.items()}
+            return Published(people, None, sums, tuples, bundle, named_values)
+        return Published(people, None, named_values, tuples)
     except (ValueError, pl.exceptions.PolarsError) as error:
         message = f"its tables do not fit together: {str(error).partition(chr(10))[0]}"
         raise InputError(Fault("R603", where, message, "restore them from a backup")) from None
+
+
+def _of_several(people: pl.DataFrame, values: pl.DataFrame) -> str | None:
+    """The column that says which rows of people are of one, where values are in bundles: group, bundle, value and
+    count."""
+    names = [name for name in (PERSON, HOUSEHOLD) if name in people.columns]
+    return names[0] if names and BUNDLE in values.columns and values.width == 4 else None
+
+
+def _rows_by_value(bundles: pl.DataFrame, column: str) -> pl.DataFrame:
+    """How many rows of each group have each value, whoever's they are."""
+    counted = bundles.group_by(GROUP, column).agg(pl.col(COUNT).sum())
+    return counted.sort(GROUP, column, nulls_last=False)
 
 
 def _group_name(table: pl.DataFrame) -> dict[str, str]:
@@ -292,7 +317,7 @@ def _value_column(table: pl.DataFrame) -> str:
     rest = [name for name in table.columns if name not in (GROUP, COUNT)]
     if not rest:
         raise ValueError("a table of values has no column of values")
-    return rest[0]
+    return next((name for name in rest if name != BUNDLE), BUNDLE)
 
 
 def _alike_groups(tables: list[pl.DataFrame]) -> list[pl.DataFrame]:

@@ -82,7 +82,7 @@ def exposure(
         shown = SizeCounts.of(np.fromiter(sizes, dtype=np.int64))
         return exposure_by_size(exact, shown, exact.rows - shown.rows, policy)
     if policy.method.two_tables and not policy.method.boxed:
-        after_sizes = exact_sizes(known.filter(pl.Series(plan.groups >= 0)))
+        after_sizes = exact_sizes(known.filter(pl.Series(plan.people_groups >= 0)))
     else:
         after_sizes = np.fromiter(sizes, dtype=np.int64)
     if people is None:

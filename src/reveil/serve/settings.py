@@ -69,7 +69,7 @@ def people_of(d: Draft) -> dict[str, Any]:
     share = d.plan.people if d.plan.people is not None else d.plan.groups
     lines = []
     for row in first.tolist():
-        if d.plan.groups[row] < 0:
+        if d.plan.people_groups[row] < 0:
             lines.append({"cells": [], "values": "", "withheld": True})
             continue
         mates = np.flatnonzero(share == share[row])
@@ -91,7 +91,7 @@ def _cell(d: Draft, column: int, row: int, mates: Any, exact: bool) -> str:
 
 def _values(d: Draft, row: int) -> str:
     """The different values that the group of a row shows, counterfeits among them."""
-    group = d.plan.groups[row]
+    group = d.plan.people_groups[row]
     if not d.encoded.sensitive:
         return ""
     fakes = fake_codes(d.plan, 0)[d.plan.counterfeit_groups == group]

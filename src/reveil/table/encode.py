@@ -45,6 +45,15 @@ class Sensitive:
 
 
 @dataclass(frozen=True, eq=False)
+class Bags:
+    """What a series keeps of people with several rows: all their values that are shown, as one value."""
+
+    column: Sensitive  # the texts of bags (`reveil.base.bags`), over the whole series
+    codes: Codes  # of each row: that of its person's bag
+    shown: NDArray[np.bool_]  # whether the row is among those that are shown
+
+
+@dataclass(frozen=True, eq=False)
 class Encoded:
     """A table as integers, one row per person."""
 
@@ -61,12 +70,23 @@ class Encoded:
     """Rows of a person side by side: so often come the quasi-identifiers, and in `codes` the columns of each sensitive
     one after another, where -1 is a value that the person has once more."""
 
+    bags: Bags | None = None  # in a series, where somebody may have several rows
     totals: tuple[NDArray[np.int64], ...] | None = None
     """Where this is a part of a table: by sensitive column, how often each code occurs in all of it."""
 
     @property
     def rows(self) -> int:
         return int(self.positions.shape[0])
+
+    @property
+    def lasting(self) -> tuple[Sensitive, ...]:
+        """The sensitive columns as a series remembers them."""
+        return self.sensitive if self.bags is None else (self.bags.column,)
+
+    @property
+    def kept(self) -> Codes:
+        """What a series remembers of each row: rows x lasting columns."""
+        return self.codes if self.bags is None else self.bags.codes[:, None]
 
     def spread(self, number: int, rows: NDArray[Any] | None = None) -> NDArray[np.int64]:
         """How many of these rows (all of them) have each value of a sensitive column."""

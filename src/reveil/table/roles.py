@@ -137,7 +137,7 @@ def column_faults(frame: pl.DataFrame, policy: Publication, series: bool) -> lis
         if name not in policy.columns:
             remedy = 'give it a role in [columns]; "drop" leaves it out of the release'
             faults.append(Fault("R211", f"column {name!r}", "has no role in the policy", remedy, frame.height))
-    if series and policy.identifier is None:
+    if series and policy.followed is None:
         message = "no column has the role identifier, so the same person cannot be found again in a later release"
         remedy = (
             "give that column the role identifier (it is never published), or use `reveil anonymize` for one release"
@@ -173,7 +173,7 @@ def _owner_faults(column: pl.Series, role: str, once: bool) -> list[Fault]:
         message = f"{some(column.filter(again).n_unique(), 'person has', 'people have')} more than one row"
         remedy = (
             "keep one row per person and release, for instance the latest; of a panel one period (--where year=1985); "
-            'or publish all rows of a person as one (people.rows = "many", one release only)'
+            'or publish all rows of a person as one (people.rows = "many")'
         )
         where = f"identifier {column.name!r}"
         faults.append(Fault("R214", where, message, remedy, int(again.sum()), first_rows(again)))

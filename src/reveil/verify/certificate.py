@@ -114,12 +114,13 @@ def certify(
             "smallest group": int(verification.sizes[0]) if len(verification.sizes) else 0,
             "largest group": int(verification.sizes[-1]) if len(verification.sizes) else 0,
             **_crowds(verification, policy),
+            **({"people with a stand-in": verification.stand_ins} if verification.stand_ins else {}),
             **(people or {}),
         },
         verdicts=tuple(verdict.to_dict() for verdict in verification.verdicts),
         checks=tuple(check.to_dict() for check in verification.checks),
         assumptions=tuple(assumptions(policy)),
-        limits=(*limits(policy, release, verification.alone), *verification.limits, *notes),
+        limits=(*limits(policy, release, verification.alone), *_stood_in(verification), *verification.limits, *notes),
         hashes=dict(hashes),
         versions={"python": platform.python_version(), "reveil": __version__, **_versions()},
         withheld=dict(reasons),
@@ -129,12 +130,25 @@ def certify(
 
 def _crowds(verification: Verification, policy: Policy) -> dict[str, int]:
     """Where rows are not people: how many of these are shown; of two tables also how many look alike at least."""
-    if policy.bundled:
+    if policy.bundled and not policy.method.two_tables:
         return {f"published {policy.bundled}": sum(verification.sizes)}
     if not policy.method.two_tables:
         return {}
     least = {"smallest box": verification.boxes[0]} if verification.boxes and policy.method.boxed else {}
-    return {"people shown": sum(verification.boxes), **least}
+    bundles = {"bundles": sum(verification.sizes)} if policy.bundled else {}
+    return {**bundles, "people shown": sum(verification.boxes), **least}
+
+
+def _stood_in(verification: Verification) -> list[str]:
+    """What is true, and what is not, of people who are shown without their own value."""
+    if not verification.stand_ins:
+        return []
+    whom = some(verification.stand_ins, "person was", "people were")
+    return [
+        f"{whom} away while their group was shown. They are counted among its people again, and a counterfeit that has "
+        "gone on in their place stands in for their value: what they have now is shown nowhere. The promise is kept "
+        "for it as well."
+    ]
 
 
 def _versions() -> dict[str, str]:
@@ -177,6 +191,13 @@ def _rows_of(policy: Policy) -> str:
     """How rows and people go together."""
     if not policy.bundled:
         return "Each row is about one person, and no person has two rows."
+    if policy.method.two_tables:
+        return (
+            f"All rows of one of the {policy.bundled} stand under one number, drawn by lot, and all values of one in "
+            "one bundle, beside those of the others of their group. How many rows each has may be known, too. Somebody "
+            "is linked to a value if any of their rows has it. Where not all rows of somebody are shown, which of "
+            "their rows and which of their values are is drawn by lot, each by itself."
+        )
     return (
         f"Rows of one of the {policy.bundled} are published as one, under a number drawn by lot. How many rows each of "
         f"the {policy.bundled} has may be known, too. Somebody is linked to a value if any of their rows has it."
@@ -188,8 +209,9 @@ def limits(policy: Policy, release: int | None, alone: int = 0) -> list[str]:
     sentences = ["Nothing here protects people against those who learn their values in another way."]
     model = policy.guarantee.model
     if policy.bundled:
+        which = "" if policy.method.two_tables else ", and in which row,"
         sentences.append(
-            f"Whoever knows a value of one of the {policy.bundled}, and in which row, may find their rows by it and "
+            f"Whoever knows a value of one of the {policy.bundled}{which} may find their rows by it and "
             f"read the others: rows that belong together are worth more to a reader, and to an attacker."
         )
     if policy.method.boxed:

@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from reveil.background.loading import text_hierarchies
-from reveil.base.words import agree, some
+from reveil.base.words import agree, some, some_people
 from reveil.hierarchies.tree import Hierarchy
 from reveil.policy.policy import Policy
 from reveil.published.format import GROUP
@@ -23,7 +23,7 @@ from reveil.verify.judges.counts import beyond, count_values
 
 @dataclass(frozen=True, eq=False)
 class Crowds:
-    """Two tables: what each box of people shows, and which box each member is said to be in."""
+    """Two tables: what each box of people shows, and which box each member, then each stand-in, is said to be in."""
 
     cells: pl.DataFrame
     box: NDArray[np.int32]
@@ -35,14 +35,15 @@ class Truth:
     """What the publisher says about a release, to be compared with its bytes."""
 
     rows: int  # of the input
-    withheld: int
+    withheld: int  # of these, whose own value is not shown
     values: Mapping[str, pl.DataFrame] = field(default_factory=dict)  # sensitive column -> value, rows in the input
     members: pl.DataFrame | None = None  # series: person, group (>= 0) and, by sensitive column, their value
-    quasi: Mapping[str, Held] | None = None  # the quasi-identifiers of the members
+    quasi: Mapping[str, Held] | None = None  # the quasi-identifiers of the members, then of those of `stand_ins`
     left_out: pl.DataFrame | None = None  # series: person, group (-1) and value of those who were there and not shown
     signatures: pl.DataFrame | None = None  # priors: group (>= 0) and, by prior, the signature of each person
     crowds: Crowds | None = None  # two tables, people in boxes
     bundles: Bundles | None = None  # where somebody has several rows
+    stand_ins: pl.DataFrame | None = None  # person, group: people shown there while a counterfeit has their place
     by_lot: bool = True  # the rule by which newcomers wait draws lots; that of the first releases with a rule did not
 
     def put_in(self) -> Mapping[str, pl.DataFrame]:
@@ -125,6 +126,11 @@ def covered(
     if not truth.quasi or view.members is None or view.members["class"].min() == -1:  # a wrong number of members
         return []
     classes, people = view.members["class"], pl.DataFrame([held.values for held in truth.quasi.values()])
+    if view.stand_ins is not None:
+        classes = pl.concat([classes, view.stand_ins["class"]])
+    if people.height != len(classes):
+        finding = f"{some_people(people.height)} said to be shown, and a group is stated for {len(classes):,}"
+        return [Check("quasi-identifiers", False, finding)]
     checks, alike = list[Check](), classes.to_numpy()
     if view.people is not None:
         given = people.select(shown.columns) if truth.crowds is None else truth.crowds.cells[truth.crowds.box]

@@ -17,6 +17,7 @@ import polars as pl
 from reveil.policy.policy import Policy
 from reveil.published.format import (
     APOSTROPHE,
+    BUNDLE,
     COUNT,
     COUNTERFEITS,
     DATE,
@@ -36,13 +37,17 @@ from reveil.published.format import (
 )
 from reveil.table.read import read_table
 from reveil.table.types import looked
+from reveil.verify.bags import bags_of
 
 MOST = 1_000  # values for each person that two tables may have; beyond it nobody made them so
 
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """The data package, the table and the counterfeit counts; or values row by row (with their group), and people."""
+    """The data package, the table and the counterfeit counts; or values row by row (with their group), and people.
+
+    Where somebody has several rows, a value is the bag of all values of a bundle.
+    """
 
     package: Mapping[str, Any]
     table: pl.DataFrame
@@ -120,13 +125,15 @@ def _spread(tables: Mapping[str, pl.DataFrame], policy: Policy) -> pl.DataFrame:
     """Each value as often as its group has it, columns side by side; within a group any order will do."""
     most, spread = MOST * (tables[PEOPLE].height + 10), pl.DataFrame()
     for column, name in value_tables(policy.named("sensitive")).items():
-        stated = tables[name]
-        if stated.columns != [GROUP, column, COUNT]:
-            raise ValueError(f"table {name!r} has other columns than {GROUP}, {column}, {COUNT}")
+        stated, names = tables[name], [GROUP, *([BUNDLE] if policy.bundled else []), column, COUNT]
+        if stated.columns != names:
+            raise ValueError(f"table {name!r} has other columns than {', '.join(names)}")
         if not (stated[COUNT] > 0).all() or stated[COUNT].null_count():
             raise ValueError(f"a count of {column!r} is not positive")
         if (stated[COUNT] > most).any() or stated[COUNT].sum() > most:  # before memory is taken for them
             raise ValueError(f"the counts of {column!r} are out of proportion to the people")
+        if policy.bundled:
+            return bags_of(stated, column)
         values = stated.select(GROUP, column, pl.int_ranges(COUNT).alias("\0each")).explode("\0each").sort(GROUP)
         if spread.width and not values[GROUP].equals(spread[GROUP]):
             raise ValueError(f"the groups of the tables of values differ in size for {column!r}")

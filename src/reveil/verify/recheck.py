@@ -11,7 +11,7 @@ import polars as pl
 
 from reveil.base.errors import Fault, InputError, ReveilError, TamperedError
 from reveil.history.history import History
-from reveil.history.recorded import history_of
+from reveil.history.recorded import history_of, stood_in
 from reveil.ledger.ledger import Ledger
 from reveil.policy.policy import Policy, PolicyLike, load_policy
 from reveil.published.format import GROUP, PACKAGE, PUBLIC, public_half
@@ -42,6 +42,7 @@ def recheck(ledger: Ledger, policy: Policy, number: int | None) -> Mapping[int, 
             withheld=int((members["group"] < 0).sum()),
             members=_with_values(members.filter(pl.col("group") >= 0), past),
             left_out=_with_values(members.filter(pl.col("group") < 0), past),
+            stand_ins=stood_in(ledger, record),
             by_lot=bool(record.facts.get("by_lot")),
             signatures=ledger.memory(record.number, "signatures") if policy.guarantee.priors else None,
         )

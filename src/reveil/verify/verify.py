@@ -21,9 +21,11 @@ from reveil.background.loading import Background, load_background
 from reveil.background.prior import load
 from reveil.base.errors import Fault, GuaranteeError, InputError
 from reveil.base.words import agree, some
+from reveil.guarantees.lasting import Evolving
 from reveil.history.history import History
 from reveil.policy.policy import Policy
 from reveil.published.format import COUNT, GROUP, PACKAGE
+from reveil.verify.bags import bag_findings, one_row_each, rows_and_invented
 from reveil.verify.bundles import bundle_findings, view_of_bundles
 from reveil.verify.changes import odd_changes
 from reveil.verify.comparing import Check, Truth, compare, covered
@@ -61,6 +63,7 @@ class Verification:
     counterfeits: int
     sizes: Sequence[int] = field(repr=False)  # of the classes, ascending
     alone: int = 0  # classes of one real row and counterfeits
+    stand_ins: int = 0  # people who are shown while a counterfeit stands in for their value
     hashes: Mapping[str, str] = field(default_factory=dict, repr=False)  # SHA-256 of the files that were judged
     labels: Mapping[str, int] = field(default_factory=dict, repr=False)  # different cells of each quasi-identifier
     waiting: Waiting = field(default_factory=Waiting)  # what being left out tells
@@ -138,13 +141,19 @@ def check_reading(
 ) -> Verification:
     """Judge a release that has been read already."""
     table, findings = reading.table, list(checks)
-    if policy.bundled:
+    if policy.bundled and reading.people is None:
         return _check_bundles(table, policy, history, truth, checks, bench)
+    seated = bench or Bench.seat(policy)
+    rows = reading.people
+    if policy.bundled and rows is not None:
+        said, known = None if truth is None else truth.bundles, seated.known.hierarchies
+        findings += [Check(*one) for one in bag_findings(rows, table, said, policy, known)]
+        reading = replace(reading, people=one_row_each(rows, policy))
     groups, view = _view(reading, policy, truth)
     findings.append(_uniform(table, view, policy) if view.people is None else _parted(view, policy))
+    findings += _standing_in(view, policy)
     if reading.counterfeits is not None:
         findings.append(_counterfeits(groups, view, reading.counterfeits))
-    seated = bench or Bench.seat(policy)
     shown = _by_class(view) if view.people is None else view.quasi
     if truth is not None:
         findings += compare(table, view, truth)
@@ -163,13 +172,16 @@ def check_reading(
     verdicts = [verdict for judge in seated.judges for verdict in judge.judge(view, history)]
     sizes, fakes = view.sizes(), view.counterfeits
     alone = int(np.count_nonzero((fakes > 0) & (sizes - fakes == 1)))
-    counts = (table.height, view.count, int(fakes.sum()), tuple(np.sort(sizes).tolist()))
+    several = policy.bundled and rows is not None
+    shown_rows, invented = rows_and_invented(view, policy) if several else (table.height, int(fakes.sum()))
+    counts = (shown_rows, view.count, invented, tuple(np.sort(sizes).tolist()))
     return Verification(
         tuple(findings),
         tuple(verdicts),
         *counts,
         alone,
-        labels=_labels(shown),
+        0 if view.stand_ins is None else view.stand_ins.height,
+        labels=_labels(rows.select(policy.named("quasi")) if several and rows is not None else shown),
         waiting=waiting,
         limits=tuple(limits),
         boxes=() if view.people is None else _box_sizes(view.quasi),
@@ -292,6 +304,18 @@ def _parted(view: View, policy: Policy) -> Check:
     return Check("two tables", True, f"{finding}; {more:,} of the values are counterfeits")
 
 
+def _standing_in(view: View, policy: Policy) -> list[Check]:
+    """Only under a promise that weighs it is anybody shown without their own value, beside a group that is shown."""
+    if view.stand_ins is None:
+        return []
+    asked, lost = policy.guarantee.find(Evolving), int((view.stand_ins["class"] < 0).sum())
+    weighed = view.people is not None and asked is not None and asked.stands_in
+    finding = f"{some(view.stand_ins.height, 'person', 'people')} shown while a counterfeit has their place"
+    if lost or not weighed:
+        finding += f"; {lost:,} of them beside groups that are not there" if lost else ", which nothing weighs here"
+    return [Check("stand-ins", weighed and not lost, finding)]
+
+
 def _numbered(groups: pl.Series) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The numbers of groups that occur, ascending, and the place of each row's among them."""
     numbers = groups.cast(pl.Int64).fill_null(-1)
@@ -308,7 +332,7 @@ def _view(reading: Reading, policy: Policy, truth: Truth | None) -> tuple[NDArra
     """The numbers of groups that occur, ascending (none where the table has no groups), and what the judges look at."""
     table, counterfeits, parted = reading.table, reading.counterfeits, reading.people
     quasi = (table if parted is None else parted).select(policy.named("quasi"))
-    members, signatures, people, groups = None, None, None, np.empty(0, dtype=np.int64)
+    members, stand_ins, signatures, people, groups = None, None, None, None, np.empty(0, dtype=np.int64)
     if not grouped(table, policy):
         kinds = quasi.unique(maintain_order=True).with_row_index("\0class")
         joined = quasi.join(kinds, on=quasi.columns, how="left", nulls_equal=True, maintain_order="left")
@@ -324,6 +348,10 @@ def _view(reading: Reading, policy: Policy, truth: Truth | None) -> tuple[NDArra
             people = _classes_of(parted[GROUP], groups)
             real = np.bincount(people[people >= 0], minlength=len(groups))
             invented = np.bincount(classes, minlength=len(groups)) - real
+        if truth is not None and truth.stand_ins is not None:  # they are people beside whom no value is theirs
+            of_class = _classes_of(truth.stand_ins[GROUP], groups)
+            stand_ins = truth.stand_ins.select("person").with_columns(pl.Series("class", of_class))
+            np.add.at(invented, of_class[of_class >= 0], 1)
         if truth is not None and truth.members is not None:
             members = truth.members.select("person").with_columns(
                 pl.Series("class", _classes_of(truth.members[GROUP], groups))
@@ -336,7 +364,8 @@ def _view(reading: Reading, policy: Policy, truth: Truth | None) -> tuple[NDArra
             signatures = truth.signatures.drop(GROUP).insert_column(0, pl.Series("class", of_class))
     sensitive = {name: table[name] for name in policy.named("sensitive")}
     original = {} if truth is None else truth.put_in()
-    return groups, View(classes, quasi, sensitive, invented, members, signatures, people, original=original)
+    known = (members, signatures, people)
+    return groups, View(classes, quasi, sensitive, invented, *known, original=original, stand_ins=stand_ins)
 
 
 def _counterfeits(groups: NDArray[np.int64], view: View, counterfeits: pl.DataFrame) -> Check:

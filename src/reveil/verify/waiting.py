@@ -21,14 +21,17 @@ from math import comb
 
 import polars as pl
 
+from reveil.base.bags import rows_in
 from reveil.base.words import some
 from reveil.guarantees.k_anonymity import KAnonymity
 from reveil.guarantees.lasting import CohortTerms, ManyValues
 from reveil.history.history import History
 from reveil.policy.policy import Policy
+from reveil.verify.bags import largest_share, people_by_value
 from reveil.verify.judges.cohort_bounds import promised_guess
 from reveil.verify.judges.counts import written
 
+ROWS = "\0rows"
 MANY = 6  # times the least size of a group: so many newcomers are parted by lot where they do not fit
 
 
@@ -45,9 +48,12 @@ class Waiting:
     too_sure: int = 0  # people who were so drawn, with a value that is more frequent among them than is allowed
     known: int = 0  # so many people may be known besides
     all_new: bool = False  # nobody was chosen: all newcomers wait for good
+    each: tuple[tuple[int, Waiting], ...] = ()  # of people with several rows: by how many, what is true of those
 
     def limits(self) -> list[str]:
         """What being left out tells about those who wait, for the certificate."""
+        if self.each:
+            return [f"Of those who show {some(n, 'row')}: {text}" for n, one in self.each for text in one.limits()]
         limits = []
         if self.people and self.parted:
             limits.append(
@@ -120,7 +126,39 @@ def who_waits(members: pl.DataFrame, history: History, policy: Policy, *, by_lot
     """`members` are all people of the release that is judged: person, group (-1: left out) and their values.
 
     `by_lot`: of many newcomers who do not fit some are drawn to wait. It was not the rule when old releases were made.
+    People with several rows wait among those who show as many.
     """
+    if not policy.bundled:
+        return _who_waits(members, history, policy, by_lot=by_lot)
+    (column,) = policy.named("sensitive")
+    of_code = [rows_in(bag) for bag in history.codebook.get(column, ())]
+    now = members.with_columns(pl.Series(ROWS, [rows_in(bag) for bag in members[column]], dtype=pl.Int64))
+    parts = []
+    for (rows,), theirs in now.group_by(ROWS, maintain_order=True):
+        codes = [code for code, number in enumerate(of_code) if number == rows]
+        past = history.members
+        earlier = past if past.is_empty() else past.filter(pl.col(column).is_in(codes))
+        alone = History(head=history.head, members=earlier, waits=history.waits, by_lot=history.by_lot)
+        parts.append((int(str(rows)), _who_waits(theirs.drop(ROWS), alone, policy, by_lot=by_lot)))
+    return _merged(parts)
+
+
+def _merged(parts: list[tuple[int, Waiting]]) -> Waiting:
+    """Those who wait among people with as many rows, together; what is said of each number of rows stays apart."""
+    if not parts:
+        return Waiting()
+    return Waiting(
+        people=sum(one.people for _, one in parts),
+        shown=sum(one.shown for _, one in parts),
+        crowd=sum(one.crowd for _, one in parts),
+        parted=any(one.parted for _, one in parts),
+        too_sure=sum(one.too_sure for _, one in parts),
+        each=tuple((rows, one) for rows, one in sorted(parts, key=lambda part: part[0])),
+    )
+
+
+def _who_waits(members: pl.DataFrame, history: History, policy: Policy, *, by_lot: bool) -> Waiting:
+    """The same of people who can stand for each other."""
     many = policy.guarantee.find(ManyValues)
     if many is None or not (_left(members) or _left(history.members)):
         return Waiting()
@@ -149,8 +187,8 @@ def _few_alike(members: pl.DataFrame, drawn: set[int], policy: Policy) -> bool:
     """Whether those drawn to wait are guessed with twice the promised odds at most, as many known as may be."""
     theirs, terms = members.filter(pl.col("person").is_in(list(drawn))), policy.guarantee.find(CohortTerms)
     for name in policy.named("sensitive"):
-        protects = policy.protects(name)
-        top = max((rows for value, rows in theirs[name].value_counts().rows() if protects(value)), default=0)
+        counted = people_by_value(theirs[name], policy.protects(name), bags=bool(policy.bundled))
+        top = max((max(one, default=0) for one in counted), default=0)
         if terms is None:
             return False
         odds = 2 * promised_guess(terms) / (1 - promised_guess(terms))
@@ -178,9 +216,7 @@ def _spared(cohort: pl.DataFrame, people: set[int], past: _Past, terms: CohortTe
     """Whether a guess stays within the promise when the crowds that met in this cohort are known to have waited."""
     others, counts = cohort.height - terms.compromised, list[list[int]]()
     for name in policy.named("sensitive"):
-        protects = policy.protects(name)
-        listed = cohort[name].value_counts().rows()
-        counts.append([rows for value, rows in listed if protects(value)])
+        counts += people_by_value(cohort[name], policy.protects(name), bags=bool(policy.bundled)) or [[]]
     chance = Fraction(1)
     for crowd in past.crowds:
         met = len(crowd & people)
@@ -219,8 +255,5 @@ def _people(members: pl.DataFrame, *, shown: bool) -> set[int]:
 
 def _shares(members: pl.DataFrame, people: set[int], policy: Policy) -> dict[str, Fraction]:
     theirs = members.filter(pl.col("person").is_in(list(people)))
-    return {name: _largest_share(theirs[name]) for name in policy.named("sensitive") if people}
-
-
-def _largest_share(values: pl.Series) -> Fraction:
-    return Fraction(max(values.value_counts()["count"].to_list()), len(values))
+    tops = {n: largest_share(theirs[n], bags=bool(policy.bundled)) for n in policy.named("sensitive") if people}
+    return {name: Fraction(top, theirs.height) for name, top in tops.items()}

@@ -83,8 +83,10 @@ def stamp(folder: Path, imprint: Imprint, retracted: Sequence[Mapping[str, Any]]
 
 
 def count_counterfeits(plan: Plan) -> pl.DataFrame:
-    """How many rows of each group are invented; published, so that counts can be corrected."""
+    """How many rows of each group belong to nobody who is shown; published, so that counts can be corrected."""
     counts = np.bincount(plan.counterfeit_groups, minlength=plan.count)
+    if plan.stand_ins is not None:
+        counts -= np.bincount(plan.stand_ins[plan.stand_ins >= 0], minlength=plan.count)
     return pl.DataFrame({GROUP: np.arange(plan.count), COUNT: counts.astype(np.int64)})
 
 

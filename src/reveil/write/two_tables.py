@@ -13,10 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from reveil.base.bags import values_of
+from reveil.history.bags import as_people
 from reveil.plan.cutting.boxes import boxes
 from reveil.plan.plan import Plan
 from reveil.policy.policy import Policy
-from reveil.published.format import COUNT, GROUP
+from reveil.published.format import BUNDLE, COUNT, GROUP
 from reveil.table.encode import Encoded
 from reveil.write.recode import ColumnBlock, Recoded, dealt, decode, fake_codes, labels_of
 
@@ -33,8 +35,9 @@ class Parted:
 
 def part(frame: pl.DataFrame, encoded: Encoded, plan: Plan, policy: Policy, rng: np.random.Generator) -> Parted:
     """Rows of people are shuffled; values are sorted, so that no order tells anything."""
-    rows = rng.permutation(np.flatnonzero(plan.groups >= 0))
-    groups, lent = plan.groups[rows], rows
+    beside = plan.people_groups
+    rows = rng.permutation(np.flatnonzero(beside >= 0))
+    groups, lent = beside[rows], rows
     if policy.promises_series and policy.named("insensitive") and policy.method.insensitive == "dealt":
         lent = dealt(rows, groups, rng)
     shown = _boxes(encoded, plan, policy)
@@ -47,9 +50,35 @@ def part(frame: pl.DataFrame, encoded: Encoded, plan: Plan, policy: Policy, rng:
             parts.append(ColumnBlock(shown.select(name), plan.people[rows]))
         elif spec.role == "quasi":
             parts.append(ColumnBlock(frame.select(name), rows))
+    if policy.bundle is not None and plan.bundles is not None:
+        names = pl.DataFrame({policy.bundle: np.arange(int(plan.bundles.max(initial=0)) + 1, dtype=np.int64)})
+        parts.insert(1, ColumnBlock(names, plan.bundles[rows]))
+        return Parted(Recoded(tuple(parts)), _bundles(frame, encoded, plan, policy), shown)
     values = {column.name: _counts(frame, encoded, plan, number) for number, column in enumerate(encoded.sensitive)}
     tuples = None if policy.method.together is None else _tuples(frame, encoded, plan, policy.method.together)
     return Parted(Recoded(tuple(parts)), values, shown, tuples)
+
+
+def _bundles(frame: pl.DataFrame, encoded: Encoded, plan: Plan, policy: Policy) -> dict[str, pl.DataFrame]:
+    """All values of each person of a group together, whose they may be; numbered by what they are, not by whose."""
+    each, (column,) = as_people(frame, encoded, plan, policy), encoded.lasting
+    kept = each.plan.groups >= 0
+    groups = np.concatenate([each.plan.groups[kept], plan.counterfeit_groups]).astype(np.int64)
+    codes = np.concatenate([each.encoded.codes[kept, 0], fake_codes(plan, 0)])
+    used = np.unique(codes)
+    held = [values_of(column.values[code]) for code in used.tolist()]
+    known = pl.Series(column.name, [value for bag in held for value in bag], strict=False)
+    dtype = frame[column.name].dtype
+    if dtype == pl.Int64 and known.dtype == pl.Float64 and (known.round() != known).any():
+        dtype = pl.Float64()  # numbers of earlier releases, in the bags of those who left
+    listed = pl.DataFrame({"code": np.repeat(used, [len(bag) for bag in held])}).with_columns(known.cast(dtype))
+    counted = listed.group_by("code", column.name).len(COUNT).cast({COUNT: pl.Int64})
+    places = pl.DataFrame({GROUP: groups, "code": codes})
+    alike = pl.DataFrame({"code": used, "like": pl.Series([column.values[code] for code in used.tolist()])})
+    places = places.join(alike, on="code").sort(GROUP, "like")
+    places = places.with_columns((pl.int_range(pl.len()).over(GROUP) + 1).alias(BUNDLE))
+    told = places.join(counted, on="code").select(GROUP, BUNDLE, column.name, COUNT)
+    return {column.name: told.sort(GROUP, BUNDLE, column.name, nulls_last=False)}
 
 
 def _tuples(frame: pl.DataFrame, encoded: Encoded, plan: Plan, together: Sequence[str]) -> pl.DataFrame:

@@ -21,6 +21,7 @@ from reveil.base.arrays import I64, Bools
 from reveil.base.errors import Fault, InputError, TamperedError
 from reveil.base.text import plain_text
 from reveil.base.words import agree, some
+from reveil.history.recorded import stood_in
 from reveil.ledger.ledger import Ledger
 from reveil.published.format import COUNT, GROUP, PUBLIC
 from reveil.published.reader import Published, read_release
@@ -37,6 +38,7 @@ class PublishedRelease:
     books: Mapping[str, Sequence[Any]]  # by sensitive column
     waits: bool = False  # its rule: newcomers without a group all wait,
     by_lot: bool = False  # or of many, some who are drawn
+    stand_ins: pl.DataFrame | None = None  # who is shown beside which group while a counterfeit has their place
 
 
 def sources_of(ledger: Ledger, staged: PublishedRelease | None = None) -> list[PublishedRelease]:
@@ -50,6 +52,7 @@ def sources_of(ledger: Ledger, staged: PublishedRelease | None = None) -> list[P
             {name: list(map(_unpacked, book)) for name, book in record.facts["codebook"].items()},
             bool(record.facts.get("waits")),
             bool(record.facts.get("by_lot")),
+            stood_in(ledger, record),
         )
         for record in ledger.records()
     ]
@@ -73,7 +76,11 @@ def observe_series(sources: Sequence[PublishedRelease], column: str) -> Observed
         groups = int(cells[GROUP].max() or 0) + 1  # type: ignore[arg-type]
         _refuse_strangers(source.members, cells, number)
         shown.append(cells.with_columns(pl.col(GROUP) + base))
-        fakes.append(_counts(published.counterfeits, cells[GROUP], groups, number))
+        counted = _counts(published.counterfeits, cells[GROUP], groups, number)
+        if source.stand_ins is not None:  # who is shown there, and has none of its values
+            beside = np.bincount(source.stand_ins[GROUP].to_numpy(), minlength=groups)
+            counted = counted.with_columns(pl.col("fakes") + pl.Series(beside))
+        fakes.append(counted)
         kept = _kept(source.members).select(pl.col("person", GROUP).cast(pl.Int64))
         members.append(kept.with_columns(pl.col(GROUP) + base, release=pl.lit(number), sure=pl.lit(True)))
         base += groups

@@ -79,7 +79,7 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     begins = not history.head and bool((founded < 0).any())  # a series that has not begun can have another promise
     if policy.method.infeasible == "wait" and len(rest) and (begins or (groups < 0).all()):
         refuse_all(encoded, rest, policy)
-    fakes = vacancies.unfilled(standing.first_vacant, standing.vacant, home, encoded.codes[newcomers, 0])
+    fakes = vacancies.unfilled(standing.first_vacant, standing.vacant, home, encoded.kept[newcomers, 0])
     if len(encoded.sensitive) > 1:  # then no place is ever refilled
         fakes = _leavers(history, past, standing, encoded)
     reasons = {LOST_PLACE: int(lost.sum()), OFTEN_ENOUGH: int((often & ~lost).sum())}
@@ -116,7 +116,7 @@ def _standing(past: ClosedPast, encoded: Encoded, rows: I64) -> Standing:
     order, counts = rows[by_cohort], np.diff(starts)
     here = np.flatnonzero(counts).astype(np.int32)
     first = offsets_of(counts[here])
-    codes = np.ascontiguousarray(encoded.codes[order, 0])
+    codes = np.ascontiguousarray(encoded.kept[order, 0])
     first_vacant, vacant = vacancies.vacancies(past.first, past.codes, past.shown, here, first, codes)
     return Standing(here, order, first, first_vacant, vacant)
 

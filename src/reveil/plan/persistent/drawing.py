@@ -36,18 +36,18 @@ def crowd_share(tau: Fraction) -> Fraction:
     return 2 * tau / (1 + tau)
 
 
-def draw_crowd(codes: I32, mild: Bools, size: int, terms: CohortTerms) -> Bools | None:
+def draw_crowd(codes: I32, size: int, terms: CohortTerms) -> Bools | None:
     """Who of these rows waits, as few as are found, or nothing where no crowd will do; rows are in a lot's order.
 
-    Codes, and whether they are harmless, by row and column.
+    Codes of protected values, which no two columns share but for values of the same kind; -1 is none.
     """
     tau, known, rows = allowed_guess(terms), terms.compromised, len(codes)
-    counts = [np.bincount(codes[~mild[:, n], n], minlength=1) for n in range(codes.shape[1])]
+    counts = np.bincount(codes[codes >= 0], minlength=1)
     share = crowd_share(tau)
-    for crowd in _sizes(max(int(count.max()) for count in counts), rows, size, known, tau):
+    for crowd in _sizes(int(counts.max()), rows, size, known, tau):
         most = int(share * (crowd - known))  # those who are known may have other values
         shown = max(0, int(tau * (rows - crowd - known)))
-        drawn = _drawn(codes, mild, [np.maximum(0, count - shown) for count in counts], crowd, most)
+        drawn = _drawn(codes, np.maximum(0, counts - shown), crowd, most)
         if drawn is not None:
             return drawn
     return None
@@ -62,28 +62,23 @@ def _sizes(top: int, rows: int, size: int, known: int, tau: Fraction) -> Iterato
         crowd += max(1, crowd // 64)
 
 
-def _drawn(codes: I32, mild: Bools, needed: list[I64], crowd: int, most: int) -> Bools | None:
+def _drawn(codes: I32, needed: I64, crowd: int, most: int) -> Bools | None:
     """A crowd of this size with so many of each value as are needed, and no more than `most`: first come, first."""
-    if any(int(need.max()) > most for need in needed):
+    if int(needed.max()) > most:
         return None
-    taken, drawn, left = [np.zeros_like(need) for need in needed], np.zeros(len(codes), dtype=bool), crowd
+    taken, drawn, left = np.zeros_like(needed), np.zeros(len(codes), dtype=bool), crowd
     for urgent in (True, False):  # those of whom some must wait, then anybody
-        for row in _in_question(codes, mild, needed) if urgent else np.flatnonzero(~drawn):
+        for row in _in_question(codes, needed) if urgent else np.flatnonzero(~drawn):
             if not left:
                 break
-            mine = [(n, code) for n, code in enumerate(codes[row]) if not mild[row, n]]
-            lacks = any(taken[n][code] < needed[n][code] for n, code in mine)
-            if (lacks or not urgent) and all(taken[n][code] < most for n, code in mine):
+            mine = codes[row][codes[row] >= 0]
+            lacks = (taken[mine] < needed[mine]).any()
+            if (lacks or not urgent) and (taken[mine] < most).all():
                 drawn[row], left = True, left - 1
-                for n, code in mine:
-                    taken[n][code] += 1
-    enough = all((took >= need).all() for took, need in zip(taken, needed, strict=True))
-    return drawn if enough and not left else None
+                taken[mine] += 1
+    return drawn if (taken >= needed).all() and not left else None
 
 
-def _in_question(codes: I32, mild: Bools, needed: list[I64]) -> I64:
+def _in_question(codes: I32, needed: I64) -> I64:
     """Rows with a value of which some must wait."""
-    wanting = np.zeros(len(codes), dtype=bool)
-    for n, need in enumerate(needed):
-        wanting |= ~mild[:, n] & (need[np.where(mild[:, n], 0, codes[:, n])] > 0)
-    return np.flatnonzero(wanting)
+    return np.flatnonzero(((codes >= 0) & (needed[np.maximum(codes, 0)] > 0)).any(axis=1))

@@ -44,15 +44,12 @@ ROOM = 3  # regions are so many times larger than the cohorts in them must be
 
 def found(encoded: Encoded, rows: I64, trees: Trees, policy: Policy, size: int, seed: int) -> I32:
     """The new cohort of each of these rows, numbered from 0; -1 for those who have none."""
-    columns, cohorts = encoded.sensitive, np.full(len(rows), -1, dtype=np.int32)
-    codes = encoded.codes[rows]
-    mild = _mild(codes, columns, policy)
-    parts = [apart(codes[:, n], mild[:, n], size, one) for n, one in enumerate(columns)]
-    named, names = np.column_stack([part for part, _ in parts]), tuple(column for _, column in parts)
+    cohorts, protected = np.full(len(rows), -1, dtype=np.int32), protected_codes(encoded, rows, policy)
+    named, names = _named_apart(encoded, rows, policy, size)
     kept = None
-    if may_wait(policy.guarantee) and not _all_different(named, size, names):
-        kept = within_bound(codes, mild, columns, policy, size)
-        if len(columns) == 1 and policy.method.infeasible == "withhold" and not kept.all():
+    if may_wait(policy.guarantee) and not (encoded.bags is None and _all_different(named, size, names)):
+        kept = within_bound(encoded, protected, policy, size)
+        if len(names) == 1 and policy.method.infeasible == "withhold" and not kept.all():
             kept = None  # so few less are withheld near the bound that it is not worth cohorts which say little
     different = kept is None
     if kept is None:
@@ -61,19 +58,59 @@ def found(encoded: Encoded, rows: I64, trees: Trees, policy: Policy, size: int, 
     if different:
         cohorts[kept] = found_cohorts(part, trees, policy, size, seed)
     else:
-        cohorts[kept] = _with_repeats(part, mild[kept], trees, policy, size, seed)
+        cohorts[kept] = _with_repeats(part, protected[kept], trees, policy, size, seed)
     return cohorts
+
+
+def _named_apart(encoded: Encoded, rows: I64, policy: Policy, size: int) -> tuple[I32, tuple[Sensitive, ...]]:
+    """The values of these rows, with names of their own for harmless ones; of bags, without these."""
+    codes, columns = encoded.codes[rows], encoded.sensitive
+    mild = _mild(encoded, rows, policy)
+    if encoded.bags is not None:
+        return np.where(mild, np.int32(-1), codes), columns
+    parts = [apart(codes[:, n], mild[:, n], size, one) for n, one in enumerate(columns)]
+    return np.column_stack([part for part, _ in parts]), tuple(column for _, column in parts)
 
 
 def refuse_all(encoded: Encoded, rows: I64, policy: Policy) -> None:
     """Where nobody else is shown, newcomers cannot wait: say why they have no cohort."""
-    codes, columns = encoded.codes[rows], encoded.sensitive
-    raise InfeasibleError(_fault(codes, _mild(codes, columns, policy), columns, policy, group_size(policy.guarantee)))
+    protected = protected_codes(encoded, rows, policy)
+    raise InfeasibleError(_fault(encoded, protected, policy, group_size(policy.guarantee)))
 
 
-def _mild(codes: I32, columns: tuple[Sensitive, ...], policy: Policy) -> Bools:
-    """Whether each value is harmless, by row and column."""
+def _mild(encoded: Encoded, rows: I64, policy: Policy) -> Bools:
+    """Whether each value is harmless, by row and column (of bags, by place in the bag)."""
+    codes = encoded.codes[rows]
+    columns = [one for one in encoded.sensitive for _ in range(encoded.each)]
     return np.column_stack([harmless_codes(one, policy)[codes[:, n]] for n, one in enumerate(columns)])
+
+
+def protected_codes(encoded: Encoded, rows: I64, policy: Policy) -> I32:
+    """What these rows have that is protected, in codes of which no two columns share one; -1 for everything else.
+
+    Whoever has several rows has several values of one column, each of which is there once.
+    """
+    codes, mild = encoded.codes[rows], _mild(encoded, rows, policy)
+    first = np.repeat(_firsts(encoded), encoded.each)
+    return np.where(mild | (codes < 0), -1, codes + first).astype(np.int32)
+
+
+def _firsts(encoded: Encoded) -> I64:
+    """The first of the codes that each column has among those of all columns."""
+    return np.cumsum([0, *(len(one.values) for one in encoded.sensitive[:-1])])
+
+
+def people_with(protected: I32) -> I64:
+    """How many rows have each protected value."""
+    return np.bincount(protected[protected >= 0], minlength=1)
+
+
+def apart_from_each_other(encoded: Encoded, protected: I32) -> list[list[int]]:
+    """How many rows have each value, in lists of values of which nobody has two."""
+    counts = np.bincount(protected[protected >= 0], minlength=sum(len(one.values) for one in encoded.sensitive))
+    if encoded.bags is not None:
+        return [[count] for count in counts.tolist() if count]
+    return [part.tolist() for part in np.split(counts, _firsts(encoded)[1:])]
 
 
 def found_in_turn(
@@ -84,11 +121,9 @@ def found_in_turn(
     crowded = waiting.crowded(encoded.persons[rows])
     if not crowded.any():
         return found_or_draw(encoded, rows, trees, policy, size, seed)
-    codes, columns = encoded.codes[rows], encoded.sensitive
-    mild = _mild(codes, columns, policy)
-    terms = policy.guarantee.require(CohortTerms)
-    if within_bound(codes, mild, columns, policy, size).all() and may_be_shown(
-        encoded.persons[rows], codes, mild, waiting.crowds, terms
+    protected, terms = protected_codes(encoded, rows, policy), policy.guarantee.require(CohortTerms)
+    if within_bound(encoded, protected, policy, size).all() and may_be_shown(
+        encoded.persons[rows], apart_from_each_other(encoded, protected), waiting.crowds, terms
     ):
         return np.zeros(len(rows), dtype=np.int32)
     cohorts = np.full(len(rows), -1, dtype=np.int32)
@@ -101,9 +136,7 @@ def found_or_draw(encoded: Encoded, rows: I64, trees: Trees, policy: Policy, siz
     cohorts = found(encoded, rows, trees, policy, size, seed)
     if policy.method.infeasible != "wait" or (cohorts >= 0).any() or not are_many(len(rows), size):
         return cohorts
-    codes = encoded.codes[rows]
-    mild = _mild(codes, encoded.sensitive, policy)
-    waits = draw_crowd(codes, mild, size, policy.guarantee.require(CohortTerms))
+    waits = draw_crowd(protected_codes(encoded, rows, policy), size, policy.guarantee.require(CohortTerms))
     if waits is not None:
         cohorts[~waits] = found(encoded, rows[~waits], trees, policy, size, seed)
     return cohorts
@@ -126,23 +159,22 @@ def most_of(people: int, policy: Policy, cohort: int | None = None) -> int:
     return most if cohort is None else min(most, int(tau * (cohort - known) / cohort * people))
 
 
-def within_bound(codes: I32, mild: Bools, columns: tuple[Sensitive, ...], policy: Policy, size: int) -> Bools:
+def within_bound(encoded: Encoded, protected: I32, policy: Policy, size: int) -> Bools:
     """Which rows can be in cohorts: all, or a refusal that says why not, or none (they wait), or, where people are
     withheld, all but the fewest of too frequent values.
 
     Rows are in an order drawn by lot: of a value that is too frequent, the first ones are kept.
     """
-    keep, withhold = np.ones(len(codes), dtype=bool), policy.method.infeasible == "withhold"
+    keep, withhold = np.ones(len(protected), dtype=bool), policy.method.infeasible == "withhold"
     while True:
         most = most_of(int(keep.sum()), policy, 2 * size if withhold else None)
-        over = [_beyond(codes[:, n], keep & ~mild[:, n], most) for n in range(len(columns))]
-        if not any(one.any() for one in over):
+        if people_with(protected[keep]).max() <= most:
             break
         if policy.method.infeasible == "refuse":
-            raise InfeasibleError(_fault(codes, mild, columns, policy, size))
+            raise InfeasibleError(_fault(encoded, protected, policy, size))
         if policy.method.infeasible == "wait":
             return np.zeros_like(keep)
-        for one in over:
+        for one in [_beyond(column, keep & (column >= 0), most) for column in protected.T]:
             keep &= ~one
     return keep if int(keep.sum()) >= size else np.zeros_like(keep)
 
@@ -158,15 +190,17 @@ def _beyond(codes: I32, rows: Bools, most: int) -> Bools:
     return beyond
 
 
-def _fault(codes: I32, mild: Bools, columns: tuple[Sensitive, ...], policy: Policy, size: int) -> Fault:
+def _fault(encoded: Encoded, protected: I32, policy: Policy, size: int) -> Fault:
     """Why newcomers have no cohort, and the ways out, first those by which nobody is chosen for their value."""
-    terms, rows = policy.guarantee.require(CohortTerms), len(codes)
-    tops = [np.bincount(codes[~mild[:, n], n], minlength=1) for n in range(len(columns))]
-    worst = int(np.argmax([top.max(initial=0) for top in tops]))
-    top, column = int(tops[worst].max(initial=0)), columns[worst]
-    value, tau = column.values[int(tops[worst].argmax())], allowed_guess(terms)
+    terms, rows = policy.guarantee.require(CohortTerms), len(protected)
+    tops, first = people_with(protected), _firsts(encoded)
+    worst = int(np.searchsorted(first, tops.argmax(), side="right")) - 1
+    top, column = int(tops.max()), encoded.sensitive[worst]
+    value, tau = column.values[int(tops.argmax() - first[worst])], allowed_guess(terms)
+    if encoded.bags is not None:
+        return _fault_of_bags(column, value, top, rows, terms)
     withhold = policy.method.model_copy(update={"infeasible": "withhold"})
-    kept = within_bound(codes, mild, columns, policy.model_copy(update={"method": withhold}), size)
+    kept = within_bound(encoded, protected, policy.model_copy(update={"method": withhold}), size)
     guess = f"{top}/{max(1, rows - terms.compromised)}"
     message = (
         f"among {some(rows, 'new row')} value {value!r} occurs {some(top, 'time')}: with "
@@ -181,7 +215,21 @@ def _fault(codes: I32, mild: Bools, columns: tuple[Sensitive, ...], policy: Poli
     return Fault("R420", f"column {column.name!r}", message, remedy, top)
 
 
-def _with_repeats(encoded: Encoded, mild: Bools, trees: Trees, policy: Policy, size: int, seed: int) -> I32:
+def _fault_of_bags(column: Sensitive, value: object, top: int, rows: int, terms: CohortTerms) -> Fault:
+    """The same where newcomers have several values each."""
+    known, tau = terms.compromised, allowed_guess(terms)
+    message = (
+        f"{top:,} of {rows:,} newcomers have {value!r} in one of their rows: with {some_people(known)} known it would "
+        f"be guessed with {top}/{max(1, rows - known)}, and {tau} is promised"
+    )
+    remedy = (
+        f"if nobody needs protection from {value!r}, begin the series with harmless = [{plain_text(value)!r}]; begin "
+        "it with a smaller people.most, a smaller m or a larger tau; or merge rare values into wider ones"
+    )
+    return Fault("R420", f"column {column.name!r}", message, remedy, top)
+
+
+def _with_repeats(encoded: Encoded, protected: I32, trees: Trees, policy: Policy, size: int, seed: int) -> I32:
     """Cohorts of these rows, each as small as it can be: regions that keep the promise, parted further.
 
     Where cohorts must be larger than `size`, regions are larger still: their shares may differ, so that there are cuts.
@@ -191,7 +239,7 @@ def _with_repeats(encoded: Encoded, mild: Bools, trees: Trees, policy: Policy, s
         return np.empty(0, dtype=np.int32)
     terms = policy.guarantee.require(CohortTerms)
     tau, known = allowed_guess(terms), terms.compromised
-    top = max(int(np.bincount(encoded.codes[:, n]).max()) for n in range(len(encoded.sensitive)))
+    top = max(int(encoded.spread(n).max(initial=0)) for n in range(len(encoded.sensitive)))
     least = cohort_size(rows, top, terms, size)
     least = least if least == size else min(rows, ROOM * least)
     alpha = tau * (least - known) / least  # of least or more people so many leave n <= tau (s - c)
@@ -200,9 +248,8 @@ def _with_repeats(encoded: Encoded, mild: Bools, trees: Trees, policy: Policy, s
     order, first = sort_by(regions[along], int(regions.max()) + 1)
     order = along[order]
     cohorts = np.empty(rows, dtype=np.int32)
-    codes = np.where(mild, -1, encoded.codes).astype(np.int32)
-    width = max(len(column.values) for column in encoded.sensitive)
-    deal(codes, order, first, width, Bound(size, known, tau.numerator, tau.denominator), cohorts)
+    width = max(1, int(protected.max()) + 1)
+    deal(protected, order, first, width, Bound(size, known, tau.numerator, tau.denominator), cohorts)
     return cohorts
 
 
@@ -259,8 +306,9 @@ class Bound(NamedTuple):
 def deal(codes: I32, order: I64, first: I64, width: int, bound: Bound, cohort: I32) -> int:
     """Part each region, the rows order[first[r]:first[r + 1]], into cohorts that keep the bound.
 
-    As many as can be; one keeps it for certain. Codes of harmless values are -1. Rows of a region are in an order in
-    which near ones are neighbours, as far as can be. Fills `cohort`, returns their number.
+    As many as can be; one keeps it for certain. Codes of harmless values are -1, and no two columns share a code unless
+    both are values of the same kind that somebody has. Rows of a region are in an order in which near ones are
+    neighbours, as far as can be. Fills `cohort`, returns their number.
     """
     number = ZERO
     for r in range(len(first) - 1):
@@ -282,21 +330,21 @@ def deal(codes: I32, order: I64, first: I64, width: int, bound: Bound, cohort: I
 
 @kernel
 def hardest_first(codes: I32, rows: I64, width: int) -> tuple[I64, F64]:
-    """The rows, those first of which some value is most frequent, equal ones of that column side by side.
+    """The rows, those first of which some value is most frequent, equal ones of that value side by side.
 
     And for each where it stands among its equals, from 0 to below 1: those of the same place are near each other.
     """
-    counts = np.zeros((codes.shape[1], width), np.int64)
+    counts = np.zeros(width, np.int64)
     for row in rows:
         for c in range(codes.shape[1]):
             if codes[row, c] >= 0:
-                counts[c, codes[row, c]] += 1
+                counts[codes[row, c]] += 1
     keys = np.zeros(len(rows), np.int64)
     for i in range(len(rows)):
         for c in range(codes.shape[1]):
             v = codes[rows[i], c]
             if v >= 0:
-                keys[i] = max(keys[i], (counts[c, v] * codes.shape[1] + c) * width + v)
+                keys[i] = max(keys[i], counts[v] * width + v)
     order = np.argsort(-keys, kind="mergesort")
     place, begin = np.zeros(len(rows), np.float64), 0
     for i in range(1, len(rows) + 1):
@@ -345,7 +393,8 @@ def takes(codes: I32, row: int, members: I64, p: int, size: int, most: int) -> b
         if codes[row, c] >= 0:
             often = ZERO
             for i in range(size):
-                often += codes[members[p, i], c] == codes[row, c]
+                for other in range(codes.shape[1]):
+                    often += codes[members[p, i], other] == codes[row, c]
             if often >= most:
                 return False
     return True

@@ -117,17 +117,19 @@ def reasons_to_wait(waiting: Unshown, persons: I64, known: Bools, groups: I32, p
     return dict(Counter(filter(None, waiting.why(persons[groups < 0]))))
 
 
-def may_be_shown(persons: I64, codes: I32, mild: Bools, crowds: Sequence[Crowd], terms: CohortTerms) -> bool:
-    """Whether all these people may found one cohort, though some are of crowds; codes, and harmless ones, by column."""
+def may_be_shown(persons: I64, counts: Sequence[Sequence[int]], crowds: Sequence[Crowd], terms: CohortTerms) -> bool:
+    """Whether all these people may found one cohort, though some are of crowds.
+
+    `counts`: how many of them have each protected value, in lists of values of which nobody has two.
+    """
     tau, known, size = allowed_guess(terms), terms.compromised, len(persons)
-    counts = [np.bincount(codes[~mild[:, n], n], minlength=1) for n in range(codes.shape[1])]
-    top = max(int(count.max()) for count in counts)
+    top = max((max(count, default=0) for count in counts), default=0)
     missed = Fraction(0)
     for crowd in crowds:
         there = int(np.isin(persons, crowd.people).sum())
         if there:
             most = int(tau * (len(crowd.people) - known))
-            missed += 1 - max(chance_of_crowd(count.tolist(), size, there, most, known) for count in counts)
+            missed += 1 - max((chance_of_crowd(one, size, there, most, known) for one in counts), default=Fraction(0))
     return size > known and Fraction(top, size - known) <= tau * (1 - missed)
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from reveil.base.arrays import F64, I32
 from reveil.plan.cutting import admit
+from reveil.plan.cutting.conditions.contract import keeps_whole
 from reveil.plan.cutting.mondrian import admissible
 from reveil.plan.cutting.values import Rows, Tests
 from reveil.plan.plan import Plan
@@ -107,6 +108,8 @@ class RecodingProblem:
             least = float(withheld) if self.falls else self._least_withheld(counted, ids, sizes)
         coarser = self.loss_of_classes(sizes, 0) if self.of_classes else 0.0  # there, these classes are joined
         if withheld > self.allowance or withheld == len(self.rows):
+            return Checked(withheld, np.inf, least, coarser)
+        if not keeps_whole(self.policy.guarantee, sizes[~bad]):
             return Checked(withheld, np.inf, least, coarser)
         if self.of_classes:
             return Checked(withheld, self.loss_of_classes(sizes[~bad], withheld), least, coarser)

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reveil.base.arrays import I64, offsets_by_key
+from reveil.base.bags import item_of, values_of
 from reveil.base.kernels import kernel
 from reveil.base.words import some
 from reveil.guarantees.compromise_safety import CompromiseSafety
@@ -173,6 +174,27 @@ def most_shown(parts: Components, protects: Protects) -> I64:
     return most
 
 
+def most_linked(parts: Components, protects: Protects) -> I64:
+    """The same where a value is the bag of all that somebody has: places of which the bag has the value, however often.
+
+    People of a cohort can exchange their bags, so that each is as likely to have any of them.
+    """
+    t, most = parts.trail, np.ones(parts.count, dtype=np.int64)
+    number: dict[str, int] = {}
+    held = [{item_of(one) for one in values_of(bag) if protects(one)} for bag in t.book]
+    codes = [[number.setdefault(item, len(number)) for item in sorted(items)] for items in held]
+    sizes = np.array([len(one) for one in codes], dtype=np.int64)
+    inside = np.array([code for one in codes for code in one], dtype=np.int64)
+    many, starts = sizes[t.value], np.concatenate([[0], np.cumsum(sizes)])[t.value]
+    place = np.arange(int(many.sum())) - np.repeat(np.cumsum(many) - many, many)
+    keys = np.repeat(t.value_group, many) * max(1, len(number)) + inside[np.repeat(starts, many) + place]
+    distinct, index = np.unique(keys, return_inverse=True)
+    people = np.zeros(len(distinct), dtype=np.int64)
+    np.add.at(people, index, np.repeat(t.value_rows, many))
+    np.maximum.at(most, parts.of_group[distinct // max(1, len(number))], people)
+    return most
+
+
 def guesses(parts: Components, refilled: Refills, known: int) -> dict[int, Fraction]:
     """The worst guess in each cohort that was refilled, where that may be worse than without refills."""
     worst: dict[int, Fraction] = {}
@@ -226,6 +248,7 @@ class CompromiseSafetyJudge:
     column: str
     name: str = "compromise-safety"
     harmless: Selection = NOTHING
+    several: str = ""  # who has several rows: people, or households
 
     def protects(self, value: object) -> bool:
         return not self.harmless.selects(value)
@@ -242,7 +265,8 @@ class CompromiseSafetyJudge:
         parts = components(everything)
         refilled = refills(parts)
         good = closed(parts, refilled, self.protects, repeats=True)
-        sizes, most = np.zeros(parts.count, dtype=np.int64), most_shown(parts, self.protects)
+        most = most_linked(parts, self.protects) if self.several else most_shown(parts, self.protects)
+        sizes = np.zeros(parts.count, dtype=np.int64)
         sizes[parts.of_group] = parts.trail.rows
         kinds = np.unique(np.column_stack([most, sizes])[good], axis=0).tolist()
         worst = [min(Fraction(1), Fraction(n, max(1, size - self.known))) for n, size in kinds]
@@ -265,7 +289,7 @@ class CompromiseSafetyJudge:
             "too often, or refilled too few at a time",
             danger="People were regrouped, or too few stand together: whoever knows the values of some people could "
             "learn those of others.",
-            what=repr(self.column) + excepted(self.harmless),
+            what=repr(self.column) + excepted(self.harmless) + (" in any of their rows" if self.several else ""),
             over=f"{some(parts.count, 'closed cohort')} and their whole past",
             who=f"Someone who knows the true value of {known}",
             besides=" Later releases do not change that, but for refills of places, which keep to the promise.",
@@ -350,7 +374,8 @@ def unknown_members(name: str, bound: Fraction | int, view: View, details: dict[
 
 
 def build_cohorts(asked: CompromiseSafety, policy: Policy, background: Background) -> list[Judge]:
+    terms = (asked.m, asked.compromised, promised_guess(asked))
     return [
-        CompromiseSafetyJudge(asked.m, asked.compromised, promised_guess(asked), name, harmless=policy.harmless(name))
+        CompromiseSafetyJudge(*terms, name, harmless=policy.harmless(name), several=policy.bundled)
         for name in policy.named("sensitive")
     ]

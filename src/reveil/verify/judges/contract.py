@@ -38,6 +38,7 @@ class View:
     totals: Mapping[str, pl.DataFrame] | None = None
     """Where this is a part of a release: by sensitive column, value and rows of all of it."""
     original: Mapping[str, pl.DataFrame] = field(default_factory=dict)  # by column, if told: value, rows put in
+    stand_ins: pl.DataFrame | None = None  # person, class: who is shown there while a counterfeit has their place
     counted: dict[str, Any] = field(default_factory=dict, repr=False)  # `counts.count_values` by column, counted once
 
     @property

@@ -32,7 +32,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from reveil.background.transitions import domain, relation_of
+from reveil.background.transitions import Relation, domain, relation_of
 from reveil.base.arrays import F64, I64, Bools, starts_of
 from reveil.base.kernels import kernel
 from reveil.base.text import plain_text
@@ -57,6 +57,7 @@ from reveil.verify.judges.cohorts import (
 from reveil.verify.judges.contract import Background, Judge, Verdict, View
 from reveil.verify.judges.counts import exceeds
 from reveil.verify.judges.gathering import most_safe, reached
+from reveil.verify.judges.standing_in import judge_stand_ins
 from reveil.verify.judges.trail import trail
 from reveil.verify.judges.verdicts import empty
 
@@ -204,6 +205,13 @@ def last_steps(parts: Components, good: Flags, place: Floats, policy: Policy, ch
     return steps
 
 
+def _sizes(parts: Components) -> I64:
+    """How many places each component has."""
+    size = np.zeros(parts.count, dtype=np.int64)
+    size[parts.of_group] = parts.trail.rows
+    return size
+
+
 @dataclass
 class JointlyDistinct:
     """No guess above tau, whichever c people are known, over all releases of closed cohorts of changing values."""
@@ -229,7 +237,14 @@ class JointlyDistinct:
         refilled = refills(parts)
         closed = together(parts, refilled) & unbroken(parts) & ~shown_again(parts, history)
         worst, high, place = self._guesses(parts, closed, guesses(parts, refilled, self.known))
-        steps = last_steps(parts, closed, place, self.policy, *self._chances(everything.book))
+        relation = self._relation(everything.book)
+        chance = np.asarray(relation.weights / relation.totals[:, None])
+        protected = np.array([self.asked.protects(value) for value in relation.values], dtype=bool)
+        steps = last_steps(parts, closed, place, self.policy, chance, chance * protected)
+        others = np.maximum(1, _sizes(parts) - self.known)
+        back = judge_stand_ins(parts, view.stand_ins, others, chance, protected, self.tau)
+        closed &= ~back.strangers
+        high |= back.high & closed
         told = closed & steps.told & ~high
         closed &= steps.possible
         star = self.asked.disjoint
@@ -244,20 +259,17 @@ class JointlyDistinct:
             "refills": len(refilled.component),
             "counterfeits": int(view.counterfeits.sum()),
         }
-        worst = worst if closed.all() else Fraction(1)
+        if back.people:
+            details |= {"shown with a stand-in": back.people, "of these, changed as is not allowed": back.unforeseen}
+        worst = max(worst, back.worst) if closed.all() else Fraction(1)
         bad = (~closed | high | told | overlapping)[parts.of_group[parts.trail.now :]]
         rows = parts.trail.rows[parts.trail.now :]
         return [guess_verdict(self, worst, bad, rows, details, self._words(details))]
 
-    def _chances(self, book: tuple[Any, ...]) -> tuple[Floats, Floats]:
-        """The chance of each change, by number of the value; values that were never shown come last.
-
-        And the same with those of harmless values left out.
-        """
+    def _relation(self, book: tuple[Any, ...]) -> Relation:
+        """How values change, by number of the value; values that were never shown come last."""
         shown = {plain_text(value) for value in book}
-        relation = relation_of(self.policy, [*book, *(value for value in domain(self.policy) if value not in shown)])
-        chance = np.asarray(relation.weights / relation.totals[:, None])
-        return chance, chance * np.array([float(self.asked.protects(value)) for value in relation.values])
+        return relation_of(self.policy, [*book, *(value for value in domain(self.policy) if value not in shown)])
 
     def _guesses(
         self, parts: Components, closed: Flags, refilled: dict[int, Fraction]
@@ -267,8 +279,7 @@ class JointlyDistinct:
         In a cohort of n places anybody has any one place with chance 1/(n - c) at most, or as its refills tell.
         """
         t, c = parts.trail, self.known
-        size, most = np.zeros(parts.count, dtype=np.int64), np.zeros(parts.count, dtype=np.int64)
-        size[parts.of_group] = t.rows
+        size, most = _sizes(parts), np.zeros(parts.count, dtype=np.int64)
         mild = t.harmless(self.asked.protects)
         np.maximum.at(most, parts.of_group[t.value_group[~mild]], t.value_rows[~mild])
         others = np.maximum(1, size - c)

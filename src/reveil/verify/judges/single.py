@@ -322,7 +322,7 @@ def _entropy_at_least(c: tuple[int, ...], l: Fraction) -> bool:  # noqa: E741 - 
 
 
 def build_k(asked: KAnonymity, policy: Policy, background: Background) -> list[Judge]:
-    if policy.bundled:
+    if policy.bundled and not policy.method.two_tables:
         return [BundlesJudge(asked.k, policy.bundled)]
     if policy.method.boxed:
         return [BoxJudge(asked.k)]

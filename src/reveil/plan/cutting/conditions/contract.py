@@ -90,11 +90,18 @@ class Condition:
     tests: Callable[[Any, Sensitive, I64], Iterable[Test]] = _nothing  # of one column; rows of each code are given
     table_faults: Callable[[Any, Encoded], Iterable[Fault]] = _nothing  # not even the whole table as one group keeps it
     column_faults: Callable[[Any, Spread], Iterable[Fault]] = _nothing  # because of the values of one column
+    whole: Callable[[Any, I64], bool] | None = None  # of the sizes of all classes that are published
+    enough: Callable[[Any], int] = _one  # rows of each class with which that holds for certain
 
 
 def conditions_of(guarantee: Guarantee) -> list[tuple[Condition, Any]]:
     """The conditions that are told from one group at a time, with their parameters."""
     return [(_load(one), parameters) for one, parameters in guarantee.described if one.condition is not None]
+
+
+def keeps_whole(guarantee: Guarantee, sizes: I64) -> bool:
+    """Whether classes of these sizes, all together, keep what is asked of the table as a whole."""
+    return all(one.whole is None or one.whole(asked, sizes) for one, asked in conditions_of(guarantee))
 
 
 def _load(one: Descriptor) -> Condition:
