@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import random
 import re
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import polars as pl
-from console_support import Console, picture, quarter, sound
+from console_support import ILLS, Console, picture, quarter, sound
 
 import reveil
 from reveil.start.reading import first_look
 from reveil.start.suggest import draft_policy, suggest
 from reveil.table.options import ReadOptions
+from support import workbook
 
 
 def upload(page: Any, console: Console, file: Path) -> None:
@@ -308,3 +310,42 @@ def test_hostile_content_on_every_page(page: Any, console: Console, tmp_path: Pa
         page.goto(f"{console.address}/{place}")
         assert page.locator("main img, main script").count() == 0
     assert len(seen) > 10
+
+
+def messy(path: Path, *, sums: bool) -> Path:
+    """A workbook as somebody keeps it: notes on another sheet, a title above, sums below."""
+    chance, people = random.Random(5), list[list[Any]]()
+    for i in range(200):
+        person = [f"P{1000 + i}", chance.randint(18, 90), chance.choice(["m", "w"]), chance.randint(10000, 10999)]
+        people.append([*person, chance.choice(ILLS)])
+    header = ["Patient No", "Age", "Sex", "Postcode", "Diagnosis"]
+    total = [[None] * 5, ["Total", sum(int(one[1]) for one in people), None, None, None]]
+    rows = [["Admissions, first quarter", *[None] * 4], [None] * 5, header, *people, *(total if sums else [])]
+    return workbook(path, {"Notes": [["ask Eva about ward 3"]], "Patients": rows})
+
+
+def test_a_messy_workbook_to_hand_over(page: Any, console: Console, tmp_path: Path) -> None:
+    """Whatever is doubted is asked about on the way; who corrects the workbook is led back to sending it."""
+    upload(page, console, messy(tmp_path / "Patients 2025.xlsx", sums=True))
+    for sums in (True, False):
+        page.wait_for_selector("#sheet")
+        sound(page)
+        page.fill("#sheet", "Patients")
+        page.click("button:has-text('Go on')")
+        if sums:
+            page.wait_for_selector(".fault:has-text('looks like a sum')")
+            page.click("text=Choose another file")
+            page.set_input_files("#file", messy(tmp_path / "Patients 2025.xlsx", sums=False))
+            page.click("text=Look at it")
+    page.wait_for_url("**/columns")
+    assert "200 rows, 5 columns" in page.inner_text("main")
+    assert "Above the names of columns: 2 lines, left out" in page.inner_text("main")
+    go_on(page, "Go on", "/coarser$")
+    go_on(page, "Go on", "/promise$")
+    go_on(page, "Compare settings", "/compare$")
+    go_on(page, "Take it", "/save$")
+    go_on(page, "Begin, and make", "/proposals/")
+    go_on(page, "Record and reveal", "/releases/1$")
+    with page.expect_download() as started:
+        page.click("text=Hand over (download)")
+    assert started.value.suggested_filename.endswith("-release-0001.zip")
