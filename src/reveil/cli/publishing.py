@@ -114,9 +114,10 @@ def plan(
         f"{preview.plan.withheld:,} of {preview.rows:,} withheld, {preview.plan.counterfeits:,} counterfeit"
     )
     if preview.plan.stood_in:
-        back = some(preview.plan.stood_in, "person was", "people were")
-        terminal.say(f"  {back} away: shown again, while a counterfeit stands in for their value")
-    terminal.say(f"  {sentence(preview.people, preview.number)}")
+        back = some(preview.plan.stood_in, "person is", "people are")
+        terminal.say(f"  {back} shown while a counterfeit stands in for their value (`reveil explain stand-in`)")
+    if came := sentence(preview.people, preview.number):
+        terminal.say(f"  {came}")
     for reason, rows in preview.plan.reasons.items():
         terminal.say(f"  withheld: {rows:,} ({reason})")
     losses = [(column, loss) for column, loss in preview.loss.columns.items()]

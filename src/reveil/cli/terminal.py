@@ -177,7 +177,7 @@ def verdict_lines(verdicts: Sequence[Mapping[str, Any]]) -> str:
 
 def _stood_in(counts: Mapping[str, int]) -> str:
     people = counts.get("people with a stand-in", 0)
-    return f", {people:,} of which stand in for people who were away" if people else ""
+    return f", {people:,} of which stand in for people who are shown" if people else ""
 
 
 def counts_line(counts: Mapping[str, int]) -> str:

@@ -143,11 +143,11 @@ def _stood_in(verification: Verification) -> list[str]:
     """What is true, and what is not, of people who are shown without their own value."""
     if not verification.stand_ins:
         return []
-    whom = some(verification.stand_ins, "person was", "people were")
+    whom = some(verification.stand_ins, "person has", "people have")
     return [
-        f"{whom} away while their group was shown. They are counted among its people again, and a counterfeit that has "
-        "gone on in their place stands in for their value: what they have now is shown nowhere. The promise is kept "
-        "for it as well."
+        f"{whom} a stand-in: they were away while their group was shown, or their value changed as the transitions do "
+        "not allow. They are counted among its people, and a counterfeit goes on in their place: what they have now is "
+        "shown nowhere. The promise is kept for it as well, as far as values change as is stated."
     ]
 
 
