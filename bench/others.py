@@ -1,10 +1,12 @@
 """Series as others publish them, attacked: sub-samples of real panels against enumeration of worlds, and a whole panel.
 
     python bench/others.py worlds [--cases 5000] [--seed 0] [--panel nlswork]
+    python bench/others.py sampled [--cases 2000] [--seed 0] [--panel nlswork]
     python bench/others.py trial [--people 3300] [--limit 60] [--peers .venv-others/bin/python]
 
 Reads ../shared/data. `worlds` publishes a few people of a panel two or three times in the way of some publisher, with
 missing columns, other labels and people who are away, and compares certain inferences and beliefs with all worlds.
+`sampled` gives the same cases to sampling, and says how often its intervals hold what enumeration finds.
 `trial` publishes a panel in each way (and by anonypy, anonypyx and anjana, where an environment has them), and says
 who is exposed and undecided, how long it took, and how much memory.
 """
@@ -172,6 +174,53 @@ def compare_worlds(cases: int, seed: int, name: str) -> Counter[str]:
     return outcome
 
 
+def sampled_rows(case: Case, sweeps: int, seed: int) -> tuple[list[tuple[float, float, float, float]], int, int]:
+    """Of each value that was sampled what worlds say, mean, low, high; and how many people had a belief, and none."""
+    from reveil.audit.infer.certain import State
+    from reveil.audit.infer.sample import sample_lasting
+    from reveil.audit.input.knowledge import Adversary
+    from reveil.audit.input.tables import observe
+    from reveil.audit.model.model import build
+
+    seen = observe(case.tables, case.people, sensitive="value", accept_missing=True)
+    state = State.start(build(seen, Adversary()))
+    state.narrow()
+    expected, rows, told, silent = case.worlds(), [], 0, 0
+    label = state.components()
+    for part in range(int(label.max(initial=-1)) + 1):
+        factors = (label == part).nonzero()[0]
+        inside = {int(a) for a in (state.open_options > 1).nonzero()[0] if label[state.model.app_factor[a]] == part}
+        found = sample_lasting(state, factors.tolist(), sweeps, seed + part)
+        shares = found.shares if found is not None and found.converged else {}
+        people = {int(seen.app_person[a]) for a in inside}
+        having = {int(seen.app_person[a]) for a, _ in shares}
+        told, silent = told + len(having), silent + len(people - having)
+        for (app, value), (mean, low, high) in shares.items():
+            row = expected[str(seen.persons[int(seen.app_person[app])]), int(seen.app_release[app])]
+            rows.append((float(row.get(None if value < 0 else seen.values[value], 0)), mean, low, high))
+    return rows, told, silent
+
+
+def compare_sampled(cases: int, seed: int, name: str, sweeps: int = 400) -> dict[str, Any]:
+    """Sampled beliefs of small cases, whatever counting would say, against enumeration."""
+    frame, rows, told, silent, used = panel(name), [], 0, 0, 0
+    for number in range(cases):
+        case = Case(frame, list(PUBLISHERS)[number % len(PUBLISHERS)], seed + number)
+        if len(case.tables) < 2:
+            continue
+        more, with_belief, without = sampled_rows(case, sweeps, seed + number)
+        rows += more
+        told, silent, used = told + with_belief, silent + without, used + 1
+    held = sum(low - CLOSE <= real <= high + CLOSE for real, _, low, high in rows)
+    off = max((abs(real - mean) for real, mean, *_ in rows), default=0.0)
+    wide = max(((high - low) / 2 for *_, low, high in rows), default=0.0)
+    return {
+        "cases": used, "people with a belief": told, "without one": silent, "values": len(rows),
+        "within the interval": round(held / max(1, len(rows)), 4), "farthest off": round(off, 3),
+        "widest half": round(wide, 3),
+    }  # fmt: skip
+
+
 def tables_of(frame: pl.DataFrame, publisher: str, folder: Path) -> list[Path]:
     """Each release of the panel as this publisher writes it, k = 5 and three different values."""
     quasi = [name for name in frame.columns if name not in ("name", "release", "value")]
@@ -248,7 +297,7 @@ def trial(name: str, people: int | None, limit: float, peers: Path | None) -> No
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("worlds", "trial", "one"))
+    parser.add_argument("what", choices=("worlds", "sampled", "trial", "one"))
     parser.add_argument("files", nargs="*", help="of one: released tables")
     parser.add_argument("--population", type=Path, help="of one: who may be in them")
     parser.add_argument("--cases", type=int, default=5000)
@@ -260,6 +309,8 @@ def main() -> None:
     given = parser.parse_args()
     if given.what == "worlds":
         print(json.dumps(compare_worlds(given.cases, given.seed, given.panel), indent=2))
+    elif given.what == "sampled":
+        print(json.dumps(compare_sampled(given.cases, given.seed, given.panel), indent=2))
     elif given.what == "one":
         print(json.dumps(attack_one(given.files, given.population, given.limit)))
     else:

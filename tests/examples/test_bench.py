@@ -47,6 +47,7 @@ REAL = {  # these read ../shared/data
     "schemes": "--rows 300 --times 1",
     "peers": "--rows 300",
     "others worlds": "--cases 16",
+    "others sampled": "--cases 8",
     "others trial": "--people 150 --limit 4",
 }
 

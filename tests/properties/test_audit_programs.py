@@ -14,7 +14,8 @@ from oracle import overlapping
 from reveil.audit.infer import programs
 from reveil.audit.infer.certain import State
 from reveil.audit.infer.dealing import dealing_of
-from reveil.audit.infer.programs import Decided, impossible, program_of, relaxed
+from reveil.audit.infer.handing import handed
+from reveil.audit.infer.programs import Decided, Wish, found_world, impossible, program_of, relaxed
 from reveil.audit.infer.sample import sample_lasting
 from reveil.audit.input.knowledge import Adversary
 from reveil.audit.input.tables import observe
@@ -89,7 +90,41 @@ def test_what_is_possible_is_settled(releases):
         seen = facts_of(state, program.option[decided.seen[program.option_fact]])
         dead = facts_of(state, program.option[decided.dead[program.option_fact]])
         assert seen <= real and not dead & real
-        assert decided.world is not None and program.is_world(decided.world, decided.most)
+        assert decided.worlds and program.is_world(decided.worlds[-1], decided.most)
+
+
+@MANY
+@given(series(), st.integers(0, 1000))
+def test_worlds_of_classes_are_worlds_of_people(releases, seed):
+    """Who has what in a world is one of the ways that enumeration finds; near another world, only some change."""
+    real = overlapping.beliefs(releases)
+    state, rng = state_of(releases), np.random.default_rng(seed)
+    m, o = state.model, state.model.observed
+    for program in components(state):
+        wish = Wish(rng.integers(0, 4, len(program.size)), rng.integers(0, 3, len(program.size)))
+        first, other = (found_world(program, w, program.size, 20) for w in (wish, Wish(-wish.worth, wish.enough)))
+        assert first is not None and other is not None
+        held = handed(program, first, rng)
+        for world, near in ((held, None), (handed(program, other, rng, near=held), held)):
+            assert (np.diff(program.option_app[world]) > 0).all()  # one of each appearance
+            assert set(program.option_app[world].tolist()) == set(program.option_app.tolist())
+            had = {}
+            for n in world.tolist():
+                if program.option_value[n] >= 0:
+                    had.setdefault(int(o.app_person[program.option_app[n]]), set()).add(int(program.option_value[n]))
+            assert all(len(values) == 1 for values in had.values())
+            taken = np.bincount(m.opt_cell[program.option[world]], minlength=len(m.cell_cap))
+            assert (taken <= state.free_rows).all()
+            assert all(fact[2] in real[fact[:2]] for fact in facts_of(state, program.option[world]))
+            if (program.option_column < 0).any():  # nor is it counted who is away
+                continue
+            counts = np.zeros(len(program.size), dtype=np.int64)
+            pairs = np.unique(np.stack([program.classes.owner[world], program.option_column[world]]), axis=1)
+            np.add.at(counts, pairs[1], 1)
+            target = first if near is None else other
+            assert (counts[program.option_column] == target[program.option_column]).all()
+        again = handed(program, first, rng, near=held)
+        assert np.array_equal(again, held)  # nothing has to change
 
 
 @MANY
@@ -99,7 +134,7 @@ def test_any_weights_bound_what_worlds_have(releases, data):
     real = {(p, r, value) for (p, r), row in overlapping.beliefs(releases).items() for value in row}
     state = state_of(releases)
     for program in components(state):
-        most = np.ones(program.matrix.shape[1], dtype=np.int64)
+        most = program.size
         draw = st.integers(-3 * programs.SCALE, 3 * programs.SCALE)
         weights = np.array([data.draw(draw) for _ in program.low], dtype=np.int64)
         for fact in range(program.facts):
@@ -116,7 +151,7 @@ def test_a_world_of_the_solver_is_looked_at(monkeypatch):
     """A solver that is wrong is not believed: nothing is then said to be possible, and nothing impossible."""
     rows = [(frozenset("ABC"), "x"), (frozenset("ABC"), "y"), (frozenset("ABC"), "y")]
     (program,) = components(state_of([(rows, list("ABC"), True)]))
-    wrong = np.ones(program.matrix.shape[1], dtype=np.int64)
+    wrong = program.size + 1
     assert not program.is_world(wrong, wrong)
     monkeypatch.setattr(programs, "found_world", lambda *_: None)
     monkeypatch.setattr(
@@ -132,7 +167,7 @@ def test_weights_that_cannot_be_counted_with_prove_nothing(monkeypatch):
     """Sums of 64 bits wrap around, and what is no number becomes one when it is cast."""
     rows = [(frozenset("ABC"), "x"), (frozenset("ABC"), "y"), (frozenset("ABC"), "y")]
     (program,) = components(state_of([(rows, list("ABC"), True)]))
-    most = np.ones(program.matrix.shape[1], dtype=np.int64)
+    most = program.size
     count = program.count(np.ones(program.facts, dtype=bool))
     for heavy in (1 << 40, 1 << 62, -(1 << 62), np.iinfo(np.int64).min):
         for row in range(len(program.low)):
@@ -153,7 +188,7 @@ def test_weights_that_cannot_be_counted_with_prove_nothing(monkeypatch):
 def test_a_program_that_takes_too_long_is_left():
     rows = [(frozenset(NAMES), value) for value in "xyzxyzx"]
     (program,) = components(state_of([(rows, list(NAMES), True)] * 3))
-    most = np.ones(program.matrix.shape[1], dtype=np.int64)
+    most = program.size
     count = program.count(np.arange(program.facts) % 2 == 0)
     assert relaxed(program, count, most, 5.0)[1] is not None
     assert relaxed(program, count, most, 0.0) == (None, None)
@@ -162,7 +197,7 @@ def test_a_program_that_takes_too_long_is_left():
 def test_programs_that_are_too_wide_are_left(monkeypatch):
     rows = [(frozenset("AB"), "x"), (frozenset("AB"), "y")]
     state = state_of([(rows, list("AB"), True)])
-    monkeypatch.setattr(programs, "WIDEST", 3)
+    monkeypatch.setattr(programs, "WIDEST", 1)
     assert program_of(state, state.components() == 0) is None
 
 
@@ -178,7 +213,7 @@ def test_rows_that_are_dealt_out_anew_show_every_belief(releases):
         for (app, value), (mean, low, high) in ({} if sampled is None else sampled.shares).items():
             row = expected[str(o.persons[int(o.app_person[app])]), int(o.app_release[app])]
             real = float(row.get(None if value < 0 else o.values[value], 0))
-            assert abs(mean - real) < 0.12 and low - 1e-9 <= mean <= high + 1e-9
+            assert abs(mean - real) < 0.2 and low - 1e-9 <= mean <= high + 1e-9
 
 
 def test_who_has_to_change_together_is_listed():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -11,9 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import reveil
 from oracle import utility as oracle
 from reveil.base.errors import InputError
 from reveil.measure.risk import Attacker, Threshold, class_risk, risk_change
+from support import cli
 
 POLICY = {"columns": {"age": "quasi", "sex": "quasi"}, "guarantee": {"k": 2}}
 thresholds = st.sampled_from(["0.05", "0.09", "1/11", "0.2", "1/3", "0.5", "1"])
@@ -140,3 +143,27 @@ def test_results_can_be_saved() -> None:
     saved = json.loads(json.dumps(risk_change(table, table, POLICY, population=table, threshold="0.09").to_dict()))
     assert saved["after"]["prosecutor"] == {"maximum": 0.5, "average": 0.5, "above": 1.0}
     assert saved["before"]["threshold"]["strict"] == 12
+
+
+def test_cells_apart_by_blanks_and_folders_of_releases(tmp_path: Path) -> None:
+    """`risk` and `link` read files of statistics packages, and say what a release folder is."""
+    rows = [("age", "sex"), *((str(20 + n), "fm"[n % 2]) for n in range(6))]
+    (tmp_path / "people.dat").write_text("\n".join(f"{a:>5} {b:>4}" for a, b in rows) + "\n")
+    (tmp_path / "voters.dat").write_text("name   age sex\nann     20   f\n")
+    table = pl.DataFrame({"age": [20 + n for n in range(6)], "sex": list("fmfmfm"), "ill": list("abcabc")})
+    apart = reveil.risk(tmp_path / "people.dat", delimiter="blanks")
+    assert apart.headline == reveil.risk(table.drop("ill")).headline
+    assert reveil.safe_harbor(tmp_path / "people.dat", delimiter="blanks").clear
+    linked = reveil.link(table, tmp_path / "voters.dat", delimiter="blanks")
+    assert linked.people["rows"].to_list() == [1]
+    code, out, err = cli("risk", str(tmp_path / "people.dat"), "--delimiter", "blanks")
+    assert code == 0 and "100.0 %" in out, err
+    table.write_csv(tmp_path / "shown.csv")
+    code, out, err = cli("link", str(tmp_path / "shown.csv"), str(tmp_path / "voters.dat"), "--delimiter", "blanks")
+    assert code == 1 and "R731" in err, out + err
+    columns = {"age": "quasi", "sex": "quasi", "ill": "sensitive"}
+    policy = {"columns": columns, "guarantee": {"model": "l-diversity", "k": 2, "l": 2}}
+    policy["method"] = {"publish": "anatomy"}
+    reveil.anonymize(table, policy, out=tmp_path / "out", seed=1)
+    with pytest.raises(InputError, match=r"R903.*people\.csv"):
+        reveil.risk(tmp_path / "out")

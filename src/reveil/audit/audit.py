@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -12,7 +13,8 @@ import polars as pl
 from reveil.audit.input.knowledge import Adversary, adversary_of
 from reveil.audit.input.left_out import LeftOut
 from reveil.audit.input.observed import Observed
-from reveil.audit.input.tables import Matched, match_tables, population_priors
+from reveil.audit.input.publishers import PUBLISHER, Publisher, called, lines_of, publishers_of, refuse_lines
+from reveil.audit.input.tables import OTHERS, Matched, match_tables, population_priors
 from reveil.audit.input.tracing import trace
 from reveil.audit.job import Job
 from reveil.audit.result.outcome import Audit
@@ -23,6 +25,7 @@ from reveil.base.progress import Progress, silent
 from reveil.base.text import plain_text
 from reveil.base.words import some
 from reveil.policy.policy import Policy, PolicyLike, load_policy
+from reveil.table.read import read_table
 
 
 @runtime_checkable
@@ -46,7 +49,8 @@ def audit(
 
     `releases` are tables in order (paths, frames, release folders, or pairs of tables for an anatomy) with a
     `population` that says who has which quasi-identifiers (a column `release` says when), a `Series`, or an `Observed`.
-    `left_out` are people who were put in and are not shown.
+    `left_out` are people who were put in and are not shown. Folders of tables are publishers: what each tells alone is
+    said beside what all tell together.
     All other keywords are those of `AuditSettings`, which says what each means.
 
     >>> one = pl.DataFrame({"age": ["2*", "2*"], "illness": ["flu", "cold"]})
@@ -64,12 +68,18 @@ def audit(
     if loaded is not None:
         refuse_several(loaded)
     who = adversary_for(settings, loaded, _faults(releases, population, settings))
+    if publishers := publishers_of(releases):
+        releases, population, settings = _one_after_the_other(publishers, population, settings, who)
     if isinstance(releases, Observed):
         held = _truth(truth, releases, settings.accept_missing)
         return Job(releases, who, loaded, held, settings, progress, left_out).run()
     if loaded is not None and loaded.guarantee.priors and not who.priors:
         who = replace(who, priors=population_priors(loaded, population, settings.sensitive, settings.identifier))
     matched = _matched(releases, population, loaded, settings, who.counterfeits_known)
+    if len(publishers) > 1:
+        return _of_publishers(
+            replace(matched, releases=called(publishers), labelled=False), publishers, who, loaded, settings, progress
+        )
     columns = matched.columns.sensitive if loaded is None and truth is None else matched.columns.sensitive[:1]
     each = replace(settings, limit=settings.limit / len(columns))  # every column that may be sensitive is attacked
     first, *rest = (
@@ -77,6 +87,52 @@ def audit(
         for seen, followed in ((matched.observed(column), trace(matched, column)) for column in columns)
     )
     return replace(first, also=tuple(rest))
+
+
+def _one_after_the_other(
+    publishers: Sequence[Publisher], population: Any, settings: AuditSettings, who: Adversary
+) -> tuple[list[Path], pl.DataFrame, AuditSettings]:
+    """The tables of all publishers, the population by their numbers, and the settings for it."""
+    tables = [table for one in publishers for table in one.tables]
+    people = read_table(population, OTHERS)
+    if len(publishers) == 1 and PUBLISHER not in people.columns:
+        return tables, people, settings
+    if len(publishers) > 1 and who.change != "never":
+        message = f"is {who.change!r}, and what is tied between publishers are values that last"
+        remedy = "give the tables of one time only (a value lasts for that long), or audit each publisher alone"
+        raise InputError(Fault("R732", "change", message, remedy))
+    refuse_lines(people, publishers)
+    lines = lines_of(people, publishers)
+    known = settings.presence != "auto" or lines.told
+    return tables, lines.people, settings if known else replace(settings, presence="unknown")
+
+
+def _of_publishers(
+    matched: Matched,
+    publishers: Sequence[Publisher],
+    who: Adversary,
+    policy: Policy | None,
+    settings: AuditSettings,
+    progress: Progress,
+) -> Audit:
+    """Everybody's releases together, for half of the time, and beside that each publisher's alone."""
+    found = []
+    columns = matched.columns.sensitive
+    for column in columns:
+        alone, at = list[tuple[str, Matched]](), 0
+        for one in publishers:
+            part = matched.only(range(at, at + len(one.tables)))
+            at += len(one.tables)
+            alone += [(one.name, part)] if part.shows(column) else []
+        each = replace(settings, limit=settings.limit / len(columns) / 2)
+        whole = Job(matched.observed(column), who, policy, None, each, progress, followed=trace(matched, column)).run()
+        short = replace(each, limit=each.limit / max(1, len(alone)), worst=0)
+        parts = tuple(
+            (name, Job(part.observed(column), who, policy, None, short, progress, followed=trace(part, column)).run())
+            for name, part in alone
+        )
+        found.append(replace(whole, publishers=parts))
+    return replace(found[0], also=tuple(found[1:]))
 
 
 def refuse_several(policy: Policy) -> None:

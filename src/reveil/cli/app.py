@@ -21,6 +21,7 @@ COMMANDS = {  # as they are needed: the module of each, and its line in `reveil 
     "serve": ("serving", "The console in the browser: from a table to hand-over."),
     "work": ("serving", "More workers for the jobs of a console."),
     "init": ("starting", "Look at a table and suggest a policy, with reasons."),
+    "hierarchy": ("building", "A hierarchy of values, by their order or priority."),
     "plan": ("publishing", "What would be published, and what it costs. Changes nothing."),
     "publish": ("publishing", "One more release of the series: planned, verified, recorded."),
     "propose": ("proposing", "The next release, made and sealed; it waits for a word."),

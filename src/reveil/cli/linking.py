@@ -8,7 +8,7 @@ import typer
 from reveil.base.errors import ExposedError, Fault, InputError
 from reveil.base.text import plain_text
 from reveil.base.words import agree, some
-from reveil.cli.shared import POLICY, Json, PolicyFile, Quiet, app
+from reveil.cli.shared import POLICY, Delimiter, Json, PolicyFile, Quiet, app
 
 FIGURES = ("rows", "people", "confidence")  # columns of the attack; all others are people's
 Handed = Annotated[str, typer.Argument(help="A published table or release folder.")]
@@ -23,6 +23,7 @@ def link(
     by: Annotated[
         str | None, typer.Option(help="Columns to compare, such as zip,age. Default: those in common.")
     ] = None,
+    delimiter: Delimiter = None,
     present: Annotated[bool, typer.Option(help="Everybody on the list is known to be in the table.")] = False,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write a line for each person here (CSV).")] = None,
     policy: PolicyFile = POLICY,
@@ -36,7 +37,8 @@ def link(
 
     given = policy if policy.exists() or policy != POLICY else None
     columns = None if by is None else [column.strip() for column in by.split(",")]
-    links = attack(published, people, given, original=original, name=name, by=columns, present=present)
+    links = attack(published, people, given, original=original, name=name, by=columns, present=present,
+                   delimiter=delimiter)  # fmt: skip
     if out is not None:
         links.people.write_csv(out)
     if json:

@@ -21,12 +21,12 @@ UNDECIDED = 3  # exit code: neither that the promise holds nor that it does not
 def audit(
     tables: Annotated[
         list[Path] | None,
-        typer.Argument(help="Released tables or folders, in order. Default: the releases of the series."),
+        typer.Argument(help="Released tables, in order, or a folder of them for each publisher. Default: the series."),
     ] = None,
     policy: PolicyFile = POLICY,
     home: Home = None,
     population: Annotated[
-        Path | None, typer.Option(help="Who has which quasi-identifiers; a column `release` says when.")
+        Path | None, typer.Option(help="Who has which quasi-identifiers; columns `release` and `publisher` say where.")
     ] = None,
     presence: Annotated[
         Literal["auto", "known", "unknown"], typer.Option(help="Whether all of the population are in the releases.")

@@ -58,6 +58,9 @@ Where = Annotated[
     typer.Option("--where", metavar="COLUMN=VALUE", help="Only these rows, such as year=1985. May be repeated."),
 ]
 Source = Annotated[str, typer.Argument(help="CSV, Parquet, Excel, Stata/SPSS/SAS file, or a database URL.")]
+Delimiter = Annotated[
+    str | None, typer.Option(help='What sets the cells of a text file apart; "blanks": any number of blanks.')
+]
 POLICY = Path("reveil.toml")
 
 

@@ -8,7 +8,7 @@ import typer
 
 from reveil.base.errors import Fault, stop_if
 from reveil.base.words import agree, some
-from reveil.cli.shared import Json, Source, app
+from reveil.cli.shared import Delimiter, Json, Source, app
 
 if TYPE_CHECKING:
     from reveil.measure.combinations import CombinationRisk
@@ -25,6 +25,7 @@ def risk(
     ] = None,
     weight: Annotated[str | None, typer.Option(help="Column of how many people each row stands for.")] = None,
     population: Annotated[str | None, typer.Option(help="A table of everybody the rows were drawn from.")] = None,
+    delimiter: Delimiter = None,
     show: Annotated[int, typer.Option(min=1, help="How many combinations to show.")] = 10,
     picture: Annotated[Path | None, typer.Option(help="Draw the combinations here (HTML).")] = None,
     harbor: Annotated[
@@ -39,10 +40,11 @@ def risk(
     if harbor:
         _refuse_beside({"--keys": keys, "--sampled": sampled, "--weight": weight, "--population": population,
                         "--picture": picture})  # fmt: skip
-        _say_identifiers(source, json)
+        _say_identifiers(source, delimiter, json)
         return
     chosen = None if keys is None else [name.strip() for name in keys.split(",")]
-    found = look(source, chosen, size=size, sampled=sampled, weight=weight, population=population)
+    asked = {"sampled": sampled, "weight": weight, "population": population, "delimiter": delimiter}
+    found = look(source, chosen, size=size, **asked)
     if picture is not None:
         from reveil.report.standing_out import risk_page
 
@@ -58,12 +60,12 @@ def _refuse_beside(others: Mapping[str, object]) -> None:
     stop_if([Fault("R903", name, message, "leave it out") for name, given in others.items() if given is not None])
 
 
-def _say_identifiers(source: str, json: bool) -> None:
+def _say_identifiers(source: str, delimiter: str | None, json: bool) -> None:
     """Exit code 1 where something was found, or could not be looked at."""
     from reveil.cli import terminal
     from reveil.start.safe_harbor import safe_harbor
 
-    seen = safe_harbor(source)
+    seen = safe_harbor(source, delimiter=delimiter)
     if json:
         terminal.say_json(seen.to_dict())
     elif not seen.found:

@@ -21,7 +21,7 @@ import numpy as np
 from reveil.base.errors import Fault, InputError
 from reveil.base.text import plain_text
 from reveil.base.words import some
-from reveil.hierarchies.tree import Hierarchy, Path, grow, refuse_ambiguous
+from reveil.hierarchies.tree import ANY, Hierarchy, Path, grow, refuse_ambiguous
 from reveil.policy.column import DATE_LEVELS, DateLevel
 
 Number = int | float
@@ -40,6 +40,48 @@ def numbers(name: str, values: Sequence[Number], missing: bool) -> Built:
     place: dict[Hashable, tuple[float, float]] = {v: (where, where) for v, where in _places(values).items()}
     tree = grow(name, paths, missing=missing, free=True, place=place, span=number_span)
     return tree, {value: value for value in values}
+
+
+def coded(name: str, values: Sequence[Number], ends: tuple[Fraction | None, Fraction | None], missing: bool) -> Built:
+    """Numbers without levels, coded at their ends: all below the first are one value, and all from the second on.
+
+    >>> hierarchy, leaf = coded("age", [9, 20, 40, 87, 95], (Fraction(18), Fraction(85)), missing=False)
+    >>> leaf[9], leaf[95], hierarchy.label(3, 3), hierarchy.label(0, 1), hierarchy.label(2, 3)
+    ('<18', '>=85', '>=85', '<=20', '>=40')
+    """
+    if bad := _endless(end for end in ends if end is not None):
+        raise InputError(Fault("R202", f"column {name!r}, {'; '.join(bad)}", "cannot be an end", "round it"))
+    bottom, top = ends
+    below = "" if bottom is None else f"<{fraction_text(bottom)}"
+    above = "" if top is None else f">={fraction_text(top)}"
+
+    def key(value: Number) -> Hashable:
+        exact = Fraction(str(value))
+        return below if bottom is not None and exact < bottom else above if top is not None and exact >= top else value
+
+    leaf: dict[Hashable, Hashable] = {value: key(value) for value in values}
+    where = _places(values)
+    paths: dict[Hashable, Path] = {one: (plain_text(one),) for one in leaf.values()}
+    place: dict[Hashable, tuple[float, float]] = {leaf[value]: (where[value], where[value]) for value in values}
+    origin = values[0] if len(values) and isinstance(values[0], int) else 0
+    if bottom is not None and below in place:
+        whole = bottom.denominator == 1 and all(isinstance(value, int) for value in values)
+        place[below] = (where[values[0]], float(bottom - origin) - whole)
+    if top is not None and above in place:
+        place[above] = (float(top - origin), where[values[-1]])
+
+    def span(first: Hashable, last: Hashable) -> str:
+        if first == below and last == above:
+            return ANY
+        if first == below:
+            return f"<={plain_text(last)}"
+        return f">={plain_text(first)}" if last == above else number_span(first, last)
+
+    tree = grow(name, paths, missing=missing, free=True, place=place, span=span)
+    scale = tree.scale.copy()
+    if len(scale) > int(missing) and tree.leaves[-1] == above:  # an interval that goes on to the top ends at its end
+        scale[-1] = 1.0
+    return replace(tree, scale=scale), leaf
 
 
 def _places(values: Sequence[Number]) -> dict[Number, float]:

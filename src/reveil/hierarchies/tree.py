@@ -156,7 +156,7 @@ class Hierarchy:
 
     def loss(self, a: int, b: int) -> float:
         """The normalised certainty penalty of publishing `label(a, b)`."""
-        if self.free and not (self.has_missing and a == 0 and b > 0):
+        if self.free and a != b and not (self.has_missing and a == 0):
             return float(self.scale[b] - self.scale[a])
         return float(self.cost[self.node(a, b)])
 

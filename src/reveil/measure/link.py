@@ -34,6 +34,7 @@ from reveil.policy.policy import Policy, PolicyLike, load_policy
 from reveil.published.format import COUNT, GROUP
 from reveil.published.notation import as_written, parse_column
 from reveil.published.reader import Published, open_published
+from reveil.table.options import ReadOptions
 from reveil.table.read import declares_types, read_table
 from reveil.table.types import looked, stated_type
 
@@ -78,11 +79,13 @@ def link(
     name: str | None = None,
     by: Sequence[str] | None = None,
     present: bool = False,
+    delimiter: str | None = None,
 ) -> Linked:
     """Link identified people with a published table, and with its original where that is given.
 
     `by` are the columns that both have (the policy's quasi-identifiers unless stated), `name` the one that identifies
-    people. `present`: everybody on the list is known to be in the published table.
+    people. `present`: everybody on the list is known to be in the published table. `delimiter`: of a list (and an
+    original) that is a text file; "blanks" are any number of blanks.
 
     >>> voters = pl.DataFrame({"name": ["Ann", "Bob"], "age": [29, 47]})
     >>> published = pl.DataFrame({"age": ["2*", "2*", "[43-52]"], "ill": ["flu", "gout", "flu"]})
@@ -90,8 +93,8 @@ def link(
     [('Ann', 2, 0.5), ('Bob', 1, 1.0)]
     """
     rules = None if policy is None else load_policy(policy)
-    opened, listed = open_published(published, rules), _people(people, rules)
-    before = None if original is None else Published(_people(original, rules))
+    opened, listed = open_published(published, rules), _people(people, rules, delimiter)
+    before = None if original is None else Published(_people(original, rules, delimiter))
     shared = tuple(by) if by is not None else _shared(opened.table, listed, rules)
     stop_if(_faults(opened, before, listed, shared, name, rules))
     label = name or _label(listed, shared, rules)
@@ -113,9 +116,9 @@ def link(
     )
 
 
-def _people(source: Any, rules: Policy | None) -> pl.DataFrame:
+def _people(source: Any, rules: Policy | None, delimiter: str | None) -> pl.DataFrame:
     """A list of people: numbers and days by their look, but codes that the policy calls so, and what names people."""
-    table = read_table(source)
+    table = read_table(source, ReadOptions(delimiter=delimiter))
     specs = {} if rules is None else rules.columns
     texts = [name for name, spec in specs.items() if stated_type(spec, None) == "category"]
     return table if declares_types(source) else looked(table, [name for name in table.columns if name not in texts])

@@ -15,6 +15,7 @@ DateOrder = Literal["day-first", "month-first"]
 DateLevel = Literal["day", "month", "quarter", "year", "decade"]
 LIMITS = ("lowest", "highest")  # keys of quasi-identifiers
 PUBLISHED = ("quasi", "sensitive", "insensitive")
+ENDS = ("bottom", "top")  # keys of quasi-identifiers that are numbers
 ABOUT_VALUES = ("harmless", "change", "bins")  # keys of sensitive columns
 DATE_LEVELS: tuple[DateLevel, ...] = ("day", "month", "quarter", "year", "decade")
 
@@ -49,6 +50,8 @@ class Column(Section):
     prefixes: tuple[int, ...] | None = None
     levels: tuple[DateLevel, ...] | None = None
     order: tuple[str, ...] | None = None
+    bottom: Exact | None = None  # numbers below it are shown as such alone, and so are those from `top` on
+    top: Exact | None = None
     lowest: Annotated[int, Field(ge=0)] | None = None  # level of the hierarchy that may be published, in full-domain
     highest: Annotated[int, Field(ge=0)] | None = None
     missing: Literal["category", "refuse"] = "category"
@@ -61,9 +64,8 @@ class Column(Section):
     def _written(self, written: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Without what is not said of its values or levels: earlier series keep the form of their policy."""
         content: dict[str, Any] = written(self)
-        return {
-            key: value for key, value in content.items() if key not in (*ABOUT_VALUES, *LIMITS) or value is not None
-        }
+        later = (*ABOUT_VALUES, *LIMITS, *ENDS)
+        return {key: value for key, value in content.items() if key not in later or value is not None}
 
     @property
     def published(self) -> bool:
@@ -99,6 +101,8 @@ class Column(Section):
             raise ValueError(f"has {idle[0]}, but only quasi columns are generalised")
         if self.lowest is not None and self.highest is not None and self.lowest > self.highest:
             raise ValueError(f"has lowest = {self.lowest} above highest = {self.highest}")
+        if ends := [key for key in ENDS if getattr(self, key) is not None]:
+            self._insist_on_ends(ends, ways)
         if self.bins is not None and (ways or self.type not in ("auto", "number")):
             raise ValueError("has bins, which are for numbers, and no hierarchy or order besides")
         if self.bins is not None and any(a >= b for a, b in pairwise(self.bins)):
@@ -106,6 +110,15 @@ class Column(Section):
         if self.weight != 1.0 and self.role != "quasi":
             raise ValueError("has a weight, but only quasi columns are weighed against each other")
         return self
+
+    def _insist_on_ends(self, ends: list[str], ways: list[str]) -> None:
+        """Top and bottom coding is for numbers that are published as they are, or as intervals."""
+        if self.role != "quasi" or self.type not in ("auto", "number"):
+            raise ValueError(f"has {ends[0]}, but only quasi columns of numbers are coded at their ends")
+        if ways:
+            raise ValueError(f"has {ends[0]} beside {ways[0]}; name the ends among its cut points (cuts) instead")
+        if self.bottom is not None and self.top is not None and self.bottom >= self.top:
+            raise ValueError(f"has bottom = {self.bottom}, which is not below top = {self.top}")
 
 
 def as_column(value: object) -> object:

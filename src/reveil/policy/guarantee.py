@@ -123,7 +123,7 @@ class Guarantee(Section):
         written = form().model_validate(content)
         said = {key: getattr(written, key) for key in form().model_fields if key in written.model_fields_set}
         stated = {key: value for key, value in said.items() if value is not None}
-        model = stated.get("model", USUAL)
+        model = stated.get("model", _meant(stated))
         return {"model": model, "conditions": _conditions(model, stated), "stated": stated}
 
     @model_serializer
@@ -188,6 +188,16 @@ class Guarantee(Section):
         one = self.find(kind)
         assert one is not None, f"{kind.__name__} was not asked for"
         return one
+
+
+def _meant(stated: Mapping[str, Any]) -> str:
+    """The model of a promise that names none: k-anonymity, or, without k, the first of which all that it needs is said.
+
+    >>> _meant({"k": 5, "l": 2}), _meant({"l": 2}), _meant({"m": 3})
+    ('k-anonymity', 'l-diversity', 'k-anonymity')
+    """
+    able = [one for one in descriptors().values() if one.asked_by and {*one.needs} <= {*stated}]
+    return USUAL if "k" in stated or not able else able[0].name
 
 
 def _conditions(model: str, stated: Mapping[str, Any]) -> tuple[Parameters, ...]:

@@ -39,7 +39,7 @@ class MethodSection(Section):
     ] = "auto"
     cuts: Literal["strict", "relaxed"] = "relaxed"
     recode: Literal["nodes", "sets", "suppress"] = "nodes"
-    loss: Literal["ncp", "geometric", "precision", "entropy", "discernibility", "average-class"] = "ncp"
+    loss: Literal["ncp", "geometric", "maximum", "precision", "entropy", "discernibility", "average-class"] = "ncp"
     publish: Literal["generalized", "anatomy"] = "generalized"
     people: Literal["boxes", "stable-boxes", "exact"] = "boxes"  # of two tables: in boxes of k people, or as they are
     insensitive: Literal["dealt", "own"] = "dealt"  # of two tables in a series: among the people of a group, or not

@@ -125,14 +125,14 @@ class SafeHarbor:
         return f"<SafeHarbor of {some(self.rows, 'row')}: {said}{unread}>"
 
 
-def safe_harbor(table: Any) -> SafeHarbor:
+def safe_harbor(table: Any, *, delimiter: str | None = None) -> SafeHarbor:
     """Look through a table (a path or any frame) for HIPAA's eighteen identifiers.
 
     >>> people = pl.DataFrame({"zip": ["02139", "10115"], "age": [91, 40], "note": ["flu", "call ann@home.org"]})
     >>> [(one.column, one.rule, one.rows) for one in safe_harbor(people).found]
     [('zip', 'B', 2), ('age', 'C', 1), ('note', 'F', 1)]
     """
-    frame = looked(read_table(table, ReadOptions()))
+    frame = looked(read_table(table, ReadOptions(delimiter=delimiter)))
     unread = tuple(c.name for c in frame if Look(c).kind == "other" and c.null_count() < len(c))
     return SafeHarbor(frame.height, tuple(one for column in frame for one in _shown(column)), unread)
 

@@ -209,7 +209,10 @@ def _build(name: str, spec: Column, distinct: pl.Series, missing: bool, tree: Hi
     if distinct.dtype == pl.Date:
         return scales.dates(name, values, spec.levels, missing)
     if distinct.dtype.is_numeric():
-        return scales.numbers(name, values, missing)
+        ends = (spec.bottom, spec.top)
+        return (
+            scales.numbers(name, values, missing) if ends == (None, None) else scales.coded(name, values, ends, missing)
+        )
     return scales.flat(name, values, missing)
 
 

@@ -73,7 +73,7 @@ def kind_of(column: pl.Series, spec: Column, before: ColumnType | None) -> tuple
 def _needed(spec: Column) -> ColumnType | None:
     if spec.prefixes is not None or spec.order is not None:
         return "category"
-    if spec.widths is not None or spec.cuts is not None or spec.bins is not None:
+    if any(way is not None for way in (spec.widths, spec.cuts, spec.bins, spec.bottom, spec.top)):
         return "number"
     return "date" if spec.levels is not None else None
 

@@ -1,9 +1,9 @@
 """Beliefs in large components of people whose values last: rows are dealt out anew, a few people at a time.
 
-Several chains begin at different worlds, which a solver finds. Before anything is counted, they wander for a while;
-where they hang, a solver finds the nearest world that differs there, and the people who had to change together for it
-are listed, so that later steps take back the rows of just these. Lists stay as they are while beliefs are counted. A
-person has a belief only if the chains agree about each of their values.
+Several chains begin at different worlds: those that were found before, and others that a solver finds. They wander for
+a while; where they hang, a world near by is looked for that differs there, and the people who had to change together
+for it are listed, so that later steps take back the rows of just these. Lists stay as they are while beliefs are
+counted. A person has a belief only if the chains agree about all of their values.
 """
 
 from __future__ import annotations
@@ -11,53 +11,41 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
-from scipy.stats import t as student
 
+from reveil.audit.infer.agreement import Agreed, Stretches, agreement
 from reveil.audit.infer.certain import State
-from reveil.audit.infer.programs import Program, found_world, program_of
-from reveil.audit.infer.refill import Floats, Hands, Listed, Tangle, fresh_table, wander
+from reveil.audit.infer.handing import handed
+from reveil.audit.infer.programs import Program, Wish, found_world, program_of
+from reveil.audit.infer.refill import Hands, Listed, Tangle, fresh_table, wander
+from reveil.audit.infer.worlds import Choices, lasting_choices
 from reveil.base.arrays import I64, Bools, offsets_by_key, offsets_of
 
 CHAINS, FEWEST = 8, 4  # that begin at different worlds; fewer tell too little
 ROUND = 10  # sweeps between two looks at the clock
-SWEEPS = 5_000  # of each chain, at most
-SURE = (
-    0.995  # of intervals that are stated at 95 %: so that they hold where the chains are few and values hang together
-)
+SWEEPS = 20_000  # of each chain, at most
+LEAST = 4  # stretches of a chain that are compared
 TOGETHER = 40  # people of one list, at most
 NEAR = 12  # values that one world is to have, if it can
 WANTED = 30  # what each of them weighs, against one person who stays as they are
-REACHED = 20.0  # independent samples of a value that the chains reach well
-BEGIN, LEARN = 0.25, 0.45  # shares of the time: until all chains have begun, and until lists are complete
-
-
-@dataclass(frozen=True, eq=False)
-class Agreed:
-    """What chains say of options: mean, R-hat of their halves, and how many independent samples it is worth."""
-
-    mean: Floats
-    rhat: Floats
-    worth: Floats
-    samples: int
-    width: float  # of an interval, in deviations
-
-    def good(self, enough: float) -> Bools:
-        fine: Bools = (self.rhat < 1.1) & (self.worth >= enough)
-        return fine
+MOVES = 400  # tried for one value
+TARGETS = 20_000  # values that are looked for by moves
+BEGIN, LEARN = 0.25, 0.4  # shares of the time: until all chains have begun, and until lists are complete
 
 
 @dataclass(eq=False)
 class Dealing:
     """One component, its chains, and who is listed to change together."""
 
+    state: State
+    factors: Bools
     program: Program
     tangle: Tangle
-    option: I64  # of the model, by option of the tangle
     hands: list[Hands]
     lists: set[tuple[int, ...]] = field(default_factory=set)
 
@@ -66,41 +54,78 @@ class Dealing:
         people = [person for one in sorted(self.lists) for person in one]
         return Listed(offsets_of([len(one) for one in sorted(self.lists)]), np.array(people, dtype=np.int64))
 
-    @property
-    def owner(self) -> I64:
-        """The person of each option."""
-        return np.repeat(self.tangle.app_person, np.diff(self.tangle.opt_start))
+    @cached_property
+    def values(self) -> tuple[I64, I64]:
+        """Options put together by what they say of an appearance: the number of each, and the first of each number."""
+        keys = np.stack([self.program.option_app, self.program.option_value])
+        _, first, place = np.unique(keys, axis=1, return_index=True, return_inverse=True)
+        return place.ravel().astype(np.int64), first.astype(np.int64)
 
-    def run(self, end: float, sweeps: int, rng: np.random.Generator) -> Agreed | None:
-        """Wander until the time is up, and say what the chains agree about."""
-        listed, rounds = self.listed, list[list[Floats]]()
+    def run(self, end: float, sweeps: int, rng: np.random.Generator, *, until_good: bool) -> Agreed | None:
+        """Wander until the time is up, or (`until_good`) everybody is agreed about; what the chains agree about."""
+        listed, classes = self.listed, self.program.classes
         table = fresh_table(self.tangle, listed)
-        while len(rounds) * ROUND < sweeps and (len(rounds) < 2 or time.process_time() < end):
-            tallies = [np.zeros(len(self.option)) for _ in self.hands]
-            for hands, tally in zip(self.hands, tallies, strict=True):
-                wander(self.tangle, listed, hands, table, ROUND, int(rng.integers(1 << 31)), tally)
-            rounds.append(tallies)
-        kept = np.array(rounds[len(rounds) // 5 :]) / ROUND  # rounds x chains x options
-        return agreement(kept, ROUND) if len(kept) > 1 else None
+        twin, size = classes.twin, classes.size[classes.of_person[classes.owner]]
+        place, first = self.values
+        owner = classes.of_person[classes.owner[first]]
+        tally, done, look = Stretches(len(self.hands), len(first)), 0, 10
+        while done * ROUND < sweeps and (len(tally.full) < LEAST or time.process_time() < end):
+            now = np.zeros((len(self.hands), len(twin)))
+            for hands, mine in zip(self.hands, now, strict=True):
+                wander(self.tangle, listed, hands, table, ROUND, int(rng.integers(1 << 31)), mine)
+            pooled = np.array([np.bincount(twin, mine, len(twin)) for mine in now])
+            shares = pooled[:, twin] / (ROUND * size)  # of a class, everybody has the same belief
+            tally.add(np.array([np.bincount(place, mine, len(first)) for mine in shares]))
+            done += 1
+            if until_good and done == look:
+                look = 2 * done
+                if agreement(tally.kept, owner, ROUND * tally.length).good.all():
+                    break
+        kept = tally.kept
+        return agreement(kept, owner, ROUND * tally.length) if len(kept) > 1 else None
 
     def learn(self, slow: Bools, end: float, rng: np.random.Generator) -> None:
-        """The nearest worlds with values that chains hardly reach: who changes there is listed."""
-        places = np.searchsorted(self.program.option, self.option)
-        facts = np.unique(self.program.option_fact[places[slow]])
-        most = np.ones(self.program.matrix.shape[1], dtype=np.int64)
+        """Worlds near by with values that chains hardly reach: who changes there is listed."""
+        leading = np.flatnonzero(slow & self.program.classes.leading)
+        if self.state.model.observed.located:
+            self._learn_by_moves(leading, end, rng)
+        self._learn_by_solver(leading, end, rng)
+
+    def _learn_by_moves(self, slow: I64, end: float, rng: np.random.Generator) -> None:
+        choices = lasting_choices(self.state, self.factors)
+        t = self.tangle
+        if len(choices.person) != len(t.person_start) - 1:
+            return
+        value = self.state.model.cell_value[self.state.model.opt_cell[choices.label]]
+        targets = _chosen(choices, value, self.program.classes.owner[slow], t.opt_value[slow])
+        for n, target in enumerate(rng.permutation(np.unique(targets))[:TARGETS].tolist()):
+            if n % 50 == 0 and time.process_time() > end:
+                return
+            held = self.hands[int(rng.integers(len(self.hands)))].held
+            has = t.opt_value[held[t.person_start[:-1]]]
+            other = choices.moved(_chosen(choices, value, np.arange(len(has)), has), target, MOVES)
+            if other is not None:
+                self.list(held, _options_of(t, value[other]), rng)
+
+    def _learn_by_solver(self, slow: I64, end: float, rng: np.random.Generator) -> None:
+        facts, program = np.unique(self.program.option_fact[slow]), self.program
+        facts = facts[facts >= 0]
         rng.shuffle(facts)
         for first in range(0, len(facts), NEAR):
             left = end - time.process_time()
             if left <= 0:
                 return
-            wanted = np.zeros(self.program.facts, dtype=bool)
+            wanted = np.zeros(program.facts, dtype=bool)
             wanted[facts[first : first + NEAR]] = True
             held = self.hands[int(rng.integers(len(self.hands)))].held
-            now = np.zeros(len(most), dtype=np.int64)
-            now[self.program.option_column[places[held]]] = 1
-            world = found_world(self.program, self.program.count(wanted) * WANTED + now, most, left)
+            said = held[program.option_column[held] >= 0]
+            pairs = np.unique(np.stack([program.classes.owner[said], program.option_column[said]]), axis=1)
+            now = np.bincount(pairs[1], minlength=len(program.size)).astype(np.int64)  # people, by column
+            aim = program.count(wanted)
+            wish = Wish(aim * WANTED + (now > 0), np.where(aim > 0, 1, np.maximum(now, 1)))
+            world = found_world(program, wish, program.size, left)
             if world is not None:
-                self.list(held, held_in(self.program, self.tangle, self.option, world), rng)
+                self.list(held, handed(program, world, rng, near=held), rng)
 
     def list(self, one: I64, two: I64, rng: np.random.Generator) -> None:
         """Who changes between two worlds, as few together as can be: of each cell, somebody comes for who goes."""
@@ -136,34 +161,46 @@ def can_be_dealt(state: State, factors: Bools) -> bool:
     return bool((o.group_fakes[groups] < 0).all())
 
 
-def dealing_of(state: State, factors: Bools, end: float, rng: np.random.Generator) -> Dealing | None:
-    """The component with chains that begin at worlds far from one another; None where too few are found in time."""
-    program = program_of(state, factors)
-    if program is None or not can_be_dealt(state, factors):
+def dealing_of(
+    state: State, factors: Bools, end: float, rng: np.random.Generator, known: Sequence[I64] = ()
+) -> Dealing | None:
+    """The component with chains that begin at worlds far from one another; None where too few are found in time.
+
+    `known` worlds are options of the model; others come from a solver."""
+    program = program_of(state, factors) if can_be_dealt(state, factors) else None
+    if program is None:
         return None
-    tangle, option, rows = tangle_of(state, factors)
-    most, hands = np.ones(program.matrix.shape[1], dtype=np.int64), list[Hands]()
-    while len(hands) < CHAINS and (left := end - time.process_time()) > 0:
-        world = found_world(program, rng.integers(0, 4, len(most)), most, left)
+    tangle, rows = tangle_of(state, factors, program)
+    begun = [held for world in known if (held := _held_in(program, tangle, world)) is not None][-CHAINS:]
+    while len(begun) < CHAINS and (left := end - time.process_time()) > 0:
+        world = found_world(program, Wish(rng.integers(0, 4, len(program.size)), program.size), program.size, left)
         if world is None:
             break
-        held = held_in(program, tangle, option, world)
-        hands.append(Hands(held, rows - np.bincount(tangle.opt_cell[held], minlength=len(rows))))
-    if len(hands) < FEWEST:
+        begun.append(handed(program, world, rng))
+    if len(begun) < FEWEST:
         return None
-    dealing = Dealing(program, tangle, option, hands)
+    full = [rows - np.bincount(tangle.opt_cell[held], minlength=len(rows)) for held in begun]
+    hands = [Hands(held, room) for held, room in zip(begun, full, strict=True)]
+    dealing = Dealing(state, factors, program, tangle, hands)
     for one, two in combinations(hands, 2):
         dealing.list(one.held, two.held, rng)
     return dealing
 
 
-def tangle_of(state: State, factors: Bools) -> tuple[Tangle, I64, I64]:
-    """The component as it is dealt out, the option of the model for each of its own, and rows of its cells."""
+def _held_in(program: Program, tangle: Tangle, world: I64) -> I64 | None:
+    """A world of the model as one of the component: the option of each appearance; None if it is about others."""
+    held = np.flatnonzero(np.isin(program.option, world))
+    app = np.searchsorted(tangle.opt_start, held, side="right") - 1
+    return held if np.array_equal(app, np.arange(len(tangle.app_person))) else None
+
+
+def tangle_of(state: State, factors: Bools, program: Program) -> tuple[Tangle, I64]:
+    """The component as it is dealt out, with the options of its program, and rows of its cells."""
     m, o = state.model, state.model.observed
     inside = factors[m.app_factor] & (state.open_options > 1) & ~m.implied[m.app_factor]
     apps = np.flatnonzero(inside)  # by person and release
     people, person = np.unique(o.app_person[apps], return_inverse=True)
-    option = np.flatnonzero(state.alive & m.by_option(inside))
+    option = program.option
     local = np.cumsum(inside) - 1
     app = local[np.searchsorted(m.opt_start, option, side="right") - 1].astype(np.int64)
     cell = m.opt_cell[option].astype(np.int64)
@@ -180,58 +217,42 @@ def tangle_of(state: State, factors: Bools) -> tuple[Tangle, I64, I64]:
         place.astype(np.int64), m.cell_value[cell], group, weight, offsets_by_key(pairs[0], len(groups) - 1),
         pairs[1].copy(),
     )  # fmt: skip
-    return tangle, option, state.free_rows[cells].astype(np.int64)
+    return tangle, state.free_rows[cells].astype(np.int64)
 
 
-def held_in(program: Program, tangle: Tangle, option: I64, world: I64) -> I64:
-    """The option of each appearance in a world."""
-    shown = np.flatnonzero(world[program.option_column[np.searchsorted(program.option, option)]] > 0)
-    app = np.searchsorted(tangle.opt_start, shown, side="right") - 1
-    held = np.full(len(tangle.app_person), -1, dtype=np.int64)
-    held[app] = shown
-    assert (held >= 0).all()
-    return held
+def _chosen(choices: Choices, value: I64, person: I64, has: I64) -> I64:
+    """The choices with which these people (by place) have these values; `value` of each choice."""
+    width = int(value.max(initial=0)) + 1
+    keys = choices.owner * width + value
+    order = np.argsort(keys)
+    chosen: I64 = order[np.searchsorted(keys[order], person * width + has)]
+    return chosen
 
 
-def agreement(rounds: Floats, sweeps: int) -> Agreed:
-    """From the shares of each round and chain: means of all, and how well halves of chains agree."""
-    half, chains = len(rounds) // 2, rounds.shape[1]
-    halves = np.concatenate([rounds[:half].mean(axis=0), rounds[half:].mean(axis=0)])
-    whole = rounds.mean(axis=0)
-    mean = whole.mean(axis=0)
-    within = mean * (1 - mean)
-    moving = within > 0
-    rhat, worth = np.ones(len(mean)), np.full(len(mean), np.inf)
-    rhat[moving] = np.sqrt(1 + halves.var(axis=0, ddof=1)[moving] / within[moving])
-    samples = len(rounds) * sweeps * chains
-    spread = np.maximum(whole.var(axis=0, ddof=1) / chains, within / samples)
-    worth[moving] = within[moving] / spread[moving]
-    return Agreed(mean, rhat, worth, samples, float(student.ppf(SURE, chains - 1)))
+def _options_of(t: Tangle, values: I64) -> I64:
+    """The option of each appearance, where everybody's group is known and a value says it."""
+    app = np.repeat(np.arange(len(t.app_person)), np.diff(t.opt_start))
+    return np.flatnonzero(t.opt_value == values[t.app_person[app]])
 
 
-def deal(state: State, factors: Bools, end: float, sweeps: int | None, seed: int) -> tuple[Dealing, Agreed] | None:
+def deal(
+    state: State, factors: Bools, end: float, sweeps: int | None, seed: int, known: Sequence[I64] = ()
+) -> tuple[Dealing, Agreed] | None:
     """Beliefs of one component by `end` (of processor time), or after so many sweeps; None where nothing came of it."""
     rng, start = np.random.default_rng(seed), time.process_time()
-    dealing = dealing_of(state, factors, start + BEGIN * (end - start) if sweeps is None else end, rng)
+    begin = start + BEGIN * (end - start) if sweeps is None else end
+    dealing = dealing_of(state, factors, begin, rng, known)
     if dealing is None:
         return None
     most = SWEEPS if sweeps is None else sweeps
     learning = start + LEARN * (end - start)
-    first = dealing.run((time.process_time() + learning) / 2, max(2 * ROUND, most // 5), rng)
-    if first is not None:
-        slow = ~first.good(REACHED) | (first.mean == 0)
-        dealing.learn(slow, learning, rng)
-    agreed = dealing.run(end, most, rng)
+    first = dealing.run((time.process_time() + learning) / 2, max(4 * ROUND, most // 5), rng, until_good=sweeps is None)
+    if first is None or first.good.all():
+        return None if first is None else (dealing, first)
+    slow = (~first.good | (first.mean == 0))[dealing.values[0]]
+    dealing.learn(slow, learning, rng)
+    agreed = dealing.run(end, most, rng, until_good=sweeps is None)
     return None if agreed is None else (dealing, agreed)
-
-
-def people_agreed(dealing: Dealing, agreed: Agreed, enough: float) -> Sequence[int]:
-    """People (of the tangle) about all of whose values the chains agree, and who have had more than one."""
-    owner, people = dealing.owner, len(dealing.tangle.person_start) - 1
-    fine, moved = np.ones(people, dtype=bool), np.zeros(people, dtype=bool)
-    fine[owner[~agreed.good(enough)]] = False
-    moved[owner[(agreed.mean > 0) & (agreed.mean < 1)]] = True
-    return np.flatnonzero(fine & moved).tolist()
 
 
 def compiled_deals() -> None:

@@ -42,6 +42,7 @@ class Inference:
     ever: Belief = field(default_factory=dict)
     methods: dict[str, int] = field(default_factory=dict)
     pending: list[list[int]] = field(default_factory=list)  # components without exact beliefs: their factors
+    worlds: list[I64] = field(default_factory=list)  # found on the way: options, component by component
     loose: Bools = field(init=False)  # factors in whose components looking for equalities was too much work
     clear: Bools = field(init=False)  # by appearance: not certain, for two of its values were seen in worlds
 
@@ -84,7 +85,7 @@ def infer(
     if lasting:
         settling = Settling(state, start + seconds * SETTLING, others, world)
         settling.run(progress)
-        settled, inference.loose = settling.settled, settling.loose
+        settled, inference.loose, inference.worlds = settling.settled, settling.loose, settling.worlds
         inference.clear = _seen_twice(state, settling.seen)
     _components(inference, limits or Limits(), start + seconds, others, beliefs, settled, progress)
     _fill_shares(inference)

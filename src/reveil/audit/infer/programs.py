@@ -1,7 +1,8 @@
 """A component as a linear program: what no world has, proved by weights of its equations, and worlds found by a solver.
 
-Columns are 0 or 1: that a person has a value (where it lasts), and that an appearance is in a cell, where one value may
-be in several. A *fact* is a value of a person, or of an appearance that may be absent.
+Columns count people of a class (of whom nothing tells any two apart, `alike.py`): how many have a value (where it
+lasts), and how many are in a cell in one release, where one value may be in several. A *fact* is a value of a class, or
+of its appearances in one release, where they may be absent: that somebody has it, and so that anybody may.
 
 What the solver of linear programs says is not taken on trust. Any weights of the equations bound what a set of facts
 can add up to, so its weights are rounded to whole numbers and the bound is worked out from these: if it is below one,
@@ -11,22 +12,26 @@ no world has any of the facts. A world that a solver finds is put into all equat
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array
+from scipy.sparse import bmat, coo_array, csr_array, eye_array, vstack
 
+from reveil.audit.infer.alike import AlikePeople, classes_of
 from reveil.audit.infer.certain import State
-from reveil.audit.model.model import UNLIMITED
+from reveil.audit.model.model import UNLIMITED, Model
 from reveil.base.arrays import I64, Bools
 
 SCALE = 1 << 20  # weights are whole multiples of 1/SCALE
-HEAVIEST = 1 << 40  # weights from here on prove nothing; of lighter ones four million entries add up within 64 bits
+HEAVIEST = 1 << 40  # weights from here on prove nothing; of lighter ones four million entries add up within 64 bits,
+LARGEST = float(1 << 61)  # and sums up to here are taken
 POSITIVE = 1e-6  # a share that is no rounding error
 WIDEST = 60_000  # columns of a program
 FRUITFUL = 20  # a world with less than one in so many of the facts that are wanted: better exclude some first
+STEPS = 200_000  # of a solver of linear programs
+NODES = 50  # of its tree that a solver looks at for one world
 AMPLE = 10.0  # seconds for one world, at most
 PATIENT = (1.5, 10.0)  # times as long by the clock, at least and at most
 PROOF = 5.0  # the exact solver's own measure of work for one proof
@@ -40,11 +45,18 @@ class Program:
     matrix: csr_array
     low: I64
     high: I64
+    size: I64  # of each column: people of its class, so that it is no more
     fact: I64  # of each column, -1: it belongs to none
-    person: I64  # of each fact
+    person: I64  # of each fact, the first of its class
+    classes: AlikePeople
     option: I64  # options of the model,
-    option_column: I64  # the column
-    option_fact: I64  # and the fact that each stands for
+    option_app: I64  # whose they are,
+    option_value: I64  # what they say,
+    option_column: I64  # the column,
+    option_having: I64  # that of having the value at all (-1: away)
+    option_fact: I64  # and the fact that each stands for; -1 of either: being away where it only counts who has what
+    option_cell: I64
+    rows: I64  # of each cell of the model
 
     @property
     def facts(self) -> int:
@@ -60,6 +72,10 @@ class Program:
         """1 for the columns of these facts."""
         return ((self.fact >= 0) & facts[self.fact]).astype(np.int64)
 
+    def most(self, dead: Bools) -> I64:
+        """How large columns may be if no world has these facts."""
+        return self.size * (1 - self.count(dead))
+
     def of(self, columns: Bools) -> Bools:
         """Facts of these columns."""
         shown = np.zeros(self.facts, dtype=bool)
@@ -69,13 +85,15 @@ class Program:
     def bound(self, count: I64, most: I64, weights: I64) -> float:
         """What `count` adds up to at most, by these weights of the rows (times SCALE), in whole numbers.
 
-        Infinite where a weight is so large that sums of 64 bits could wrap around: it then proves nothing.
+        Infinite where weights are so large that sums of 64 bits could wrap around: they then prove nothing.
         """
         if (weights >= HEAVIEST).any() or (weights <= -HEAVIEST).any():
             return float("inf")
-        rows = int(np.where(weights > 0, self.high, self.low) @ weights)
-        rest = count * SCALE - self.matrix.T @ weights
-        return (rows + int(np.maximum(rest, 0) @ most)) / SCALE
+        ends = np.where(weights > 0, self.high, self.low)
+        rest = np.maximum(count * SCALE - self.matrix.T @ weights, 0)
+        if np.abs(ends.astype(float)) @ np.abs(weights.astype(float)) + rest.astype(float) @ most > LARGEST:
+            return float("inf")
+        return (int(ends @ weights) + int(rest @ most)) / SCALE
 
     def is_world(self, columns: I64, most: I64) -> bool:
         held = self.matrix @ columns
@@ -84,43 +102,65 @@ class Program:
 
 
 def program_of(state: State, factors: Bools) -> Program | None:
-    """The program of one component, or None if it is too wide."""
+    """The program of one component, or None if it is too wide. Its columns are those of the first of each class."""
     m, o = state.model, state.model.observed
     inside = factors[m.app_factor] & (state.open_options > 1) & ~m.implied[m.app_factor]
     options = np.nonzero(state.alive & m.by_option(inside))[0]
-    app = np.searchsorted(m.opt_start, options, side="right") - 1
-    cell = m.opt_cell[options].astype(np.int64)
+    apps = np.searchsorted(m.opt_start, options, side="right") - 1
+    classes = classes_of(o.app_person[apps], m.opt_cell[options].astype(np.int64), m.priors)
+    app, cell = apps[classes.leading], m.opt_cell[options[classes.leading]].astype(np.int64)
     value, person = m.cell_value[cell], o.app_person[app]
-    unsure = np.zeros(len(m.app_factor), dtype=bool)
-    unsure[app[value < 0]] = True
+    size = classes.size[classes.of_person[classes.owner[classes.leading]]]
     away, width = value < 0, len(o.values) + 1
+    unsure = np.zeros(len(m.app_factor), dtype=bool)
+    unsure[app[away]] = True
+    _, pair, often = np.unique(app * width + value + 1, return_inverse=True, return_counts=True)
+    enough = _covered(m, app, often[pair] > 1, unsure)[m.app_factor[app]]
     of_person = np.where(away, -1, person * width + value)
     keys, own = np.unique(of_person[~away], return_inverse=True)
-    having = np.full(len(options), -1)
+    having = np.full(len(cell), -1)
     having[~away] = own
-    _, pair, often = np.unique(app * width + value + 1, return_inverse=True, return_counts=True)
-    single = (often[pair] == 1) & ~unsure[app]
+    listed = ~(enough & away)  # options that something is said of
+    single = ~away & (enough | ((often[pair] == 1) & ~unsure[app]))
     column = np.where(single, having, -1)
-    column[~single] = len(keys) + np.arange(np.count_nonzero(~single))
-    columns = len(keys) + int(np.count_nonzero(~single))
-    if columns > WIDEST:
+    column[listed & ~single] = len(keys) + np.arange(np.count_nonzero(listed & ~single))
+    if (columns := len(keys) + int(np.count_nonzero(listed & ~single))) > WIDEST:
         return None
     rows = _Equations(columns)
-    rows.add(keys // width, np.arange(len(keys)), 1, 1, 1)  # everybody has one value
-    linked = ~single & ~away
+    first = np.unique(person, return_index=True)[1]
+    rows.add(keys // width, np.arange(len(keys)), 1, size[first], size[first])  # everybody has one value
+    linked = listed & ~single & ~away
     both = np.concatenate([column[linked], having[linked]]), np.concatenate([pair[linked], pair[linked]])
     sign = np.repeat([1, -1], np.count_nonzero(linked))
     once = np.unique(np.stack([*both, sign]), axis=1)  # in all cells of the value together as often as they have it
-    rows.add(once[1], once[0], once[2], np.where(unsure[_first(pair, app)], -1, 0)[np.unique(once[1])], 0)
-    perhaps = unsure[app]
-    rows.add(app[perhaps], column[perhaps], 1, 1, 1)  # in one cell, or away
-    _add_cells(rows, state, factors, cell, column)
-    fact_key = np.where(perhaps, len(m.app_factor) * width + app * width + value + 1, of_person)
-    _, first, fact = np.unique(fact_key, return_index=True, return_inverse=True)
-    of_column = np.full(columns, -1)
+    low = np.where(unsure[_first(pair, app)], -_first(pair, size), 0)[np.unique(once[1])]
+    rows.add(once[1], once[0], once[2], low, 0)
+    perhaps = unsure[app] & ~enough
+    many = size[perhaps][np.unique(app[perhaps], return_index=True)[1]]
+    rows.add(app[perhaps], column[perhaps], 1, many, many)  # in one cell, or away
+    _add_cells(rows, state, factors, cell[listed], column[listed], enough[listed])
+    fact_key = np.where(perhaps, len(m.app_factor) * width + app * width + value + 1, of_person)[listed]
+    _, leads, number = np.unique(fact_key, return_index=True, return_inverse=True)
+    fact = np.full(len(cell), -1)
+    fact[listed] = number
+    of_column, sizes = np.full(columns, -1), np.empty(columns, dtype=np.int64)
     target = np.where(perhaps, column, having)
-    of_column[target] = fact
-    return Program(*rows.matrix(), of_column, person[first], options, column, fact.astype(np.int64))
+    of_column[target[listed]] = number
+    sizes[column[listed]], sizes[having[~away]] = size[listed], size[~away]
+    place = (np.cumsum(classes.leading) - 1)[classes.twin]  # of each option, that of the first of its class
+    return Program(
+        *rows.matrix(), sizes, of_column, person[listed][leads], classes, options, apps, value[place], column[place],
+        having[place], fact[place], cell[place], state.free_rows,
+    )  # fmt: skip
+
+
+def _covered(m: Model, app: I64, several: Bools, unsure: Bools) -> Bools:
+    """Factors of which it only matters that enough people have each value: everybody may be away, in one group at most,
+    and who is there is whoever its rows are for."""
+    bad = several | ~unsure[app]
+    covered = m.tight.copy()
+    covered[m.app_factor[app[bad]]] = False
+    return covered
 
 
 def _first(keys: I64, what: I64) -> I64:
@@ -129,8 +169,9 @@ def _first(keys: I64, what: I64) -> I64:
     return what[first]
 
 
-def _add_cells(rows: _Equations, state: State, factors: Bools, cell: I64, column: I64) -> None:
-    """Rows of each cell, and of groups of which it is known how many rows are invented."""
+def _add_cells(rows: _Equations, state: State, factors: Bools, cell: I64, column: I64, enough: Bools) -> None:
+    """Rows of each cell, and of groups of which it is known how many rows are invented. `enough`: options of cells that
+    more people may have the value of."""
     m, o = state.model, state.model.observed
     owner = np.repeat(np.arange(m.factors), np.diff(m.cell_start))
     free = state.free_rows
@@ -138,7 +179,9 @@ def _add_cells(rows: _Equations, state: State, factors: Bools, cell: I64, column
     low = np.where(m.tight[owner], free, np.maximum(0, m.cell_low - taken))
     bounded = m.cell_cap[cell] < UNLIMITED
     listed = np.unique(cell[bounded])
-    rows.add(cell[bounded], column[bounded], 1, low[listed], free[listed])
+    high = free.copy()
+    high[cell[enough]] = m.observed.people
+    rows.add(cell[bounded], column[bounded], 1, low[listed], high[listed])
     if o.located or not (factors & ~m.tight).any():
         return
     group = m.cell_group[cell]
@@ -181,12 +224,12 @@ class Decided:
     seen: Bools
     end: float  # of processor time
     dead: Bools
-    world: I64 | None = None
+    worlds: list[I64] = field(default_factory=list)
 
     @property
     def most(self) -> I64:
-        """0 for columns of facts that no world has, otherwise 1."""
-        return 1 - self.program.count(self.dead)
+        """0 for columns of facts that no world has."""
+        return self.program.most(self.dead)
 
     def run(self, asked: Bools) -> None:
         """First whoever was seen with fewer than two values, then whatever else is open; of facts asked about."""
@@ -207,15 +250,19 @@ class Decided:
     def left(self) -> float:
         return self.end - time.process_time()
 
+    def _enter(self, columns: I64) -> Bools:
+        """A world; says what it has."""
+        shown = self.program.of(columns > 0)
+        self.seen |= shown
+        self.worlds.append(columns)
+        return shown
+
     def _worlds(self, asked: Bools, urgent: bool, *, fruitful: bool) -> None:
         """Worlds with as many of the wanted facts as can be had, as long as there are (fruitful: enough of) them."""
+        once = np.ones(len(self.program.size), dtype=np.int64)
         while self.left > 0 and (wanted := self.wanted(asked, urgent)).any():
-            columns = found_world(self.program, self.program.count(wanted), self.most, self.left)
-            shown = None if columns is None else self.program.of(columns > 0)
-            if columns is not None and shown is not None:
-                self.seen |= shown
-                self.world = columns
-            news = 0 if shown is None else int((shown & wanted).sum())
+            columns = found_world(self.program, Wish(self.program.count(wanted), once), self.most, self.left)
+            news = 0 if columns is None else int((self._enter(columns) & wanted).sum())
             if fruitful and news * FRUITFUL < wanted.sum():
                 return
             if not news:
@@ -236,8 +283,7 @@ class Decided:
                 return
             whole = np.rint(columns).astype(np.int64)
             if self.program.is_world(whole, self.most):
-                self.seen |= self.program.of(whole > 0)
-                self.world = whole
+                self._enter(whole)
             shown = wanted & self.program.of(columns > POSITIVE)
             if not shown.any():
                 return
@@ -247,49 +293,71 @@ class Decided:
 def relaxed(program: Program, count: I64, most: I64, seconds: float) -> tuple[Any, I64 | None]:
     """Shares of columns with which `count` adds up to as much as it can, and the weights of rows that show it.
 
-    None if there were none in about so many seconds, or if a weight is no number that can be counted with.
+    None if there were none in so many steps (and in about so many seconds), or if a weight is no number to count with.
     """
     from scipy.optimize import linprog
 
+    if seconds <= 0:
+        return None, None
     equal, matrix = program.exact, program.matrix
     bounds = np.stack([np.zeros(len(most)), most], axis=1)
     solved = linprog(
         -count,
-        *(matrix[~equal], program.high[~equal], matrix[equal], program.high[equal], bounds),
+        A_ub=vstack([matrix[~equal], -matrix[~equal]]),
+        b_ub=np.append(program.high[~equal], -program.low[~equal]),
+        A_eq=matrix[equal],
+        b_eq=program.high[equal],
+        bounds=bounds,
         method="highs",
-        options={"time_limit": patience() * seconds},
+        options={"time_limit": patience(seconds), "maxiter": STEPS},
     )
     if solved.x is None or not solved.success:
         return None, None
-    weights = np.zeros(len(equal))
-    weights[equal], weights[~equal] = -solved.eqlin.marginals, -solved.ineqlin.marginals
+    weights, loose = np.zeros(len(equal)), -solved.ineqlin.marginals
+    weights[equal], weights[~equal] = -solved.eqlin.marginals, loose[: len(loose) // 2] - loose[len(loose) // 2 :]
     scaled = np.rint(weights * SCALE)
     if not (np.abs(scaled) < HEAVIEST).all():  # nor is it below if it is not a number
         return None, None
     return solved.x, scaled.astype(np.int64)
 
 
-def found_world(program: Program, count: I64, most: I64, seconds: float) -> I64 | None:
-    """A world in which `count` adds up to much; None if none was found in about so many seconds."""
+class Wish(NamedTuple):
+    """What a world should have: of each column, what one more is worth, as long as there are not `enough`."""
+
+    worth: I64
+    enough: I64
+
+
+def found_world(program: Program, wish: Wish, most: I64, seconds: float) -> I64 | None:
+    """A world that has much of what is wished for; None if none was found within so many steps and seconds."""
     from scipy.optimize import Bounds, LinearConstraint, milp
 
+    width = len(most)
+    capped = np.flatnonzero((wish.worth > 0) & (wish.enough < most))  # these get a column that says how much counts
+    extra = len(capped)
+    counted = coo_array((np.ones(extra), (np.arange(extra), capped)), shape=(extra, width))
+    matrix = bmat([[program.matrix, None], [counted, -eye_array(extra)]], format="csr") if extra else program.matrix
+    worth = np.append(wish.worth, wish.worth[capped])
+    worth[capped] = 0
     solved = milp(
-        -count,
-        integrality=np.ones(len(most)),
-        bounds=Bounds(0, most),
-        constraints=LinearConstraint(program.matrix, program.low, program.high),
-        options={"time_limit": patience() * min(AMPLE, seconds), "mip_rel_gap": 0.05},
+        -worth,
+        integrality=np.append(np.ones(width), np.zeros(extra)),
+        bounds=Bounds(0, np.append(most, wish.enough[capped])),
+        constraints=LinearConstraint(
+            matrix, np.append(program.low, np.zeros(extra)), np.append(program.high, np.full(extra, np.inf))
+        ),
+        options={"time_limit": patience(min(AMPLE, seconds)), "node_limit": NODES, "mip_rel_gap": 0.05},
     )
     if solved.x is None:
         return None
-    columns = np.rint(solved.x).astype(np.int64)
+    columns = np.rint(solved.x[:width]).astype(np.int64)
     return columns if program.is_world(columns, most) else None
 
 
-def patience() -> float:
-    """How much longer by the clock a second of computing takes on this machine, which may be busy."""
+def patience(seconds: float) -> float:
+    """So many seconds of computing by the clock, which go by faster on this machine where it is busy."""
     clock, computing = time.perf_counter() - BEGUN[0], time.process_time() - BEGUN[1]
-    return float(np.clip(1.5 * clock / max(computing, 1e-3), *PATIENT))
+    return max(0.0, seconds) * float(np.clip(1.5 * clock / max(computing, 1e-3), *PATIENT))
 
 
 def impossible(program: Program, wanted: Bools, most: I64, seconds: float) -> bool:

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reveil.audit.infer.agreement import ENOUGH as LASTING
 from reveil.audit.infer.certain import State
-from reveil.audit.infer.dealing import compiled_deals, deal, people_agreed
+from reveil.audit.infer.dealing import compiled_deals, deal
 from reveil.audit.infer.exact import Chain, chains_of
 from reveil.audit.infer.infer import Inference, carry
 from reveil.audit.infer.walk import Component, States, WalkScratch, walk
@@ -43,10 +44,11 @@ class Sampled:
     rhat: float  # the largest, of half chains
     samples: int  # without a misfit, of all chains
     effective: float  # independent samples that these are worth, for the slowest value
+    enough: float = ENOUGH
 
     @property
     def converged(self) -> bool:
-        return self.rhat < 1.1 and self.effective >= ENOUGH
+        return self.rhat < 1.1 and self.effective >= self.enough
 
 
 def sample(
@@ -71,7 +73,7 @@ def sample(
         if inference.model.change == "never":
             now, rest = time.process_time(), sum(map(len, pending[number:]))
             until = end if steps is not None else now + (end - now) * len(factors) / rest
-            result = sample_lasting(state, factors, steps, seed + number, until)
+            result = sample_lasting(state, factors, steps, seed + number, until, inference.worlds)
         elif inference.model.observed.located and steps is not None:
             result = sample_component(inference, chains_of(state, factors), steps, seed + number)
         if result is not None:
@@ -83,28 +85,33 @@ def sample(
 
 
 def sample_lasting(
-    state: State, factors: Sequence[int], steps: int | None, seed: int, end: float = float("inf")
+    state: State,
+    factors: Sequence[int],
+    steps: int | None,
+    seed: int,
+    end: float = float("inf"),
+    known: Sequence[I64] = (),
 ) -> Sampled | None:
-    """Beliefs of a component of lasting values, of everybody about whom the chains agree; None if none could begin."""
+    """Beliefs of a component of lasting values, of everybody about whom the chains agree; None if none could begin.
+
+    `known` are worlds to begin with."""
     inside = np.zeros(state.model.factors, dtype=bool)
     inside[factors] = True
-    done = deal(state, inside, end, steps, seed)
+    done = deal(state, inside, end, steps, seed, known)
     if done is None:
         return None
     dealing, agreed = done
-    people = np.isin(dealing.owner, people_agreed(dealing, agreed, ENOUGH))
-    if not people.any():
+    if not agreed.good.any():
         return Sampled({}, float(agreed.rhat.max()), agreed.samples, 0.0)
-    worth = np.where(np.isinf(agreed.worth), agreed.worth[people].min(), agreed.worth)
-    m = state.model
-    together: dict[tuple[int, int], tuple[float, float]] = {}
-    for n in np.flatnonzero(people).tolist():
-        option = int(dealing.option[n])
-        key = m.app_of(option), int(m.cell_value[m.opt_cell[option]])
-        mean, least = together.get(key, (0.0, float("inf")))
-        together[key] = mean + float(agreed.mean[n]), min(least, float(worth[n]))
-    shares = {key: (mean, *wilson(mean, least, agreed.width)) for key, (mean, least) in together.items()}
-    return Sampled(shares, float(agreed.rhat[people].max()), agreed.samples, float(worth[people].min()))
+    program, (_, first) = dealing.program, dealing.values
+    shares = {
+        (int(program.option_app[first[n]]), int(program.option_value[first[n]])): (
+            float(agreed.mean[n]), float(agreed.low[n]), float(agreed.high[n])
+        )
+        for n in np.flatnonzero(agreed.good).tolist()
+    }  # fmt: skip
+    good = agreed.good
+    return Sampled(shares, float(agreed.rhat[good].max()), agreed.samples, float(agreed.worth[good].min()), LASTING)
 
 
 def _enter(inference: Inference, result: Sampled) -> None:

@@ -17,6 +17,7 @@ import numpy as np
 from reveil.audit.infer.certain import State
 from reveil.audit.infer.exact import CountingProblem, Limits, chains_of, problem_of
 from reveil.audit.infer.filters import SEARCH
+from reveil.audit.infer.handing import handed
 from reveil.audit.infer.linear import equalities
 from reveil.audit.infer.programs import Decided, Program, program_of
 from reveil.audit.infer.search import first_world
@@ -27,6 +28,8 @@ from reveil.base.progress import Progress
 MANY = 500  # components
 MOVING = 0.25  # share of the time for moving people, before linear programs
 PLACING = 2.0  # seconds of giving everybody a value one by one, before a solver is asked
+KEPT = 8  # worlds of a component, for whoever samples it later
+LONG = 100_000  # ways of a component, where groups overlap: more are not listed
 SEVERAL = Limits(paths=500)  # ways of one person, where groups overlap
 
 
@@ -41,6 +44,7 @@ class Settling:
     loose: Bools = field(init=False)  # factors in whose components looking for equalities was too much work
     settled: Bools = field(init=False)  # people of whom every open value is possible
     seen: Bools = field(init=False)  # options that some world has
+    worlds: list[I64] = field(default_factory=list)  # that were found: options of the model, component by component
     held: dict[int, frozenset[int]] = field(default_factory=dict)  # cells of people in a world, where groups overlap
 
     def __post_init__(self) -> None:
@@ -96,17 +100,26 @@ class Settling:
     def _decide(self, program: Program) -> Bools:
         """Settle one component as far as time allows; says of whom something was excluded."""
         seen = np.zeros(program.facts, dtype=bool)
-        seen[program.option_fact[self.seen[program.option]]] = True
+        seen[program.option_fact[self.seen[program.option] & (program.option_fact >= 0)]] = True
         decided = Decided(program, seen, self.end, np.zeros(program.facts, dtype=bool))
-        decided.run(~self.others[program.person])
-        self.seen[program.option[decided.seen[program.option_fact]]] = True
-        still = np.unique(program.person[~decided.seen & ~decided.dead])
-        self.settled[np.setdiff1d(program.person, still)] = True
+        whose = program.classes.person[program.classes.owner]
+        asked = np.zeros(program.facts, dtype=bool)
+        told = program.option_fact >= 0
+        asked[program.option_fact[told & ~self.others[whose]]] = True
+        decided.run(asked)
+        rng = np.random.default_rng(len(self.worlds))
+        worlds = [handed(program, world, rng) for world in decided.worlds[-KEPT:]]
+        self.worlds += [program.option[world] for world in worlds]
+        shown = told & decided.seen[program.option_fact]
+        shown |= np.isin(program.classes.twin, program.classes.twin[np.concatenate([np.zeros(0, np.int64), *worlds])])
+        self.seen[program.option[shown]] = True
+        gone = told & decided.dead[program.option_fact]
+        self.settled[np.setdiff1d(whose, whose[~(shown | gone)])] = True
         changed = np.zeros(self.state.model.observed.people, dtype=bool)
-        for option, fact in zip(program.option.tolist(), program.option_fact.tolist(), strict=True):
-            if decided.dead[fact] and self.state.alive[option]:
-                self.state.remove(option, SEARCH, int(program.person[fact]))
-                changed[program.person[fact]] = True
+        for n in np.flatnonzero(gone).tolist():
+            if self.state.alive[option := int(program.option[n])]:
+                self.state.remove(option, SEARCH, int(whose[n]))
+                changed[whose[n]] = True
         return changed
 
     def equate(self, factors: Bools) -> bool:
@@ -205,11 +218,30 @@ def _of_overlaps(s: Settling, wanted: Bools, effort: int) -> Sequence[int]:
     for part in np.unique(label[wanted & (label >= 0)]).tolist():
         if s.late:
             break
+        if _ways(s.state, label == part) > LONG:
+            continue  # listing them takes longer than a program
         chains = chains_of(s.state, np.nonzero(label == part)[0].tolist())
         problem = problem_of(s.state, chains, SEVERAL)
         if problem is not None and not problem.left:
             dead += _in_component(s, problem, effort)
     return dead
+
+
+def _ways(state: State, factors: Bools) -> float:
+    """About how many ways people of these factors have in all: a value, and in each release a cell of it or none."""
+    m, o = state.model, state.model.observed
+    options = np.flatnonzero(state.alive & m.by_option(factors[m.app_factor] & (state.open_options > 1)))
+    app = np.searchsorted(m.opt_start, options, side="right") - 1
+    value = m.cell_value[m.opt_cell[options]]
+    apps, place = np.unique(app, return_inverse=True)
+    pairs = np.unique(np.stack([place, value])[:, value >= 0], axis=1)
+    values = np.bincount(pairs[0], minlength=len(apps))
+    cells = np.bincount(place[value >= 0], minlength=len(apps)) / np.maximum(values, 1)
+    each = cells + np.bincount(place[value < 0], minlength=len(apps))
+    people, whose = np.unique(o.app_person[apps], return_inverse=True)
+    most = np.zeros(len(people))
+    np.maximum.at(most, whose, values)
+    return float((most * np.exp(np.bincount(whose, np.log(np.maximum(each, 1)), len(people)))).sum())
 
 
 def _in_component(s: Settling, problem: CountingProblem, effort: int) -> list[int]:

@@ -89,22 +89,39 @@ class Choices:
             if still.any():
                 self._explore(end, most, still, placing=False)
 
-    def _explore(self, end: float, most: int, who: Bools, *, placing: bool) -> int:
-        takes = np.zeros(len(self.label), dtype=bool)
-        takes[self.chosen[self.chosen >= 0]] = True
-        load = np.bincount(self.path[np.repeat(takes, np.diff(self.path_start))], minlength=len(self.rows))
-        puzzle = Puzzle(
+    def moved(self, chosen: I64, wanted: int, most: int) -> I64 | None:
+        """From the world in which everybody has `chosen`, one near by with this choice; None if none was found."""
+        blank = np.ones(len(self.label), dtype=bool)
+        blank[wanted] = False
+        world = World(chosen.copy(), self._load(chosen), blank, np.zeros(len(self.label), dtype=bool))
+        explore(self.owner[[wanted]], False, self._puzzle, world, self._trail, most)
+        return world.chosen if world.chosen[self.owner[wanted]] == wanted else None
+
+    @cached_property
+    def _puzzle(self) -> Puzzle:
+        return Puzzle(
             self.owner, self.start, self.path_start, self.path, *self.users, self.rows, self.single, self.token,
             self.kind,
         )  # fmt: skip
-        world = World(self.chosen, load, self.seen, self.dead)
-        trail = fresh_trail(len(self.person), len(self.kind), int(np.diff(self.path_start).max(initial=1)))
+
+    @cached_property
+    def _trail(self) -> MoveTrail:
+        return fresh_trail(len(self.person), len(self.kind), int(np.diff(self.path_start).max(initial=1)))
+
+    def _load(self, chosen: I64) -> I64:
+        """How many take each cell."""
+        takes = np.zeros(len(self.label), dtype=bool)
+        takes[chosen[chosen >= 0]] = True
+        return np.bincount(self.path[np.repeat(takes, np.diff(self.path_start))], minlength=len(self.rows))
+
+    def _explore(self, end: float, most: int, who: Bools, *, placing: bool) -> int:
+        world = World(self.chosen, self._load(self.chosen), self.seen, self.dead)
         numbers = np.nonzero(who)[0]
         at_once = max(1, AT_ONCE // most)
         for first in range(0, len(numbers), at_once):
             if time.process_time() > end:
                 return UNKNOWN
-            outcome: int = explore(numbers[first : first + at_once], placing, puzzle, world, trail, most)
+            outcome: int = explore(numbers[first : first + at_once], placing, self._puzzle, world, self._trail, most)
             if placing and outcome != FOUND:
                 return outcome
         return FOUND

@@ -38,6 +38,7 @@ class TableReading:
     strangers: int  # rows that cannot be of people who are listed
     told: bool  # whether everybody is in a release was said, or is concluded from their number
     away: int  # people, counted by release, who fit a group and may not be in the release
+    labelled: bool = True  # releases are called as the population calls them; otherwise by their publisher's folder
 
 
 @dataclass(frozen=True, eq=False)

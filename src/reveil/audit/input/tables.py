@@ -92,6 +92,7 @@ class Matched:
     names: pl.Series
     fitted: tuple[Fitted, ...]
     told: bool = True  # whether everybody is in a release was said, or is concluded from their number
+    labelled: bool = True  # whether the population says what releases are called
 
     def observed(self, column: str) -> Observed:
         """The attacker's view of one sensitive column. A release that does not show it is left out, and said."""
@@ -122,6 +123,16 @@ class Matched:
         reading = self._reading(column, shown, seen)
         crowd = self._crowd(seen, shown)
         return replace(seen, quasi=quasi, unmatched=unmatched, column=column, reading=reading, crowd=crowd)
+
+    def only(self, tables: Sequence[int]) -> Matched:
+        """What some of the releases alone tell; people keep their numbers."""
+        columns = replace(self.columns, quasi=tuple(self.columns.quasi[at] for at in tables))
+        names, fitted = tuple(self.releases[at] for at in tables), tuple(self.fitted[at] for at in tables)
+        return replace(self, columns=columns, releases=names, fitted=fitted)
+
+    def shows(self, column: str) -> bool:
+        """Whether any release shows this column, and anybody fits one that does."""
+        return any(fit.released.shows(column) and len(fit.person) for fit in self.fitted)
 
     def _crowd(self, seen: Observed, shown: Sequence[int]) -> I64 | None:
         """Of each appearance the rows of people that fit it, where some release is in two tables; others: its group."""
@@ -166,6 +177,7 @@ class Matched:
             strangers=sum(fit.places.strangers for fit in fits),
             told=self.told,
             away=sum(len(fit.present) - int(fit.places.sure.sum()) for fit in fits),
+            labelled=self.labelled,
         )
 
 

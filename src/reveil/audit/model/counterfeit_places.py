@@ -116,6 +116,7 @@ def attack(
     """Everything that follows, by counting and sampling; with places, if the adversary knows of them.
 
     `samples`: steps of sampling, None for as many as there is time for, of which that keeps a share."""
+    start = time.process_time()
     how["seconds"] = seconds if samples is not None else seconds * (1 - SAMPLING)
     places = adversary.counterfeits_go_on and model.observed.located
     how["progress"] = progress
@@ -123,7 +124,7 @@ def attack(
     inference, finish = _infer_places(model, **how) if changing else (infer(model, **how), None)
     if places and model.change == "never" and how.get("beliefs", True) and not model.priors:
         inference = weigh_places(inference, how.get("people"), seconds=how["seconds"])
-    left = seconds * SAMPLING
+    left = max(seconds * SAMPLING, start + seconds - time.process_time())  # what was not needed before is for this
     drawn = () if samples == 0 else sample(inference, samples, seed=seed, seconds=left, progress=progress)
     return inference if finish is None else finish(), drawn
 

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from reveil.audit.result.beside import HEAD, only_together, publisher_rows, publisher_texts, row_texts
 from reveil.audit.result.reasons import Reasoning
 from reveil.audit.result.screen import (
     CRITERIA,
     EVER,
+    MOST,
     UNDECIDED,
     amber,
     among,
@@ -23,6 +25,7 @@ from reveil.audit.result.screen import (
     guessed,
     not_given,
     plain_texts,
+    plain_verdict,
     titled,
 )
 from reveil.base.words import some, some_people
@@ -57,12 +60,17 @@ def html(audit: Audit, *, external: bool = False) -> str:
 def _sections(audit: Audit, external: bool) -> list[Markup]:
     s = audit.summary
     sections = [
-        Markup('<section class="decision{}"><h2>{}</h2><p>{}</p></section>').format(
-            " broken" if audit.broken else "", audit.headline, " ".join((*audit.within, s["adversary"]))
+        Markup('<section class="decision{}"><h2>{}</h2><p>{}</p><p>{}</p></section>').format(
+            " broken" if audit.broken else "",
+            plain_verdict(audit),
+            audit.headline,
+            " ".join((*audit.within, s["adversary"])),
         ),
+        _shares(audit),
         _plainly(audit),
         _tiles(audit),
         _advice(audit),
+        *([_publishers(audit, external)] if audit.publishers else []),
         *([Markup("<h2>What it rests on</h2>"), _listed(audit.reading)] if audit.reading else []),
     ]
     if limits := not_given(audit):
@@ -109,9 +117,45 @@ def _sections(audit: Audit, external: bool) -> list[Markup]:
     return sections
 
 
+def _publishers(audit: Audit, external: bool) -> Markup:
+    """Each publisher alone, and all together."""
+    head = Markup("").join(Markup("<th{}>{}</th>").format(_right(n), text) for n, text in enumerate(HEAD))
+    rows = Markup("").join(
+        Markup("<tr>{}</tr>").format(
+            Markup("").join(Markup("<td{}>{}</td>").format(_right(n), text) for n, text in enumerate(row_texts(row)))
+        )
+        for row in publisher_rows(audit)
+    )
+    names = [] if external else only_together(audit)
+    listed = [f"Only together: {', '.join(names[:MOST])}{', …' if len(names) > MOST else ''}."] if names else []
+    table = (
+        '<h2>Each alone, and all together</h2><div class="wide"><table><thead><tr>{}</tr></thead>'
+        "<tbody>{}</tbody></table></div>{}"
+    )
+    return Markup(table).format(head, rows, _listed([*publisher_texts(audit), *listed]))
+
+
+def _right(column: int) -> Markup:
+    return Markup(' class="n"') if column else Markup("")
+
+
 def _plainly(audit: Audit) -> Markup:
     """The verdict for people who do not know the words."""
     return _listed(plain_texts(audit))
+
+
+def _shares(audit: Audit) -> Markup:
+    """Everybody as one bar: found out, not settled, neither."""
+    s = audit.summary
+    people = max(1, len(set(audit.asked)) or s["people"])
+    parts = [("bad", s["exposed"], "exposed"), ("warn", s["undecided"], "not settled")]
+    parts.append(("ok", max(0, people - s["exposed"] - s["undecided"]), "not exposed"))
+    text = ", ".join(f"{count:,} {what}" for _, count, what in parts)
+    bar = Markup("").join(
+        Markup('<span class="{}" style="flex-grow:{}"></span>').format(kind, count) for kind, count, _ in parts if count
+    )
+    label = Markup('<div class="shares" role="img" aria-label="{}">{}</div><p class="soft">{}</p>')
+    return label.format(f"Of {some_people(people)}: {text}", bar, f"Of {some_people(people)}: {text}.")
 
 
 def _listed(texts: Sequence[str]) -> Markup:
@@ -201,7 +245,7 @@ def picture(audit: Audit, told: Reasoning) -> Markup:
     steps = []
     for release in sorted(columns):
         listed = sorted(columns[release], key=lambda f: person not in _members(audit, f))
-        boxes = [_box(audit, factor, person) for factor in listed[:MOST_BOXES]]
+        boxes = [_box(audit, factor, person, told.value) for factor in listed[:MOST_BOXES]]
         if len(listed) > MOST_BOXES:
             more = some(len(listed) - MOST_BOXES, "more group")
             boxes.append(Markup('<span class="label">and {}</span>').format(more))
@@ -212,21 +256,26 @@ def picture(audit: Audit, told: Reasoning) -> Markup:
     )
 
 
-def _box(audit: Audit, factor: int, person: int) -> Markup:
-    """One group: its number, its people with the person marked, and what it shows."""
+def _box(audit: Audit, factor: int, person: int, value: str) -> Markup:
+    """One group: its number, its people, and what it shows; the person and what they have are marked."""
     m, o = audit.inference.model, audit.observed
     members = sorted(_members(audit, factor), key=lambda p: p != person)
     names = [Markup("<mark>{}</mark>" if p == person else "{}").format(o.persons[p]) for p in members[:MOST_NAMES]]
     names += [Markup("…")] if len(members) > MOST_NAMES else []
     cells = range(m.cell_start[factor], m.cell_start[factor + 1])
     shown = [(str(o.values[m.cell_value[c]]), int(m.cell_cap[c])) for c in cells if m.cell_value[c] >= 0]
-    texts = [value if rows == 1 else f"{value} ({rows})" for value, rows in shown[:MOST_NAMES]]
-    texts += ["…"] if len(shown) > MOST_NAMES else []
+    mine = person in members
+    shown.sort(key=lambda one: not mine or one[0] != value)  # what follows is never among those left out
+    texts = [
+        Markup("<mark>{}</mark>" if mine and text == value else "{}").format(text if rows == 1 else f"{text} ({rows})")
+        for text, rows in shown[:MOST_NAMES]
+    ]
+    texts += [Markup("…")] if len(shown) > MOST_NAMES else []
     return Markup('<div class="box{}"><b>group {}</b> {}<span class="label">shows {}</span></div>').format(
-        " mine" if person in members else "",
+        " mine" if mine else "",
         o.group_label[int(m.cell_group[m.cell_start[factor]])],
         Markup(", ").join(names),
-        ", ".join(texts),
+        Markup(", ").join(texts),
     )
 
 

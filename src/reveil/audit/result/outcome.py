@@ -20,6 +20,7 @@ from reveil.audit.input.left_out import Telling
 from reveil.audit.input.observed import Observed
 from reveil.audit.input.tracing import Followed
 from reveil.audit.result.attacks import Attack, classes
+from reveil.audit.result.beside import only_together, publisher_rows
 from reveil.audit.result.reading_texts import reading_texts
 from reveil.audit.result.reasons import Reasoning, explain
 from reveil.audit.result.score import PersonBelief, Score
@@ -53,6 +54,7 @@ class Audit:
     crowds: BoxCrowds | None = None  # own series in boxes of people: what these tell over all releases
     followed: Followed | None = None  # rows that were followed by columns that nobody protects
     also: tuple[Audit, ...] = ()  # of other columns that may be sensitive
+    publishers: tuple[tuple[str, Audit], ...] = ()  # of several publishers, what each alone tells
 
     @property
     def certain(self) -> pl.DataFrame:
@@ -282,6 +284,10 @@ class Audit:
             "attacks": [a.to_dict() for a in self.attacks],
             "classes": [{"found_by": text, "people": count} for text, count in self.classes],
         }
+        if self.publishers:
+            content["publishers"] = publisher_rows(self)
+        if names and self.publishers:
+            content["only_together"] = only_together(self)
         if names:
             content["people"] = [s.to_dict() for s in self.standings]
             content["ever"] = self.score.ever_of(self.asked)

@@ -44,7 +44,8 @@ def _missing(reading: TableReading) -> list[str]:
 
 def _labels(reading: TableReading) -> str:
     """How labels of releases were given to tables, where they are no numbers from 1 on."""
-    if all(name == str(n) for n, name in enumerate(reading.releases, 1)) or reading.without:
+    numbered = all(name == str(n) for n, name in enumerate(reading.releases, 1))
+    if numbered or reading.without or not reading.labelled:
         return ""
     pairs = ", ".join(f"{name} is table {n}" for n, name in enumerate(reading.releases, 1))
     return f"Releases by the column release of the population: {pairs}."

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from reveil.audit.result.attacks import Attack
+from reveil.audit.result.beside import HEAD, only_together, publisher_rows, publisher_texts, row_texts
 from reveil.audit.result.reasons import Reasoning, words
 from reveil.audit.result.score import PersonBelief
 from reveil.base.words import some, some_people
@@ -22,6 +23,7 @@ from reveil.policy.reasons import REASONS
 if TYPE_CHECKING:
     from reveil.audit.audit import Audit
 
+MOST = 20  # people who are listed by name
 WIDTH = 110  # of a line on the terminal
 NEARLY_ALL = 0.9  # from this share on an answer is amber
 CRITERIA = ("singling out", "linkability", "inference")
@@ -68,6 +70,8 @@ def lines(audit: Audit, *, external: bool = False) -> str:
     for title, texts in (("What this does not give", not_given(audit)), (OUTSIDE, audit.outside)):
         out += ["", f"  {title}:"] if texts else []
         out += [fill(text, WIDTH, initial_indent="  - ", subsequent_indent="    ") for text in texts]
+    if audit.publishers:
+        out += ["", *_publisher_lines(audit, external)]
     if audit.crowds is not None:
         out += ["", fill(audit.crowds.sentence(), WIDTH, initial_indent="  ", subsequent_indent="  ")]
     out += ["", *_attack_lines(audit)]
@@ -80,6 +84,25 @@ def lines(audit: Audit, *, external: bool = False) -> str:
     return "\n".join(out)
 
 
+def _publisher_lines(audit: Audit, external: bool) -> list[str]:
+    """Each publisher alone, and all together."""
+    rows = [HEAD, *map(row_texts, publisher_rows(audit))]
+    wide = [max(len(row[n]) for row in rows) for n in range(len(HEAD))]
+    out = [
+        "  " + "  ".join(cell.ljust(wide[0]) if not n else cell.rjust(wide[n]) for n, cell in enumerate(row))
+        for row in rows
+    ]
+    names = [] if external else only_together(audit)
+    listed = [f"Only together: {', '.join(names[:MOST])}{', ...' if len(names) > MOST else ''}."] if names else []
+    return [
+        *out,
+        *(
+            fill(text, WIDTH, initial_indent="  ", subsequent_indent="  ")
+            for text in (*publisher_texts(audit), *listed)
+        ),
+    ]
+
+
 def _first_lines(audit: Audit) -> list[str]:
     """What must be seen first: how many are undecided, and what was taken for what."""
     s = audit.summary
@@ -88,6 +111,19 @@ def _first_lines(audit: Audit) -> list[str]:
         share = f"{100 * s['undecided'] / max(1, people):.1f} % ({s['undecided']:,} of {some_people(people)})"
         first.append(f"UNDECIDED: {share} may or may not be exposed.")
     return [fill(text, WIDTH, subsequent_indent="  ") for text in (*first, *audit.reading)]
+
+
+def plain_verdict(audit: Audit) -> str:
+    """The verdict for whoever reads nothing else."""
+    s = audit.summary
+    people = len(set(audit.asked)) or s["people"]
+    if s["exposed"]:
+        return f"{s['exposed']:,} of {some_people(people)} can be found out."
+    if s["undecided"]:
+        return f"Nobody was found out, but for {s['undecided']:,} of {some_people(people)} it was not settled."
+    if audit.broken:
+        return "Nobody can be found out for sure, but people are guessed better than was promised."
+    return f"Nobody of {some_people(people)} can be found out for sure."
 
 
 def plain_texts(audit: Audit) -> list[str]:

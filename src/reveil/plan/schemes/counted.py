@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from math import floor
 from typing import Any
 
@@ -144,7 +144,13 @@ class RecodingProblem:
         return least_withheld(counted, ids, len(sizes), sizes, self.tests, slack)
 
     def total(self, columns: Sequence[Any], weight: F64) -> Any:
-        """Losses per column (numbers or arrays) as one: their weighted mean, or what the geometric mean ranks by."""
+        """Losses per column (numbers or arrays) as one: their weighted mean, or what the geometric mean ranks by.
+
+        Or the largest of them, each times its weight over the largest weight.
+        """
+        if self.policy.method.loss == "maximum":
+            top = float(weight.max(initial=0.0)) or 1.0
+            return reduce(np.maximum, (share / top * column for share, column in zip(weight, columns, strict=True)))
         if self.policy.method.loss == "geometric":
             columns = [np.log1p(column) for column in columns]
         return sum(share * column for share, column in zip(weight, columns, strict=True))

@@ -125,7 +125,8 @@ def survey(lattice: Lattice, progress: Progress) -> BestNode | None:
     """A lattice too large to search: go down from the top while that helps, and bound the loss from below.
 
     What is feasible stays so when some columns are fully generalised. So the columns are divided into parts, each is
-    searched exactly with the others fully generalised, and no node can lose less than these losses together.
+    searched exactly with the others fully generalised, and no node can lose less than these losses together (of the
+    largest column's loss: less than the largest of them).
     """
     levels, best = lattice.top, lattice.check(lattice.top)
     while True:
@@ -143,12 +144,12 @@ def survey(lattice: Lattice, progress: Progress) -> BestNode | None:
 
 
 def _bound_by_parts(lattice: Lattice, progress: Progress) -> float:
-    total = 0.0
+    bounds = []
     for part in _parts(lattice.shape):
         best = search(Lattice(lattice.problem, part), progress)
         assert best is not None  # a coarser node of the whole lattice was feasible
-        total += best.bound
-    return total
+        bounds.append(best.bound)
+    return max(bounds) if lattice.problem.policy.method.loss == "maximum" else sum(bounds)
 
 
 def _parts(shape: Levels) -> list[list[int]]:

@@ -8,13 +8,12 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 
-from reveil.base.errors import InputError, stop_if
 from reveil.base.words import some
 from reveil.guarantees.k_map import KMap
 from reveil.history.history import History
 from reveil.policy.policy import Policy
 from reveil.verify.judges.contract import Background, Judge, Verdict, View
-from reveil.verify.judges.presence import matches, no_column, no_population, refuse_strangers
+from reveil.verify.judges.presence import matches, population_with, refuse_strangers
 
 
 @dataclass
@@ -26,8 +25,7 @@ class KMapJudge:
     name: str = "k-map"
 
     def judge(self, view: View, history: History) -> list[Verdict]:
-        assert self.background.population is not None
-        known = self.background.population.select(view.quasi.columns)
+        known = population_with(self.background, view.quasi.columns)
         people = known.group_by(known.columns, maintain_order=True).agg(pl.len().alias("\0people"))
         person, group = matches(view, people.drop("\0people"), self.background)
         counts = people["\0people"].to_numpy().astype(np.int64)
@@ -57,8 +55,5 @@ class KMapJudge:
 
 def build_k_map(asked: KMap, policy: Policy, background: Background) -> list[Judge]:
     assert asked.k_map is not None
-    if background.population is None:
-        raise InputError(no_population())
-    absent = [name for name in policy.named("quasi") if name not in background.population.columns]
-    stop_if([no_column(name) for name in absent])
+    population_with(background, policy.named("quasi"))
     return [KMapJudge(asked.k_map, background)]

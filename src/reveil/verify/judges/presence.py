@@ -23,7 +23,7 @@ may then cover people of a third class and make its chance harder to bound.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -69,12 +69,7 @@ class PresenceJudge:
         return verdicts
 
     def _population(self, view: View) -> pl.DataFrame:
-        population = self.background.population
-        if population is None:
-            raise InputError(no_population())
-        absent = [name for name in view.quasi.columns if name not in population.columns]
-        stop_if([no_column(name) for name in absent])
-        return population.select(view.quasi.columns)
+        return population_with(self.background, view.quasi.columns)
 
     def _at_most(self, chances: Chances, counts: I64, view: View) -> Verdict:
         worst = max((high for _, high in chances.of), default=Fraction(0))
@@ -309,7 +304,16 @@ def _column(published: pl.Series, truth: pl.Series, hierarchy: Hierarchy | None)
     return label, place, table.reshape(len(cells), len(number))
 
 
-def no_population() -> Fault:
+def population_with(background: Background, names: Sequence[str]) -> pl.DataFrame:
+    """These columns of the population, or why there are none."""
+    population = background.population
+    if population is None:
+        raise InputError(_no_population())
+    stop_if([_no_column(name) for name in names if name not in population.columns])
+    return population.select(names)
+
+
+def _no_population() -> Fault:
     return Fault(
         "R406",
         "guarantee.population",
@@ -318,7 +322,7 @@ def no_population() -> Fault:
     )
 
 
-def no_column(name: str) -> Fault:
+def _no_column(name: str) -> Fault:
     return Fault(
         "R407",
         f"population, column {name!r}",
@@ -329,8 +333,5 @@ def no_column(name: str) -> Fault:
 
 def build_presence(asked: Presence, policy: Policy, background: Background) -> list[Judge]:
     assert asked.delta_max is not None
-    if background.population is None:
-        raise InputError(no_population())
-    absent = [name for name in policy.named("quasi") if name not in background.population.columns]
-    stop_if([no_column(name) for name in absent])
+    population_with(background, policy.named("quasi"))
     return [PresenceJudge(asked.delta_min, asked.delta_max, background)]
