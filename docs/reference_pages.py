@@ -16,7 +16,13 @@ PYTHON = {
 
 def write_all(folder: Path) -> None:
     folder.mkdir(exist_ok=True)
-    for name, text in {"commands": commands(), "words": words(), "codes": codes(), "python": python()}.items():
+    for name, text in {
+        "commands": commands(),
+        "words": words(),
+        "codes": codes(),
+        "python": python(),
+        "http": http(),
+    }.items():
         (folder / f"{name}.md").write_text(text, encoding="utf-8")
 
 
@@ -33,6 +39,28 @@ def commands() -> str:
         rows = [_parameter(parameter) for parameter in getattr(command, "params", ()) if parameter.name != "help"]
         lines += ["| | |", "|---|---|", *rows] if rows else []
         parts.append("\n".join(lines) + "\n")
+    return "\n".join(parts)
+
+
+def http() -> str:
+    """What the service of the console understands, from its own description (OpenAPI)."""
+    from fastapi import FastAPI
+
+    from reveil.serve.api import router
+
+    service = FastAPI(title="Reveil")
+    service.include_router(router)
+    said = "From `/openapi.json` of a running console, which says more; see [the console](../console.md#over-http).\n"
+    parts = [f"# HTTP\n\n{said}"]
+    for path, verbs in service.openapi()["paths"].items():
+        for verb, about in verbs.items():
+            lines = [f"## {verb.upper()} {path}\n", " ".join(about.get("description", "").split()), ""]
+            rows = [
+                f"| `{one['name']}` | in the {one['in']}{', needed' if one.get('required') else ''} |"
+                for one in about.get("parameters", ())
+            ]
+            lines += ["| | |", "|---|---|", *rows] if rows else []
+            parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)
 
 

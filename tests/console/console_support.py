@@ -65,11 +65,18 @@ def quarter(path: Path, number: int = 1, rows: int = 240, mark: str = ";") -> Pa
 
 
 def sound(page: Any) -> None:
-    """Nothing that keeps people with other ways of reading or typing out."""
+    """Nothing that keeps people with other ways of reading or typing out: wide and light, narrow and dark."""
     from axe_playwright_python.sync_playwright import Axe
 
-    found = Axe().run(page).response["violations"]
-    assert found == [], [(one["id"], [node["html"][:120] for node in one["nodes"]]) for one in found]
+    before = page.viewport_size
+    for width, scheme in ((before["width"], "light"), (375, "dark")):
+        page.emulate_media(color_scheme=scheme)
+        page.set_viewport_size({"width": width, "height": before["height"]})
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), (page.url, width)
+        found = Axe().run(page).response["violations"]
+        assert found == [], (scheme, [(one["id"], [node["html"][:120] for node in one["nodes"]]) for one in found])
+    page.emulate_media(color_scheme="light")
+    page.set_viewport_size(before)
 
 
 def picture(page: Any, name: str) -> None:

@@ -139,6 +139,9 @@ PERMITS = {
         for step in ("columns", "coarser", "promise")
     },
     **{f"{verb} /drafts/{{token}}/{step}": OWN for verb in ("GET", "POST") for step in ("compare", "save")},
+    **dict.fromkeys(("GET /drafts/{token}/alone", "POST /drafts/{token}/alone"), OWN),
+    **dict.fromkeys(("GET /alone/{token}", "GET /alone/{token}/{which}.html", "POST /alone/{token}/again"), OWN),
+    **dict.fromkeys(("POST /alone/{token}/hand-over", "POST /alone/{token}/delete"), OWN),
     **dict.fromkeys(("GET /drafts/{token}/tree/{number}", "POST /drafts/{token}/tree/{number}"), OWN),
     **dict.fromkeys(("GET /drafts/{token}/unique", "POST /drafts/{token}/look", "POST /drafts/{token}/delete"), OWN),
     **dict.fromkeys(("GET /series/{key}", "GET /series/{key}/releases/{number}"), "see"),
@@ -208,6 +211,8 @@ def test_who_may_what(office: tuple[Place, str, str], role: str, tmp_path: Path)
     app = create_app(place, door, (HOST,), "", people)
     draft = app.state.drafts.begin("0" * 16, "a draft", "somebody")["id"]
     job = app.state.queue.ask({"job": "nothing"}, "somebody's", "somebody")
+    alone, folder = place.new_entry("alone")
+    (folder / "about.json").write_text(f'{{"id": "{alone}", "by": "somebody", "name": "theirs", "at": ""}}')
     allowed = ROLES.get(role, frozenset())
     with TestClient(app, base_url=f"http://{HOST}", follow_redirects=False, raise_server_exceptions=False) as client:
         client.get(f"/enter?key={door.link('visitor')}")
@@ -217,6 +222,7 @@ def test_who_may_what(office: tuple[Place, str, str], role: str, tmp_path: Path)
                     continue
                 verb, path = route.split(" ")
                 kind = draft if "/drafts/" in path else job if "/jobs/" in path else token
+                kind = alone if path.startswith("/alone/") else kind
                 path = path.replace("{token}", kind).replace("{number}", "1").replace("{upload}", "0" * 16)
                 path = path.replace("{key}", key).replace("{which}", "report").replace("{act}", "sign")
                 path = path.replace("{name}", "k-anonymity.csv" if "uploads" in path else "k-anonymity")

@@ -97,7 +97,7 @@ def die_while_anchoring() -> None:
 STEPS: dict[str, Callable[[], None]] = {
     "read": lambda: die_after(roles, "read_table"),
     "roles": lambda: die_after(roles, "prepare"),
-    "encode": lambda: die_after(publish, "encode"),
+    "encode": lambda: die_after(publish, "encoded_of"),
     "plan": lambda: die_after(publish, "draft"),
     "stage": lambda: die_after(Ledger, "stage"),
     "recode": lambda: die_after(publish, "recode"),

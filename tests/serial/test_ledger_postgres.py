@@ -14,9 +14,10 @@ import psycopg
 import pytest
 
 import reveil
-from reveil.base.errors import ConflictError, InputError, ReveilError, TamperedError
+from reveil.base.errors import ConflictError, Fault, InputError, ReveilError, TamperedError, UnfinishedError
 from reveil.ledger.ledger import Ledger
 from reveil.ledger.moving import move
+from reveil.ledger.postgres import PostgresCatalog
 from reveil.ledger.upgrading import upgrade
 from reveil.publish import Series
 from support import cli
@@ -141,6 +142,33 @@ def test_of_two_who_publish_one_is_told(series: Series, database: str) -> None:
         thread.join()
     assert sorted(ends) == ["told", "won"]
     assert Ledger.open(series.home).check() == []
+
+
+@pytest.mark.parametrize("accepted", [False, True])
+def test_a_database_that_goes_away_after_recording(
+    series: Series, database: str, monkeypatch: pytest.MonkeyPatch, accepted: bool
+) -> None:
+    """Found by `bench rounds`: what is recorded is not told as a refusal (R503), and the next command finishes it."""
+    move(series.home, database)
+    if accepted:
+        series.propose(people(1), seed=1)
+
+    def gone(*_: object) -> None:
+        raise InputError(Fault("R503", "ledger", "the database does not answer", "look after the server"))
+
+    with monkeypatch.context() as away:
+        away.setattr(PostgresCatalog, "set_state", gone)
+        with pytest.raises(UnfinishedError, match=r"R509.*it is recorded, but"):
+            series.accept() if accepted else series.publish(people(1), seed=1)
+    again = reveil.open_series(series.policy.folder / "reveil.toml")
+    assert len(again.settle()) == 1
+    assert [one.number for one in again.releases] == [1]
+    with monkeypatch.context() as away:
+        if accepted:
+            again.propose(people(2), seed=1)
+            away.setattr(Ledger, "check", gone)
+            with pytest.raises(UnfinishedError, match="R509"):
+                again.accept()
 
 
 def test_a_series_begins_there(series: Series, database: str, tmp_path: Path) -> None:

@@ -116,6 +116,12 @@ class CommitUnknownError(ReveilError):
     title = "It is not known whether the release was recorded"
 
 
+class UnfinishedError(CommitUnknownError):
+    """The release is recorded, and something went wrong afterwards. It counts; the next command finishes it."""
+
+    title = "The release is recorded, and not yet finished"
+
+
 class TamperedError(ReveilError):
     """A file of the ledger or of a past release is missing or is not what was recorded."""
 

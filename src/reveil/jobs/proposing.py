@@ -12,6 +12,7 @@ from reveil.jobs.release import Release
 from reveil.ledger.ledger import Ledger
 from reveil.ledger.proposals import WAITING, Proposal, ProposalState, four_eyes, state_of, steps_of
 from reveil.ledger.record import Snapshot
+from reveil.ledger.recover import unfinished
 from reveil.policy.policy import PolicyLike
 
 
@@ -89,7 +90,10 @@ def accept(policy: PolicyLike, home: str | Path | None, token: str) -> Release:
     ledger, _ = _ledger_of(policy, home)
     record = ledger.approval.accept(token)
     ledger.reveal(record.number)
-    return Release.load(ledger, record)
+    try:
+        return Release.load(ledger, record)
+    except InputError as error:
+        raise unfinished(record.number, error) from error
 
 
 def withdraw(policy: PolicyLike, home: str | Path | None, token: str, note: str) -> Proposed:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from reveil.base.errors import Fault, InputError, TamperedError
+from reveil.base.errors import Fault, InputError, TamperedError, UnfinishedError
 from reveil.ledger.amending import finish
 from reveil.ledger.proposals import WAITING, state_of
 from reveil.ledger.protocols import Bulk, Catalog
@@ -66,9 +66,19 @@ def reveal(catalog: Catalog, bulk: Bulk, record: Record) -> None:
     except OSError as error:
         message = f"it is recorded, but could not be moved into releases/: {reason(error)}"
         remedy = "look after the home folder; the next command finishes the release"
-        raise InputError(Fault("R509", f"release {record.number}", message, remedy)) from error
-    catalog.set_state(record.number, ReleaseState.REVEALED)
+        raise UnfinishedError(Fault("R509", f"release {record.number}", message, remedy)) from error
+    try:
+        catalog.set_state(record.number, ReleaseState.REVEALED)
+    except InputError as error:  # to be told as a refusal would be wrong: it is recorded, and in its place
+        raise unfinished(record.number, error) from error
     bulk.forget(record)
+
+
+def unfinished(number: int, error: InputError) -> UnfinishedError:
+    """What is said where the ledger does not answer any more after a release was recorded."""
+    message = f"it is recorded, but the ledger did not answer afterwards: {error.faults[0].message}"
+    remedy = "do not publish it again; the next command finishes it (such as `reveil history`)"
+    return UnfinishedError(Fault("R509", f"release {number}", message, remedy))
 
 
 def _unusable(bulk: Bulk, record: Record) -> Fault | None:

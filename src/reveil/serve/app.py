@@ -157,6 +157,7 @@ def create_app(
 
 def _add_routes(app: FastAPI) -> None:
     from reveil.serve import (
+        alone,
         api,
         attacking,
         common,
@@ -170,7 +171,8 @@ def _add_routes(app: FastAPI) -> None:
         years,
     )
 
-    for module in (common, wizard, growing, promising, team, publishing, proposing, attacking, tokens, years, api):
+    of_series = (publishing, proposing, attacking, years)
+    for module in (common, wizard, growing, promising, alone, team, *of_series, tokens, api):
         app.include_router(module.router)
     for name, kind in (("console.css", "text/css"), ("console.js", "text/javascript")):
         app.add_api_route(f"/static/{name}", _static(name, kind), include_in_schema=False)

@@ -68,7 +68,14 @@ def home(request: Request, after: str = "") -> Response:
     running = [job for job in own_jobs(request) if job["state"] not in OVER]
     elsewhere = (("Command line", f"cd {place.folder}\nreveil history -p SERIES/reveil.toml"),)
     drafts = [draft for draft in place.drafts() if is_own(request, draft)]
-    told: dict[str, Any] = {"listed": series, "after": after, "following": following, "whole": len(keys)}
+    alone = [one for one in place.alone() if is_own(request, one)]
+    told: dict[str, Any] = {
+        "alone": alone,
+        "listed": series,
+        "after": after,
+        "following": following,
+        "whole": len(keys),
+    }
     return page(request, "home", elsewhere=elsewhere, **told, tasks=tasks, running=running, drafts=drafts, place=place)
 
 

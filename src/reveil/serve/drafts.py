@@ -14,6 +14,7 @@ ROLES = {
     "identifier": "Who it is about: recognised, never shown",
     "quasi": "Others may know it: made coarser",
     "sensitive": "To be protected",
+    "household": "Who lives together: published together",
     "insensitive": "Harmless, and unknown outside: shown",
     "drop": "Left out",
 }
@@ -100,14 +101,22 @@ def column_spec(column: Mapping[str, Any]) -> dict[str, Any]:
     return {"role": role, **kept}
 
 
-def column_faults(columns: Mapping[str, Mapping[str, Any]]) -> list[Fault]:
-    """What a series needs of its columns."""
+def is_alone(draft: Mapping[str, Any], looked: Mapping[str, Any]) -> bool:
+    """Whether its rows stand for people in bundles, so that one release by itself is made: several rows, households."""
+    roles = {name: column["role"] for name, column in draft["columns"].items()}
+    key = (looked.get("several") or {}).get("key")
+    return "household" in roles.values() or roles.get(key) == "identifier"
+
+
+def column_faults(columns: Mapping[str, Mapping[str, Any]], *, alone: bool = False) -> list[Fault]:
+    """What a series needs of its columns, or a release by itself."""
     roles = [column["role"] for column in columns.values()]
     needs = [
         ("identifier", "no column says who a row is about, so that nobody can be recognised in the next table"),
         ("quasi", "no column is known to others, so that there is nothing to protect against"),
         ("sensitive", "no column is to be protected"),
     ]
+    needs = needs[1:2] if alone else needs
     faults = [Fault("R216", f"role {role}", text, "choose one below") for role, text in needs if role not in roles]
     if roles.count("identifier") > 1:
         message = f"{roles.count('identifier')} columns say who it is about, and a series has one"
@@ -203,7 +212,7 @@ def _setting(draft: Mapping[str, Any], key: str, title: str, change: Mapping[str
     return {"key": key, "title": title, "promise": promise, "policy": policy_of({**draft, "promise": promise})}
 
 
-def refuse_columns(draft: Mapping[str, Any]) -> None:
-    """Refuse to go on from columns that make no series."""
-    if faults := column_faults(draft["columns"]):
+def refuse_columns(draft: Mapping[str, Any], *, alone: bool = False) -> None:
+    """Refuse to go on from columns that make no series, or no release by itself."""
+    if faults := column_faults(draft["columns"], alone=alone):
         raise InputError(faults)

@@ -14,7 +14,8 @@ from reveil.base.progress import Progress
 from reveil.base.text import plain_text
 from reveil.policy.column import Column
 from reveil.start.reading import first_look
-from reveil.start.suggest import Suggestion, suggest
+from reveil.start.several_rows import one_sided
+from reveil.start.suggest import Suggestion, rows_of_people, suggest
 from reveil.table.encode import positions_of
 from reveil.table.options import ReadOptions
 
@@ -37,7 +38,19 @@ def look(given: dict[str, Any], progress: Progress) -> dict[str, Any]:
         "input": dict(found.input),
         "remarks": list(found.remarks),
         "columns": [_described(frame[one.column], one) for one in suggestions],
+        "several": _several(frame, suggestions),
     }
+
+
+def _several(frame: pl.DataFrame, suggestions: Sequence[Suggestion]) -> dict[str, Any] | None:
+    """Whether people have several rows that no period tells apart, as `reveil init` finds it."""
+    if not rows_of_people(frame, suggestions):
+        return None
+    key = next(one.column for one in suggestions if one.role == "identifier")
+    people = frame.drop_nulls(key)
+    names = [one.column for one in suggestions if one.column != key and one.role in ("sensitive", "quasi")]
+    most = int(people[key].value_counts(name="\0rows")["\0rows"].max() or 1)  # type: ignore[arg-type]
+    return {"key": key, "people": people[key].n_unique(), "most": most, "common": one_sided(people, key, names)}
 
 
 def _shown(value: object) -> str:

@@ -3,7 +3,8 @@
     FOLDER/admissions/reveil.toml       a series: its policy, and its private memory beside it in .reveil/
     FOLDER/.console/uploads/ID/         a table that was dropped, and what is known of it
     FOLDER/.console/drafts/ID.json      a series that is being described in the wizard
-    FOLDER/.console/jobs/ID/            work that was asked for: description, status, result
+    FOLDER/.console/jobs/ID/            work that was asked for: description, and a folder for each run of it
+    FOLDER/.console/alone/ID/           a release by itself: its policy, its two halves, who has it
     FOLDER/.console/log.jsonl           who did what, chained
 
 Everything is plain files: the command line works in the same folders, and a stop loses nothing.
@@ -71,7 +72,7 @@ class Place:
 
     def lay_out(self) -> None:
         """Make what is missing, for nobody else to read."""
-        for name in ("uploads", "drafts", "jobs"):
+        for name in ("uploads", "drafts", "jobs", "alone"):
             (self.state / name).mkdir(mode=0o700, parents=True, exist_ok=True)
         self.state.chmod(0o700)
 
@@ -118,7 +119,7 @@ class Place:
         """Where an upload, a draft or a job is; refused where it is none."""
         path = self.state / kind / (f"{token}.json" if kind == "drafts" else token)
         if not TOKEN.fullmatch(token) or not path.exists():
-            raise unknown(kind.removesuffix("s"), token)
+            raise unknown("release" if kind == "alone" else kind.removesuffix("s"), token)
         return path
 
     def new_entry(self, kind: str) -> tuple[str, Path]:
@@ -152,6 +153,11 @@ class Place:
         for one in self.uploads():
             if str(one["at"]) < oldest:
                 self.forget_upload(str(one["id"]))
+
+    def alone(self) -> list[dict[str, Any]]:
+        """Releases by themselves that are there, the newest first."""
+        found = [read(path.parent / "about.json") for path in (self.state / "alone").glob("*/out")]
+        return sorted(filter(None, found), key=lambda one: str(one["at"]), reverse=True)
 
     def drafts(self) -> list[dict[str, Any]]:
         """Series that are being described, the newest first."""

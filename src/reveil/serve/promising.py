@@ -12,13 +12,25 @@ from reveil.base.errors import Fault, InputError, stop_if
 from reveil.policy.policy import load_policy
 from reveil.policy.promise import promise_text
 from reveil.report.toml_text import toml_text
-from reveil.serve.drafts import ANSWERS, CHANGES, FORMS, GUESSES, KNOWN, RARE, policy_of, refuse_columns, settings_of
+from reveil.serve.drafts import (
+    ANSWERS,
+    CHANGES,
+    FORMS,
+    GUESSES,
+    KNOWN,
+    RARE,
+    is_alone,
+    policy_of,
+    refuse_columns,
+    settings_of,
+)
 from reveil.serve.forms import form_of, text, texts
 from reveil.serve.place import Place, now
 from reveil.serve.publishing import ask_to_propose
 from reveil.serve.view import go, page
 from reveil.serve.visitors import insist
 from reveil.serve.wizard import STEPS, looked, own_draft
+from reveil.start.promises import values_in_a_group
 
 router = APIRouter(include_in_schema=False)
 
@@ -30,14 +42,17 @@ def promise(request: Request, token: str) -> Response:
     """The fourth step: what is promised, by questions."""
     insist(request, "data")
     draft = own_draft(request, token)
+    if is_alone(draft, looked(request, draft)):
+        return go(f"/drafts/{token}/alone")
     all_sensitive = [name for name, column in draft["columns"].items() if column["role"] == "sensitive"]
     sensitive = all_sensitive[0] if all_sensitive else ""
     columns = looked(request, draft)["columns"]
     bars: list[Any] = next((one["bars"] for one in columns if one["column"] == sensitive), [])
     # Ranges of numbers are no values; of several columns each has harmless values of its own.
     named = len(all_sensitive) == 1 and draft["columns"][sensitive].get("kind") == "text"
-    answers = {**ANSWERS, **draft.get("promise", {})}
     rows = looked(request, draft)["rows"]
+    share = max((one["top_share"] for one in columns if one["column"] in all_sensitive), default=None)
+    answers = {**ANSWERS, "m": _suggested(rows, share), **draft.get("promise", {})}
     said, faults = promised({**draft, "promise": answers})
     told: dict[str, Any] = {
         "CHANGES": CHANGES,
@@ -46,11 +61,17 @@ def promise(request: Request, token: str) -> Response:
         "RARE": RARE,
         "bars": bars,
         "rows": rows,
-        "share": max((one["top_share"] for one in columns if one["column"] in all_sensitive), default=None),
+        "share": share,
         "named": named,
     }
     told |= {"answers": answers, "said": said, "faults": faults, "sensitive": " and ".join(all_sensitive)}
     return page(request, "promise", step=4, steps=STEPS, draft=draft, **told)
+
+
+def _suggested(rows: int, share: float | None) -> str:
+    """How sure a guess may be, as `reveil init` suggests it for this table: one person known, and one value fewer."""
+    m = values_in_a_group(rows, round(rows * (share or 0.0)))
+    return str(min(max(m - 1, 2), max(map(int, GUESSES))))
 
 
 def promised(draft: dict[str, Any]) -> tuple[str, list[dict[str, object]]]:

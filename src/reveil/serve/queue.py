@@ -134,6 +134,7 @@ class Queue:
         if row.state == "lost":
             fault = LATE if row.recording else LOST
             found.update({"error": "The job was lost", "faults": [fault.to_dict()], "notes": []})
+        found["unsure"] = row.state in ("failed", "lost") and row.recording
         return found
 
     def _told(self, row: Row) -> dict[str, Any]:

@@ -87,7 +87,7 @@ SUGGESTED = 'import reveil\n\nprint(reveil.suggest("TABLE.csv"))'
 
 def drawer(request: Request, template: str) -> Elsewhere:
     """The same thing elsewhere, for pages that are about no job of their own."""
-    if template in ("coarser", "tree", "promise", "save"):
+    if template in ("coarser", "tree", "promise", "alone", "save"):
         return (("Command line", POLICY_BY_HAND), ("Python", SUGGESTED))
     if template == "jobs":
         return (("HTTP", f"curl -b cookies.txt {request.base_url}api/v1/jobs"),)

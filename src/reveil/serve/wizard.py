@@ -18,6 +18,7 @@ from reveil.serve.drafts import (
     WAYS,
     begin_columns,
     column_spec,
+    is_alone,
     refuse_columns,
     set_way,
     way_of,
@@ -161,7 +162,7 @@ async def set_columns(request: Request, token: str) -> Response:
     request.app.state.drafts.save(draft)
     if text(form, "act") == "count":
         return go(f"/drafts/{token}/columns#alone")
-    refuse_columns(draft)
+    refuse_columns(draft, alone=is_alone(draft, looked(request, draft)))
     return go(f"/drafts/{token}/coarser")
 
 
@@ -223,7 +224,8 @@ async def set_coarser(request: Request, token: str) -> Response:
     request.app.state.drafts.save(draft)
     if act.startswith("tree-") and not faults:
         return go(f"/drafts/{token}/tree/{act.removeprefix('tree-')}")
-    return go(f"/drafts/{token}/{'coarser' if faults or act == 'look' else 'promise'}")
+    following = "alone" if is_alone(draft, looked(request, draft)) else "promise"
+    return go(f"/drafts/{token}/{'coarser' if faults or act == 'look' else following}")
 
 
 async def _take_hierarchy(

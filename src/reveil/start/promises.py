@@ -87,7 +87,7 @@ def promise(
     worst = max(sensitive, key=lambda facts: _counting(facts, harmless))
     frequent_rows = _counting(worst, harmless)
     most = rows // frequent_rows if frequent_rows else M
-    m = min(M, int(ROOM * most))
+    m = values_in_a_group(rows, frequent_rows)
     if m < FEWEST:
         return alone.format(ALONE.format(why=f"one value stands in {_percent(worst)} of rows"))
     room = "" if m == M else ";\n# fewer leave room for later releases"
@@ -97,6 +97,15 @@ def promise(
     values = CHANGES.format(hint=HINT if changing else "")
     cohorts = COHORTS.format(m=m, k=min(K, rows) or K, model=compromise_safety.DESCRIPTOR.name)
     return f"{values}[guarantee]\n{frequent}{room}.\n{cohorts}"
+
+
+def values_in_a_group(rows: int, frequent_rows: int) -> int:
+    """How many different values a group of a series shows, if the most frequent one stands in so many rows.
+
+    >>> values_in_a_group(100, 10), values_in_a_group(100, 25), values_in_a_group(100, 0)
+    (6, 3, 4)
+    """
+    return min(M, int(ROOM * (rows // frequent_rows if frequent_rows else M)))
 
 
 def needs_harmless(sensitive: Sequence[Facts]) -> bool:

@@ -39,12 +39,23 @@ def promise_to_people(frame: pl.DataFrame, key: str, sensitive: Sequence[str]) -
     """
     people = frame.drop_nulls(key)
     number = people[key].n_unique()
-    common = [name for name in sensitive if 2 * _linked(people, key, name) > number]
+    common = one_sided(people, key, sensitive)
     mixed = bool(sensitive) and not common
     note = NOTHING if not sensitive else FREQUENT.format(common[0]) if common else ""
     model = (l_diversity if mixed else k_anonymity).DESCRIPTOR.name
     terms = {"note": note, "model": model, "fewest": FEWEST.format(l=L) if mixed else "", "k": max(2, min(K, number))}
     return ALONE.format(**terms) + METHOD + PEOPLE
+
+
+def one_sided(people: pl.DataFrame, key: str, names: Sequence[str]) -> list[str]:
+    """Columns of which more than half of the people have the same value in some row.
+
+    >>> people = pl.DataFrame({"id": [1, 1, 2, 3], "a": ["x", "y", "x", "z"], "b": ["x", "y", "z", "u"]})
+    >>> one_sided(people, "id", ["a", "b"])
+    ['a']
+    """
+    number = people[key].n_unique()
+    return [name for name in names if 2 * _linked(people, key, name) > number]
 
 
 def hindrance(key: str, facts: Facts) -> str:
