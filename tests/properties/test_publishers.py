@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 
 import reveil
 from oracle import overlapping
+from reveil.audit.input.publishers import publishers_of, refuse_lines
 from reveil.audit.result.audit_report import html
 from reveil.audit.result.beside import only_together, publisher_rows
 from reveil.audit.result.screen import lines
+from reveil.base.errors import InputError
 
 FEW = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 VALUES = "wxyz"
@@ -141,3 +143,21 @@ def test_what_cannot_be_put_together_is_refused(tmp_path):
     other = people.with_columns(publisher=pl.lit("Clinic"))
     assert code(folders, other) == ["R724"]
     assert code(folders, people.with_columns(release=pl.lit(3))) == ["R724"]
+
+
+def test_lines_that_name_no_table_of_their_publisher_are_refused_and_tables_are_in_order(tmp_path):
+    for name, tables in (("a", 2), ("b", 11)):
+        (tmp_path / name).mkdir()
+        for number in range(1, tables + 1):
+            table = pl.DataFrame({"age": [20, 30], "ill": ["x", "y"]})
+            table.write_csv(tmp_path / name / f"{number}.csv")
+    (tmp_path / "a" / "notes").mkdir()
+    found = publishers_of([tmp_path / "a", tmp_path / "b"])
+    assert [one.name for one in found[1].tables] == [f"{number}.csv" for number in range(1, 12)]
+    assert len(found[0].tables) == 2
+    good = {"name": ["p", "q"], "age": [20, 30], "publisher": ["a", "b"], "release": [2, 11]}
+    refuse_lines(pl.DataFrame(good), found)
+    for wrong in ({"publisher": ["a", None]}, {"release": [3, 11]}, {"publisher": ["a", "c"]}, {"release": [2, None]}):
+        with pytest.raises(InputError) as refusal:
+            refuse_lines(pl.DataFrame(good | wrong), found)
+        assert {fault.code for fault in refusal.value.faults} == {"R724"}

@@ -76,3 +76,21 @@ def test_the_command_writes_what_a_policy_reads(tmp_path: Path) -> None:
         assert code == 2 and "R305" in err
     code, _, err = cli("hierarchy", source, "job", "--keep", "1", "--out", str(file))
     assert code == 2 and "exists already" in err
+
+
+def test_decimals_stay_as_they_are_written_and_names_can_be_pasted(tmp_path: Path) -> None:
+    scores = ["1.0"] * 6 + ["1.50"] * 4 + ["2.00", "10.5"] * 2
+    pl.DataFrame({"last score": scores}).write_csv(tmp_path / "t.csv")
+    file = tmp_path / "s.csv"
+    code, out, err = cli("hierarchy", str(tmp_path / "t.csv"), "last score", "--sizes", "2", "--out", str(file))
+    assert code == 0 and [line.split(";")[0] for line in file.read_text().splitlines()] == [
+        "1.0",
+        "1.50",
+        "2.00",
+        "10.5",
+    ]
+    assert '"last score" = { role = "quasi", hierarchy = "s.csv" }' in out
+    columns = {"last score": {"role": "quasi", "type": "category", "hierarchy": str(file)}}
+    assert reveil.anonymize(
+        str(tmp_path / "t.csv"), {"columns": columns, "guarantee": {"k": 2}}, seed=1
+    ).certificate.holds

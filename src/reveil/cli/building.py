@@ -1,5 +1,7 @@
 """`reveil hierarchy`: a hierarchy of a column's values, by their order or their priority."""
 
+import json
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -41,7 +43,9 @@ def hierarchy(
     rows = by_order(ordered, numbers) if sizes is not None else by_priority(ordered, numbers)
     out.write_text(as_csv(rows), encoding="utf-8")
     terminal.say(f"Wrote {out}: {some(len(rows), 'value')}, {some(len(rows[0]) - 2, 'level')} between value and `*`.")
-    terminal.say(f'Look at it, then name it in the policy: {column} = {{ role = "quasi", hierarchy = "{out.name}" }}')
+    key = column if re.fullmatch(r"[A-Za-z0-9_-]+", column) else json.dumps(column, ensure_ascii=False)
+    terminal.say(f'Look at it, then name it in the policy: {key} = {{ role = "quasi", hierarchy = "{out.name}" }}')
+    terminal.say("The file is looked for beside the policy.")
 
 
 def _numbers(text: str) -> list[int]:

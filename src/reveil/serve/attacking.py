@@ -11,6 +11,7 @@ from starlette.datastructures import FormData
 
 from reveil.base.errors import Fault, InputError
 from reveil.serve.forms import form_of, text
+from reveil.serve.place import unknown
 from reveil.serve.publishing import framed, state_of
 from reveil.serve.view import go, page, same_thing
 from reveil.serve.visitors import insist, insist_on_own
@@ -31,6 +32,8 @@ def audit_page(request: Request, key: str, job: str = "") -> Response:
     mine = [one for one in queue.jobs(key) if one["job"].get("job") == "audit"]
     asked = {name: request.query_params[name] for name in IN_ADDRESS if name in request.query_params}
     shown = queue.job(job) if job else queue.job(mine[0]["id"]) if mine and not asked else None
+    if shown and (shown.get("series") != key or shown["job"].get("job") != "audit"):
+        raise unknown("job", job)
     settings = {**BEGIN, **_settings(asked)} if asked else shown["job"]["settings"] if shown else BEGIN
     description = {"job": "audit", "policy": str(found.folder / "reveil.toml"), "settings": settings}
     elsewhere = same_thing(description, found.folder, f"reveil audit {words_of(settings)}")
@@ -96,7 +99,9 @@ def _odds(given: str) -> dict[str, dict[str, str]]:
     {'Ann': {'flu': '3', 'gout': '1/2'}}
     """
     priors: dict[str, dict[str, str]] = {}
-    for number, line in enumerate(filter(str.strip, given.splitlines()), 1):
+    for number, line in enumerate(given.splitlines(), 1):
+        if not line.strip():
+            continue
         parts = [part.strip() for part in line.split(";")]
         if len(parts) != 3 or not all(parts):
             message = f"line {number} is not: person; value; weight"

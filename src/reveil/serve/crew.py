@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from reveil.base.errors import ReveilError
-from reveil.serve.leases import RENEW_SECONDS, Leases, Row
+from reveil.serve.leases import ONCE, RENEW_SECONDS, Leases, Row
 from reveil.serve.place import Place
 
 LOOK, REAP = 0.5, 5.0  # seconds between two looks for work of others' consoles, and for leases that have ended
@@ -142,6 +142,8 @@ class Crew:
         except OSError:
             self.leases.give_up(row.id, row.epoch)
             raise
+        if earlier := self._running.pop(row.id, None):  # its lease ended while this machine was suspended
+            _signal(earlier.process, signal.SIGKILL)
         self._running[row.id] = Running(row, process, time.monotonic())
 
     def _renew(self, one: Running) -> None:
@@ -153,9 +155,17 @@ class Crew:
     def _over(self, one: Running) -> None:
         self.leases.give_up(one.row.id, one.row.epoch)  # unless it said itself what became of it
         self._running.pop(one.row.id, None)
+        self._forget_spent(one)
         self._looked = 0.0
         if series := one.row.about.get("series"):
             self.after(str(series))
+
+    def _forget_spent(self, one: Running) -> None:
+        """Tables that are sent anew for each try go with it, also where its process was killed before that."""
+        row = self.leases.row(one.row.id)
+        if row is not None and row.over and row.about.get("job", {}).get("job") in ONCE:
+            for upload in row.about.get("spent", ()):
+                self.place.forget_upload(upload)
 
 
 def _signal(process: subprocess.Popen[bytes], what: signal.Signals) -> None:

@@ -31,6 +31,7 @@ OVER = ("succeeded", "failed", "cancelled", "lost")
 LEASE_SECONDS, RENEW_SECONDS = 60.0, 10.0
 AT_ONCE_EACH = 2  # long jobs of one person that run at the same time
 AGAIN = ("look", "levels", "unique", "values", "settings", "audit", "verify", "plan", "compare")  # jobs that only look
+ONCE = ("correct", "rotate")  # jobs whose tables are sent again if it did not work
 RECORDING = ("accept", "hand-over", "discard", "correct", "rotate")  # that are short, and not to be stopped
 COLUMNS = (
     "id",

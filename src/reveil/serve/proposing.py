@@ -69,8 +69,8 @@ def tables_of(request: Request, key: str, token: str) -> list[str]:
     """The table that a proposal was made from: it is deleted when the proposal is recorded or withdrawn."""
     queue = request.app.state.queue
     made = [one for one in queue.jobs(key) if one["job"].get("job") == "propose" and one["state"] == "succeeded"]
-    uploads = [one["upload"] for one in made if (queue.job(one["id"])["result"] or {}).get("proposal") == token]
-    return [str(upload) for upload in uploads]
+    told = [(one.get("upload"), queue.job(one["id"]).get("result") or {}) for one in made]
+    return [str(upload) for upload, result in told if upload and result.get("proposal") == token]
 
 
 @router.post("/series/{key}/proposals/{token}/accept")

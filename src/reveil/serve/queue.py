@@ -82,7 +82,7 @@ class Queue:
         row = self._row(token)
         if row.over:
             return
-        if row.about.get("job", {}).get("job") in RECORDING:
+        if row.state == "running" and row.about.get("job", {}).get("job") in RECORDING:
             message = "is recording, and is not stopped in the middle of it"
             raise ConflictError(Fault("R844", f"job {token}", message, "wait a moment"))
         self.leases.cancel(token)

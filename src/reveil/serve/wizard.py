@@ -238,11 +238,14 @@ async def _take_hierarchy(
         return [] if column.get("hierarchy") else [missing]
     folder = request.app.state.place.entry("uploads", draft["upload"])
     target = folder / f"hierarchy-{number}.csv"
-    target.write_bytes(await file.read(16 << 20))
+    beside = folder / f"sent-{target.name}"  # what was made by hand stays until this can be read
+    beside.write_bytes(await file.read(16 << 20))
     try:
-        await run_in_threadpool(read_paths, name, target)
+        await run_in_threadpool(read_paths, name, beside)
+        beside.replace(target)
     except InputError as error:
-        target.unlink()
         return list(error.faults)
+    finally:
+        beside.unlink(missing_ok=True)
     column["hierarchy"], column["type"] = target.name, "category"
     return []

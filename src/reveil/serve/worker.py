@@ -19,12 +19,11 @@ from typing import Any
 from reveil.base.errors import Fault, InputError, ReveilError
 from reveil.base.progress import Progress
 from reveil.ledger.fencing import fence
-from reveil.serve.leases import leases_of
+from reveil.serve.leases import ONCE, leases_of
 from reveil.serve.place import Place, now, read, write_atomically
 
 READING_BYTES = 8 << 30  # of memory that reading an upload may take
 READING_SECONDS = 900  # of computing
-ONCE = ("correct", "rotate")  # whose tables are sent again if it did not work
 EVERY = 0.2  # seconds between two notes of progress in the same stage
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import polars as pl
+
 from reveil.base.errors import Fault, InputError, brief
 from reveil.table.cells import texts
 from reveil.table.read import declares_types, read_table
@@ -21,11 +23,14 @@ def listed(source: Any, column: str, stated: str | None, *, frequent: bool) -> l
     """
     frame = read_table(source)
     if column not in frame.columns:
-        raise InputError(Fault("R210", f"column {column!r}", "is not in the table", f"use one of {frame.columns}"))
-    held = frame[column] if declares_types(source) else looked(frame.select(column), [column])[column]
-    counted = held.drop_nulls().value_counts(name="rows").sort(column)
+        names = ", ".join(map(repr, frame.columns))
+        raise InputError(Fault("R210", f"column {column!r}", "is not in the table", f"use one of {names}"))
+    # Values are those of a category, as they are written; what they look like only says how they are ordered.
+    ordered = frame[column] if declares_types(source) else looked(frame.select(column), [column])[column]
+    cells = pl.DataFrame({"value": texts(frame[column]), "order": ordered}).drop_nulls("value")
+    counted = cells.group_by("value").agg(pl.len().alias("rows"), pl.col("order").first()).sort("order", "value")
     counts = counted.sort("rows", descending=True, maintain_order=True) if frequent else counted
-    known = texts(counts[column]).to_list()
+    known = counts["value"].to_list()
     if stated is None:
         return known
     given = [value.strip() for value in stated.split(",")]

@@ -67,8 +67,10 @@ def _bundles(frame: pl.DataFrame, encoded: Encoded, plan: Plan, policy: Policy) 
     codes = np.concatenate([each.encoded.codes[kept, 0], fake_codes(plan, 0)])
     used = np.unique(codes)
     held = [values_of(column.values[code]) for code in used.tolist()]
-    known = pl.Series(column.name, [value for bag in held for value in bag], strict=False)
-    dtype = frame[column.name].dtype
+    listed_values, dtype = [value for bag in held for value in bag], frame[column.name].dtype
+    if dtype == pl.Float64:  # whole ones come back as integers, which may be too long to be one
+        listed_values = [None if value is None else float(value) for value in listed_values]
+    known = pl.Series(column.name, listed_values, strict=False)
     if dtype == pl.Int64 and known.dtype == pl.Float64 and (known.round() != known).any():
         dtype = pl.Float64()  # numbers of earlier releases, in the bags of those who left
     listed = pl.DataFrame({"code": np.repeat(used, [len(bag) for bag in held])}).with_columns(known.cast(dtype))

@@ -6,6 +6,7 @@ publisher's tables. Without the former nobody says who is with whom: a line then
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,8 +60,19 @@ def _holds_tables(folder: Path) -> bool:
 
 
 def _tables(folder: Path) -> tuple[Path, ...]:
-    shown = [one for one in sorted(folder.iterdir()) if not one.name.startswith(".")]
-    return tuple(one for one in shown if one.is_dir() or one.name.lower().endswith(SUFFIXES))
+    """The tables in a folder, and folders of two tables, in the order of their names: 2 before 10."""
+    shown = [one for one in folder.iterdir() if not one.name.startswith(".")]
+    tables = [one for one in shown if (one.is_dir() and any(one.iterdir())) or one.name.lower().endswith(SUFFIXES)]
+    return tuple(sorted(tables, key=lambda one: _by_number(one.name)))
+
+
+def _by_number(name: str) -> list[tuple[int, int, str]]:
+    """A key by which numbers in names stand in their order.
+
+    >>> sorted(["10.csv", "2.csv", "a.csv", "1b.csv"], key=_by_number)
+    ['1b.csv', '2.csv', '10.csv', 'a.csv']
+    """
+    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in re.findall(r"[0-9]+|[^0-9]+", name)]
 
 
 def _names(folders: Sequence[Path]) -> list[str]:
@@ -99,15 +111,19 @@ def refuse_lines(people: pl.DataFrame, publishers: Sequence[Publisher]) -> None:
     faults, most = [], max(len(one.tables) for one in publishers)
     if PUBLISHER in people.columns:
         names = [one.name for one in publishers]
-        lost = people.filter(~pl.col(PUBLISHER).cast(pl.String).is_in(names))
+        lost = people.filter(~pl.col(PUBLISHER).cast(pl.String).fill_null("").is_in(names))
         if lost.height:
-            shown = ", ".join(brief(str(name)) for name in lost[PUBLISHER].unique().sort()[:3])
+            shown = ", ".join(brief("" if name is None else str(name)) for name in lost[PUBLISHER].unique().sort()[:3])
             message = f"its column publisher says {shown}, and the folders are called {', '.join(names)}"
             faults.append(Fault("R724", "population", message, "write the names of the folders", lost.height))
     if RELEASE in people.columns:
         texts = people[RELEASE].map_elements(plain_text, return_dtype=pl.String, skip_nulls=False)
         numbers = texts.cast(pl.Int64, strict=False)
-        lost = people.filter(numbers.is_null() | ~numbers.is_between(1, most))
+        last = pl.Series([most] * people.height, dtype=pl.Int64)
+        if PUBLISHER in people.columns:  # who is not there has been told above
+            tables = {one.name: len(one.tables) for one in publishers}
+            last = people[PUBLISHER].cast(pl.String).replace_strict(tables, default=most, return_dtype=pl.Int64)
+        lost = people.filter(numbers.is_null() | (numbers < 1) | (numbers > last))
         if lost.height:
             message = f"its column release does not say which of a publisher's tables (1 to {most}) a line is about"
             faults.append(Fault("R724", "population", message, "number each publisher's tables from 1 on", lost.height))

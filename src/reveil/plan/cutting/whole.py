@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from reveil.base.errors import InfeasibleError
 from reveil.base.progress import Progress
 from reveil.guarantees.k_anonymity import KAnonymity
 from reveil.history.history import History
@@ -30,6 +31,7 @@ def by_halving(planner: Planner) -> Planner:
 
     def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progress: Progress) -> Plan:
         low, high, best = 1, enough_rows(policy.guarantee), None
+        _refuse_table(encoded, policy.guarantee)  # for what is asked, and not for a size that is tried
         while low < high or best is None:
             least = (low + high) // 2
             made = planner(encoded, history, _with_least(policy, least), seed=seed, progress=progress)
@@ -41,6 +43,13 @@ def by_halving(planner: Planner) -> Planner:
         return replace(best, statistics={**best.statistics, "least rows of a group": high})
 
     return plan
+
+
+def _refuse_table(encoded: Encoded, guarantee: Guarantee) -> None:
+    """Say which conditions not even the whole table keeps."""
+    asked = conditions_of(guarantee)
+    if told := [fault for condition, parameters in asked for fault in condition.table_faults(parameters, encoded)]:
+        raise InfeasibleError(told)
 
 
 def _with_least(policy: Policy, least: int) -> Policy:
