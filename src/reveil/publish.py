@@ -91,8 +91,7 @@ def draft(
     # Another secret each time, also where the same seed is given: rows in the same order twice would be known again by
     # their places, and counterfeits by the lots they draw.
     secret = secret_of(key, seed, past.head, past.discarded)
-    persons = None if history is None else people.numbers
-    encoded = encoded_of(frame, persons, past, policy, bench.known, secret, accept)
+    encoded = encoded_of(frame, None if history is None else people.numbers, past, policy, bench.known, secret)
     plan = method(policy)(encoded, past, policy, seed=secret, progress=progress)
     refuse_nothing(plan)
     rng = generator(secret)

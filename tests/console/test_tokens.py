@@ -77,7 +77,6 @@ def test_the_adversary_by_questions(page: Any, console: Console) -> None:
     other = console.app.state.queue.jobs("explored")[0]["id"]
     assert page.goto(f"{console.address}/series/naive/audit?job={other}").status in (404, 422)
     page.goto(f"{address}?job={other}")
-    page.click("summary:has-text('What they know of single people')")
     page.fill("#priors", "p2; flu")
     page.click("button:has-text('Attack')")
     page.wait_for_selector(".fault:has-text('line 1')")

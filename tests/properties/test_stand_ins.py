@@ -79,5 +79,8 @@ def test_what_is_expected_of_somebody_who_was_away_is_bounded_and_strangers_are_
     assert not bad.holds and bad.details["too likely"] == 1
     good = verdict(series, chance, 0, [0], tau="9/10")
     assert abs(good.worst - truth) <= Fraction(1, 10**6) and good.worst >= truth
+    there = [((0, 1), ("a", "x"), (), 0), ((0, 1), ("a", "x"), (), 1), ((1,), ("a", "x"), (0,), 2)]
+    never_away = verdict(there, chance, 0, [0], tau="9/10")
+    assert not never_away.holds and never_away.details["not closed"] == 1
     stranger = verdict(series, chance, 0, [7], tau="9/10")
     assert not stranger.holds and stranger.details["not closed"] == 1

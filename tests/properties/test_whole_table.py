@@ -194,9 +194,8 @@ def test_two_tables_series_and_bundles_are_refused() -> None:
 
 
 def test_what_not_even_the_whole_table_keeps_is_said_of_what_was_asked():
-    policy = policy_of({"model": "average-risk", "average_risk": "1/50"})
+    table = pl.DataFrame({"x": [i % 7 for i in range(40)], "note": "-"})
+    promise = {"model": "average-risk", "average_risk": "1/50"}
     with pytest.raises(InfeasibleError) as refusal:
-        reveil.anonymize(
-            pl.DataFrame([(i % 7, i % 3, "u") for i in range(40)], schema=["a", "b", "s"], orient="row"), policy
-        )
-    assert [fault.place for fault in refusal.value.faults] == ["guarantee.average_risk"]
+        reveil.anonymize(table, {"columns": {"x": "quasi", "note": "insensitive"}, "guarantee": promise})
+    assert [fault.where for fault in refusal.value.faults] == ["guarantee.average_risk"]

@@ -82,7 +82,7 @@ def test_decimals_stay_as_they_are_written_and_names_can_be_pasted(tmp_path: Pat
     scores = ["1.0"] * 6 + ["1.50"] * 4 + ["2.00", "10.5"] * 2
     pl.DataFrame({"last score": scores}).write_csv(tmp_path / "t.csv")
     file = tmp_path / "s.csv"
-    code, out, err = cli("hierarchy", str(tmp_path / "t.csv"), "last score", "--sizes", "2", "--out", str(file))
+    code, out, _ = cli("hierarchy", str(tmp_path / "t.csv"), "last score", "--sizes", "2", "--out", str(file))
     assert code == 0 and [line.split(";")[0] for line in file.read_text().splitlines()] == [
         "1.0",
         "1.50",

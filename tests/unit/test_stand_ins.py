@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import reveil
-from reveil.base.errors import GuaranteeError, InputError
+from reveil.base.errors import GuaranteeError
 from reveil.published.format import PUBLIC
 from support import cli
 
@@ -109,38 +109,3 @@ def test_public_bytes_do_not_say_who_is_stood_in_for(office: Path) -> None:
     public = office / ".reveil" / "releases" / "0003" / PUBLIC
     assert sorted(path.name for path in public.iterdir()) == ["datapackage.json", "people.csv", "values.csv"]
     assert b"stand" not in b"".join(path.read_bytes() for path in public.iterdir())
-
-
-def test_a_change_that_nobody_foresaw_does_not_end_the_series(tmp_path: Path) -> None:
-    (tmp_path / "reveil.toml").write_text(POLICY)
-    people = pl.DataFrame(
-        {"name": [f"p{i:02}" for i in range(12)], "age": range(30, 42), "illness": ["abcd"[i % 4] for i in range(12)]}
-    )
-    later = people.with_columns(illness=pl.when(pl.col("name") == "p00").then(pl.lit("c")).otherwise("illness"))
-    series = reveil.open_series(tmp_path / "reveil.toml")
-    series.publish(people, seed=1)
-    with pytest.raises(InputError) as refusal:
-        series.publish(later, seed=1)
-    (fault,) = refusal.value.faults
-    assert (fault.code, fault.rows, fault.places) == ("R320", 1, (1,)) and "--accept unforeseen-changes" in fault.remedy
-    release = series.publish(later, seed=1, accept=["unforeseen-changes"])
-    assert release.with_stand_in is not None and release.with_stand_in.tolist() == [True] + [False] * 11
-    assert release.counterfeits is not None and release.counterfeits["count"].to_list() == [0]  # nobody can see it
-    (verdict,) = [v for v in release.certificate.verdicts if v["guarantee"] == "m-distinct"]
-    assert verdict["details"]["of these, changed as is not allowed"] == 1
-    again = series.publish(people.with_columns(pl.col("age") + 1), seed=1, accept=["unforeseen-changes"])
-    assert again.with_stand_in is not None and again.with_stand_in.tolist() == [True] + [False] * 11
-    assert all(found.holds for found in series.verify().values())
-
-
-def test_elsewhere_such_changes_stay_a_refusal(tmp_path: Path) -> None:
-    policy = POLICY.replace("places = 12\nk = 3", 'refill = "never"\nk = 3')
-    (tmp_path / "reveil.toml").write_text(policy)
-    people = pl.DataFrame(
-        {"name": [f"p{i:02}" for i in range(12)], "age": range(30, 42), "illness": ["abcd"[i % 4] for i in range(12)]}
-    )
-    series = reveil.open_series(tmp_path / "reveil.toml")
-    series.publish(people, seed=1)
-    with pytest.raises(InputError) as refusal:
-        series.publish(people.with_columns(illness=pl.lit("a")), accept=["unforeseen-changes"])
-    assert [fault.code for fault in refusal.value.faults] == ["R311"]

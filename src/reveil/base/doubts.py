@@ -17,7 +17,6 @@ DOUBTS = {
     "several-sheets": "R133",
     "same-table": "R134",
     "older-table": "R135",
-    "unforeseen-changes": "R320",
 }
 
 

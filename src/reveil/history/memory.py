@@ -18,11 +18,9 @@ import numpy as np
 import polars as pl
 
 from reveil.background.transitions import weights_of
-from reveil.base.doubts import doubt
 from reveil.base.errors import Fault, InputError, brief
 from reveil.base.text import plain_text
 from reveil.base.words import some
-from reveil.guarantees.lasting import Evolving
 from reveil.hierarchies.tree import Hierarchy
 from reveil.history.history import ROLLED, History
 from reveil.history.recorded import STAND_INS, spans_of, standing_of
@@ -141,12 +139,11 @@ def _new_paths(now: Mapping[str, list[str]], known: Mapping[str, list[str]]) -> 
     return {leaf: labels for leaf, labels in now.items() if known.get(leaf) != labels}
 
 
-def refuse_changes(encoded: Encoded, past: History, policy: Policy, accept: Sequence[str] = ()) -> None:
+def refuse_changes(encoded: Encoded, past: History, policy: Policy) -> None:
     """A new table must agree with the past: persistent values persist, and labels keep their meaning."""
-    spared = _can_stand_in(policy) and "unforeseen-changes" in accept
     faults = [
         *(_moved_leaves(tree, past) for tree in encoded.quasi if isinstance(policy.columns[tree.name].hierarchy, str)),
-        *(_changed_values(encoded, number, past, policy) for number in range(len(encoded.sensitive)) if not spared),
+        *(_changed_values(encoded, number, past, policy) for number in range(len(encoded.sensitive))),
     ]
     refused = [fault for fault in faults if fault is not None]
     if refused:
@@ -192,20 +189,14 @@ def _changed_values(encoded: Encoded, number: int, past: History, policy: Policy
         f"{brief(column.values[a])} -> {brief(column.values[b])} ({rows:,})" for a, b, rows in worst.iter_rows()
     )
     shown += f" and {pairs.height - worst.height:,} more" if pairs.height > worst.height else ""
-    where, message = (
+    return Fault(
+        "R311",
         f"column {column.name!r}",
         f'values.change = "{policy.values.change}" rules out changes that people have made: {shown}',
+        _way_out(policy),
+        int(pairs["rows"].sum()),
+        first_rows(wrong),
     )
-    about = (_way_out(policy), int(pairs["rows"].sum()), first_rows(wrong))
-    if _can_stand_in(policy):
-        return doubt("unforeseen-changes", where, f"{message}; their places can go on without their values", *about)
-    return Fault("R311", where, message, *about)
-
-
-def _can_stand_in(policy: Policy) -> bool:
-    """Whether people can be shown while counterfeits stand in for their values."""
-    asked = policy.guarantee.find(Evolving)
-    return asked is not None and asked.stands_in and policy.method.two_tables
 
 
 def _way_out(policy: Policy) -> str:

@@ -62,13 +62,7 @@ def usable(
 
 
 def encoded_of(
-    frame: pl.DataFrame,
-    persons: I64 | None,
-    past: History,
-    policy: Policy,
-    known: Background,
-    secret: int,
-    accept: Sequence[str] = (),
+    frame: pl.DataFrame, persons: I64 | None, past: History, policy: Policy, known: Background, secret: int
 ) -> Encoded:
     """The table as integers, with the numbers of its people in a series; refused where it contradicts the past."""
     bagged = bool(policy.bundled) and persons is not None
@@ -77,7 +71,7 @@ def encoded_of(
         encoded = in_bags(encoded, persons, past, policy, generator(secret, LOTS_OF_ROWS))
     elif persons is not None:
         encoded = replace(encoded, persons=persons)
-        refuse_changes(encoded, past, policy, accept)
+        refuse_changes(encoded, past, policy)
     return replace(encoded, signatures=match_priors(frame, policy)) if policy.guarantee.priors else encoded
 
 

@@ -18,7 +18,6 @@ FOLLOWS: Mapping[str, str] = {
     "place was refilled while away": OUT,
     "published L times already": OUT,
     "was away while the cohort was shown": OUT,
-    "value changed as the transitions do not allow": OUT,
     "cohort ended: too many of its people came to share a value": OUT,
     "cohort ended: what it showed last leaves too few values it can take": OUT,
     "cohort ended earlier": OUT,

@@ -145,9 +145,8 @@ def _stood_in(verification: Verification) -> list[str]:
         return []
     whom = some(verification.stand_ins, "person has", "people have")
     return [
-        f"{whom} a stand-in: they were away while their group was shown, or their value changed as the transitions do "
-        "not allow. They are counted among its people, and a counterfeit goes on in their place: what they have now is "
-        "shown nowhere. The promise is kept for it as well, as far as values change as is stated."
+        f"{whom} a stand-in: they were away while their group was shown. They are counted among its people again, and "
+        "a counterfeit goes on in their place: what they have now is shown nowhere. The promise is kept for it as well."
     ]
 
 

@@ -32,7 +32,7 @@ from reveil.plan.cutting.trees import Trees, lay_end_to_end
 from reveil.plan.evolving import succession
 from reveil.plan.evolving.disjoint import kinds_of
 from reveil.plan.evolving.large_cohorts import found_large
-from reveil.plan.evolving.stand_ins import may_stand_in, stood_in
+from reveil.plan.evolving.stand_ins import stood_in
 from reveil.plan.persistent import vacancies
 from reveil.plan.persistent.closed_cohorts import Standing, outlook, refill_places, statistics_of
 from reveil.plan.persistent.eligible import (
@@ -53,7 +53,6 @@ from reveil.table.encode import Encoded, Sensitive
 
 Flags = NDArray[np.bool_]
 AWAY = "was away while the cohort was shown"
-UNFORESEEN = "value changed as the transitions do not allow"
 ENDED = "cohort ended: too many of its people came to share a value"
 BY_RULE = "cohort ended: what it showed last leaves too few values it can take"
 BEFORE = "cohort ended earlier"
@@ -87,14 +86,11 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
     before[known] = cohorts.ended[cohort[known]]
     before &= ~away
     staying = known & ~away & ~before
-    odd = staying & _unforeseen(encoded, history, relation, policy)
-    staying &= ~odd
     rows = np.flatnonzero(staying)
     standing, reasons = _go_on(past, cohorts, encoded, history, rows, relation, policy, rng)
-    back = stood_in(past, standing, encoded.persons, np.flatnonzero(away | odd), history.head + 1, relation, policy)
-    hidden = np.ones_like(away) if back is None else back < 0
-    lost = {AWAY: int((away & hidden).sum()), UNFORESEEN: int((odd & hidden).sum()), BEFORE: int(before.sum())}
-    reasons = lost | reasons
+    back = stood_in(past, standing, encoded.persons, np.flatnonzero(away), history.head + 1, relation, policy)
+    lost = int(away.sum()) - (0 if back is None else int((back >= 0).sum()))
+    reasons = {AWAY: lost, BEFORE: int(before.sum()), **reasons}
     groups = np.full(encoded.rows, -1, dtype=np.int32)
     groups[standing.order] = np.repeat(np.arange(len(standing.here), dtype=np.int32), np.diff(standing.first))
     trees = lay_end_to_end(encoded, policy)
@@ -120,15 +116,6 @@ def plan(encoded: Encoded, history: History, policy: Policy, *, seed: int, progr
         reasons={reason: count for reason, count in reasons.items() if count},
         statistics=statistics | _prospects(encoded, groups, fakes, relation, g),
     )
-
-
-def _unforeseen(encoded: Encoded, history: History, relation: Relation, policy: Policy) -> Flags:
-    """Rows whose value cannot have become what it is: refused before, unless stand-ins were accepted for them."""
-    assert encoded.persons is not None
-    if not may_stand_in(policy):
-        return np.zeros(encoded.rows, dtype=bool)
-    before, now = history.last_codes(encoded.persons, encoded.sensitive[0].name), encoded.codes[:, 0]
-    return np.asarray((before >= 0) & ~relation.allowed[np.maximum(before, 0), now])
 
 
 def _last_shown(past: CohortPast, history: History, column: str) -> Cohorts:

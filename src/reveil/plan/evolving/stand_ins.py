@@ -29,7 +29,7 @@ def stood_in(
 
     `rows` are those of people who were away while their cohort was shown, `release` is the one that is planned.
     """
-    if not may_stand_in(policy):
+    if not policy.method.two_tables or not policy.guarantee.require(Evolving).stands_in:
         return None
     groups, place = np.full(len(persons), -1, dtype=np.int32), np.full(max(1, past.cohorts), -1, dtype=np.int32)
     place[standing.here] = np.arange(len(standing.here), dtype=np.int32)
@@ -40,11 +40,6 @@ def stood_in(
     fits = _within(past, left, relation, policy)[index.ravel()]
     groups[rows[fits]] = place[past.cohort[persons[rows[fits]]]]
     return groups
-
-
-def may_stand_in(policy: Policy) -> bool:
-    """Whether this policy shows people without their own value."""
-    return policy.method.two_tables and policy.guarantee.require(Evolving).stands_in
 
 
 def _within(past: CohortPast, left: I64, relation: Relation, policy: Policy) -> Bools:

@@ -260,7 +260,7 @@ class JointlyDistinct:
             "counterfeits": int(view.counterfeits.sum()),
         }
         if back.people:
-            details |= {"shown with a stand-in": back.people, "of these, changed as is not allowed": back.unforeseen}
+            details |= {"shown with a stand-in": back.people}
         worst = max(worst, back.worst) if closed.all() else Fraction(1)
         bad = (~closed | high | told | overlapping)[parts.of_group[parts.trail.now :]]
         rows = parts.trail.rows[parts.trail.now :]

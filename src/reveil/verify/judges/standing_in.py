@@ -27,13 +27,12 @@ FINE = 10**6  # what is stated is rounded up to so many parts
 
 @dataclass(frozen=True, eq=False)
 class StandIns:
-    """By component: whether somebody is shown beside a cohort that was never theirs, or is guessed too well."""
+    """By component: whether somebody is shown so who was not away or never of this cohort, or is guessed too well."""
 
     strangers: Bools
     high: Bools
     worst: Fraction  # of those who are not
     people: int
-    unforeseen: int = 0  # of these, who was not away: their value changed as the transitions do not allow
 
 
 def judge_stand_ins(
@@ -46,7 +45,8 @@ def judge_stand_ins(
     t, worst = parts.trail, 0.0
     beside = parts.of_group[t.now + stand_ins["class"].cast(pl.Int64).to_numpy()]
     last = _last_groups(parts, stand_ins["person"].cast(pl.Int64).to_numpy())
-    wrong = (last < 0) | (parts.of_group[last] != beside)
+    # Who was never away needs none: it would follow from their value, and show in whether their cohort goes on.
+    wrong = (last < 0) | (parts.of_group[last] != beside) | (last == _latest_groups(parts)[beside])
     strangers[beside[wrong]] = True
     steps = int(t.release[t.now]) - t.release[last[~wrong]]
     for group, many in np.unique(np.column_stack([last[~wrong], steps]), axis=0).tolist():
@@ -60,8 +60,7 @@ def judge_stand_ins(
             high[component] = True
         else:
             worst = max(worst, likeliest)
-    never_away = int((last[~wrong] == _latest_groups(parts)[beside[~wrong]]).sum())
-    return StandIns(strangers, high, min(tau, Fraction(ceil(worst * FINE), FINE)), stand_ins.height, never_away)
+    return StandIns(strangers, high, min(tau, Fraction(ceil(worst * FINE), FINE)), stand_ins.height)
 
 
 def _latest_groups(parts: Components) -> I64:
@@ -69,7 +68,7 @@ def _latest_groups(parts: Components) -> I64:
     t = parts.trail
     order = np.argsort(t.release[: t.now], kind="stable")
     latest = np.full(parts.count, -1, dtype=np.int64)
-    latest[parts.of_group[order]] = order
+    latest[parts.of_group[order]] = order  # the latest is written last
     return latest
 
 
