@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 POLICY = """
@@ -165,7 +166,8 @@ def main() -> None:
                 assert console.stdout is not None
                 said = console.stdout.readline()
                 port, link = re.findall(rf"http://{HOST}:(\d+)(/\S+)", said)[0]
-                asyncio.run(measured(folder, int(port), link, console.pid, asked))
+                with ThreadPoolExecutor(1) as apart:  # a browser of the tests may have a loop in this thread
+                    apart.submit(asyncio.run, measured(folder, int(port), link, console.pid, asked)).result()
             finally:
                 console.terminate()
                 console.wait(30)
