@@ -234,6 +234,20 @@ def test_anonymize(work: Path) -> None:
     assert "R513" in err
 
 
+def test_what_several_accept_name_is_all_accepted(tmp_path: Path) -> None:
+    policy = '[columns]\nname = "identifier"\nage = "quasi"\nill = "sensitive"\n[guarantee]\nk = 2\n'
+    (tmp_path / "reveil.toml").write_text(policy)
+    (tmp_path / "t.csv").write_text("name,age,ill\n" + "".join(f"p{i},{20 + i},x\n" for i in range(6)))
+    asked = (str(tmp_path / "t.csv"), "-p", str(tmp_path / "reveil.toml"))
+    assert cli("publish", *asked)[0] == 0
+    code, _, err = cli("plan", *asked, "--accept", "row-index")
+    assert code == 2 and "R134" in err
+    code, _, err = cli("plan", *asked, "--accept", "same-table", "--accept", "row-index")
+    assert code == 0, err
+    code, _, err = cli("plan", *asked, "--accept", "nonsense", "--accept", "same-table")
+    assert code == 2 and "R136" in err and "nonsense" in err
+
+
 def test_init_of_a_header_alone_writes_nothing(work: Path) -> None:
     (work / "empty.csv").write_text("id,age,town\n")
     code, out, err = cli("init", str(work / "empty.csv"), "-p", str(work / "empty.toml"))

@@ -60,11 +60,32 @@ COMMANDS = {  # as they are needed: the module of each, and its line in `reveil 
 }
 
 
+def all_accepted(words: list[str]) -> list[str]:
+    """The words of a command with what several --accept name in one: of an option with one value the last would win.
+
+    >>> all_accepted(["plan", "t.csv", "--accept", "same-table", "--json", "--accept=row-index"])
+    ['plan', 't.csv', '--json', '--accept', 'same-table,row-index']
+    """
+    rest, named, coming = list[str](), list[str](), iter(words)
+    for word in coming:
+        name, equals, value = word.partition("=")
+        if word == "--":
+            return words
+        if name != "--accept" or not (equals or (value := next(coming, ""))):
+            rest.append(word)
+        else:
+            named.append(value)
+    return [*rest, "--accept", ",".join(named)] if len(named) > 1 else words
+
+
 class Commands(TyperGroup):
     """The commands of `COMMANDS`, in that order, each loaded when it is called."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**{**settings, "commands": dict.fromkeys(COMMANDS)})
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, all_accepted(args))
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
